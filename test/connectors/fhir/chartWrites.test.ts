@@ -295,7 +295,53 @@ describe('an insurance', () => {
   });
 });
 
+describe('what US Core requires', () => {
+  test('is in an insurance without a stated relationship', async () => {
+    const marker = newMarker();
+    const { relationship: _r, subscriber: _s, ...plain } = insurance;
+    await charts.emr.addPatientInsurance.send(plain, marker);
+    expect(await markedBy<fhir.Coverage>(server, 'Coverage', marker)).toMatchObject([
+      { relationship: { coding: [{ code: 'self' }] }, subscriber: { reference: 'Patient/pat-2' } },
+    ]);
+  });
+
+  test('a primary care provider is linked by name if exactly one practitioner has it', async () => {
+    const named = async (first_name: string, last_name: string) => {
+      const marker = newMarker();
+      await charts.emr.createPatient.send({ ...empty_patient, pcp: { first_name, last_name } }, marker);
+      const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+      return patient?.generalPractitioner;
+    };
+    const practitioner = (id: string): fhir.Practitioner => ({
+      resourceType: 'Practitioner',
+      id,
+      name: [{ family: 'Uniquely', given: ['Ona'] }],
+    });
+    await server.storeUnchecked(practitioner('unique'));
+    expect(await named('ona', 'UNIQUELY')).toStrictEqual([{ reference: 'Practitioner/unique' }]);
+    await server.storeUnchecked(practitioner('not-unique'));
+    expect(await named('Ona', 'Uniquely')).toStrictEqual([{ display: 'Ona Uniquely' }]);
+  });
+});
+
 describe('the subscriber of an insurance', () => {
+  test('is the same record when several insurances of the patient are changed to the same person', async () => {
+    const { relationship: _r, subscriber: _s, ...plain } = insurance;
+    const subscriber = { ...insurance.subscriber, first_name: 'Reused' };
+    const people = async () =>
+      (await server.resources<fhir.RelatedPerson>('RelatedPerson')).filter(
+        ({ name }) => name?.[0]?.given?.[0] === 'Reused',
+      );
+    for (const phone of ['518-555-0188', '518-555-0189']) {
+      const { ehr_id } = await charts.emr.addPatientInsurance.send(plain, newMarker());
+      const update = { insurance_ehr_id: ehr_id, relationship: '02' as const, subscriber: { ...subscriber, phone } };
+      await charts.emr.updatePatientInsurance.send(update, newMarker());
+      await charts.emr.updatePatientInsurance.send(update, newMarker());
+      expect(await people()).toMatchObject([{ telecom: [{ value: phone }] }]);
+      expect(await guarantorOf(ehr_id)).toBe((await people())[0]?.id);
+    }
+  });
+
   const properties = (changes: readonly { property: string; before: string | null; after: string | null }[]) =>
     Object.fromEntries(changes.map(({ property, before, after }) => [property, [before, after]]));
   const guarantorOf = async (ehr_id: string) =>
