@@ -295,6 +295,40 @@ describe('an insurance', () => {
   });
 });
 
+describe('language, race and ethnicity', () => {
+  test('are stored where US Core has them, by name or code', async () => {
+    const marker = newMarker();
+    const codes = { language: 'spanish', race: 'asian', ethnicity: '2186-5' };
+    await charts.emr.createPatient.send({ ...empty_patient, ...codes }, marker);
+    const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+    expect(patient?.communication).toMatchObject([{ language: { coding: [{ code: 'es' }] }, preferred: true }]);
+    const shown = patient?.extension?.map(({ url, extension }) => [url.split('/').at(-1), extension?.[1]?.valueString]);
+    expect(shown).toStrictEqual([
+      ['us-core-race', 'Asian'],
+      ['us-core-ethnicity', 'Not Hispanic or Latino'],
+    ]);
+  });
+
+  test.each([
+    ['language', 'Klingonese', /no language 'Klingonese'/],
+    ['race', 'Purple', /no race 'Purple'. Available: American Indian or Alaska Native, Asian/],
+    ['ethnicity', 'X', /Available: Hispanic or Latino, Not Hispanic or Latino/],
+  ])('that FHIR does not know (%s) are refused with the accepted values', async (field, value, message) => {
+    const marker = newMarker();
+    const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
+    expect(failure).toMatchObject({ code: 'unknown_value', message: expect.stringMatching(message) });
+    expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
+  });
+
+  test('are refused by name on a server without US Core', async () => {
+    server.faults.us_core = false;
+    const { emr } = await openCharts(server);
+    expect(await failureOf(emr.createPatient.send({ ...empty_patient, race: 'Asian' }, newMarker()))).toMatchObject({
+      message: "Field 'race' is not supported by this EMR.",
+    });
+  });
+});
+
 describe('what US Core requires', () => {
   test('is in an insurance without a stated relationship', async () => {
     const marker = newMarker();

@@ -58,6 +58,8 @@ export type FaultSwitches = {
   raw_bytes_max: number;
   /** A Binary in raw form: taken, or rejected because its body is no resource. */
   raw_binaries: boolean;
+  /** Whether `metadata` names the profiles of US Core. */
+  us_core: boolean;
   /** Search parameters that `metadata` omits, per type. */
   withheld_params: Record<string, readonly string[]>;
 };
@@ -94,6 +96,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   json_bytes_max: Number.POSITIVE_INFINITY,
   raw_bytes_max: Number.POSITIVE_INFINITY,
   raw_binaries: true,
+  us_core: true,
   withheld_params: {},
 };
 

@@ -4,8 +4,10 @@ import type { Operations } from '../../connector.ts';
 import { type Demographics, isSamePerson, type PatientUpdate } from '../../patientWrites.ts';
 import { mrnOf } from '../lists/patients.ts';
 import { canSearch, type Emr } from '../references.ts';
+import { us_core_patient } from '../transport/capabilities.ts';
 import { searchValue } from '../transport/client.ts';
 import { currentAddress, list, nameOf } from '../values.ts';
+import { checkCodes } from './demographicCodes.ts';
 import {
   applySettings,
   changesWithoutBefore,
@@ -25,7 +27,11 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
   return {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
-      rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
+      rejectUnsupportedFields(emr, input, {
+        responsible_party: payer,
+        pharmacy_id: pharmacy_ehr_id,
+        check_eligibility,
+      });
       if (!client.capabilities.interactions('Coverage').has('create')) {
         rejectUnsupported({ [insurance_fields[0]]: input.coverages.length > 0 });
       }
@@ -76,7 +82,7 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
   const settings = (input: PatientUpdate) => toSettings(patient_fields, patientValues(input));
   return {
     send: async (input, marker) => {
-      rejectUnsupportedFields(input);
+      rejectUnsupportedFields(emr, input);
       const pcp = await resolveDoctor(emr, input.pcp);
       await requireReferences(emr, input.patient_ehr_id, pcp);
       const settings_sent = settings({ ...input, pcp });
@@ -140,16 +146,17 @@ function applyUpdate(
  * Rejects fields that a FHIR Patient does not have. Consents and self-pay are ignored: the service fills them in for
  * EMRs that have them, clients of a FHIR server do not send them.
  */
-function rejectUnsupportedFields(input: Demographics, more: Record<string, unknown> = {}): void {
+function rejectUnsupportedFields({ client }: Emr, input: Demographics, more: Record<string, unknown> = {}): void {
+  const us_core = client.capabilities.hasProfile('Patient', us_core_patient);
   rejectUnsupported({
     no_email_reason: input.no_email_reason,
-    language: input.language,
-    race: input.race,
-    ethnicity: input.ethnicity,
+    race: !us_core && input.race,
+    ethnicity: !us_core && input.ethnicity,
     referring_provider_id: input.referring && 'ehr_id' in input.referring,
     referring_provider_last_name: input.referring && 'last_name' in input.referring,
     referred_to_provider_id: input.rendering_provider_ehr_id,
     default_facility_id: input.default_facility_ehr_id,
     ...more,
   });
+  checkCodes(input);
 }
