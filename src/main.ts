@@ -28,6 +28,7 @@ import { link_endpoints } from './linkpage/endpoints.ts';
 import { serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
+import type { Document } from './openapi/document.ts';
 import { openApi } from './openapi/openApi.ts';
 import { serveReceiver } from './receiver/serveReceiver.ts';
 import { banner, ownerNotice } from './sandbox/banner.ts';
@@ -171,7 +172,12 @@ async function listen(
   const available = [...endpoints, ...link_endpoints, ...dashboard].filter(
     (each) => !each.sandbox || ctx.config.sandbox,
   );
-  const document = openApi(available, { version, base_url });
+  // When it is first requested: it takes longer than all other steps up to listening.
+  let described: Document | undefined;
+  const document = () => {
+    described ??= openApi(available, { version, base_url });
+    return described;
+  };
   const http = buildServer(ctx, available);
   // An open stream would keep its connection open forever.
   http.addHook('preClose', async () => live.close());

@@ -51,6 +51,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'account_revoked',
     'emr_app_exists',
     'emr_app_in_use',
+    'emr_check_refused',
     'erasure_blocked',
     'job_not_repeatable',
     'job_not_reviewable',

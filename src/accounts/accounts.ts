@@ -5,6 +5,7 @@ import { apiError } from '../errors.ts';
 import { newReference, parseId } from '../ids.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
+import { knownToWork } from './accountCapabilities.ts';
 
 /** A linked EMR account: one user of one organization, under one client. */
 export type Account = {
@@ -45,8 +46,12 @@ export type StoredAccount = Account & {
   emr_user_name: string;
   /** The app it was linked with, if any. */
   emr_app_id: string | null;
+  /** When the account was last linked, as PostgreSQL writes it: a Date would lose the microseconds. */
+  linked_at: string;
   /** When the account was last unlinked. */
   unlinked_at: Date | null;
+  /** The capabilities that were seen to work recently. */
+  known_to_work: Capability[];
   credentials_sealed: Buffer;
   grant_sealed: Buffer;
   token_sealed: Buffer;
@@ -56,8 +61,8 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
   const [row] = await tx<StoredAccount[]>`
     SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
            organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
-           accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name,
-           accounts.emr_app_id, accounts.unlinked_at,
+           accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.emr_app_id,
+           accounts.unlinked_at, accounts.linked_at::text AS linked_at, ${knownToWork(tx)} AS known_to_work,
            accounts.credentials_sealed, accounts.grant_sealed, accounts.token_hash, accounts.token_sealed
       FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;
@@ -164,6 +169,33 @@ export async function replaceGrant(
     WHERE id = ${id} AND grant_sealed = ${before}`;
   if (capabilities) await announceChange(tx);
   return replaced.count > 0;
+}
+
+/**
+ * Stops offering a capability. `all` are those of the connector, for an account that offers all of them. Returns false
+ * if the account does not offer it any more, or was linked again since.
+ */
+export async function withdrawCapability(
+  tx: Tx,
+  { id, linked_at }: Pick<StoredAccount, 'id' | 'linked_at'>,
+  capability: Capability,
+  all: readonly Capability[],
+): Promise<boolean> {
+  const changed =
+    await tx`UPDATE accounts SET capabilities = array_remove(coalesce(capabilities, ${[...all]}), ${capability})
+    WHERE id = ${id} AND status <> 'revoked' AND linked_at = ${linked_at}::timestamptz
+      AND ${capability} = ANY (coalesce(capabilities, ${[...all]}))`;
+  if (changed.count > 0) await announceChange(tx);
+  return changed.count > 0;
+}
+
+/** Offers capabilities again that were withdrawn. */
+export async function restoreCapabilities(tx: Tx, id: string, restored: readonly Capability[]): Promise<void> {
+  if (restored.length === 0) return;
+  await tx`UPDATE accounts SET capabilities = capabilities || ARRAY(
+      SELECT unnest(${[...restored]}::text[]) EXCEPT SELECT unnest(capabilities))
+    WHERE id = ${id} AND capabilities IS NOT NULL`;
+  await announceChange(tx);
 }
 
 /** Returns false if the account is not active, or was linked again after `attempted_at`. */

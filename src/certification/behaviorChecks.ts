@@ -9,6 +9,7 @@ import { isWrite } from './interceptors.ts';
 import { listOf, lists } from './listChecks.ts';
 import { fail, skip } from './outcomes.ts';
 import { prepareWrite } from './prepareWrite.ts';
+import { reads } from './readChecks.ts';
 import { samples, type WriteName } from './samples.ts';
 import { attemptSignIn } from './signInChecks.ts';
 
@@ -126,6 +127,24 @@ export const behaviorChecks: readonly Check[] = [
     },
   },
   {
+    id: 'capabilities.granted',
+    expectation: 'no list or read that the account offers is refused by the EMR',
+    run: async (env) => {
+      const supported = await env.capabilities();
+      const { emr } = await env.open();
+      const probes = [
+        ...(await supportedLists(env)).map((name) => [name, () => firstPage(listOf(emr, name)())] as const),
+        ...read_names
+          .filter((name) => supported.includes(name))
+          .map((name) => [name, () => reads[name].request(emr, env)] as const),
+      ];
+      for (const [name, request] of probes) {
+        const failure = await env.track(request()).catch((error: unknown) => error);
+        if (failure instanceof EmrFailure && failure.kind === 'refused') fail(`${name} is offered, but refused`);
+      }
+    },
+  },
+  {
     id: 'errors.no_secrets',
     expectation: 'no error, stack, cause or URL contains a secret',
     run: async (env) => {
@@ -189,6 +208,11 @@ function describeError(error: unknown): string {
 // Object.keys loses the type of the keys.
 const list_names = Object.keys(lists) as ListName[];
 const write_names = Object.keys(samples) as WriteName[];
+const read_names = Object.keys(reads) as (keyof typeof reads)[];
+
+async function firstPage(list: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of list) return;
+}
 
 async function supportedLists(env: Environment): Promise<ListName[]> {
   const supported = await env.capabilities();

@@ -22,6 +22,7 @@ const usage = `chartwire ${version}
   chartwire operators reset --email EMAIL     reset the password of an operator
   chartwire connectors certify NAME --address URL --credentials-file FILE
                     [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE] [--only CHECK]
+                    [--empty-lists listOrders,…]
                                               test a connector against a live EMR and print a report;
                                               read-only by default
   chartwire erase client   --client CLIENT_ID [--yes]
@@ -97,6 +98,7 @@ function parse(argv: string[]) {
         'write-synthetic-records': { type: 'boolean' },
         app: { type: 'string' },
         emr: { type: 'string' },
+        'empty-lists': { type: 'string' },
         client: { type: 'string' },
         org: { type: 'string' },
         patient: { type: 'string' },

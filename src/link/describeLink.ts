@@ -1,9 +1,10 @@
 import { connectorOf } from '../accounts/openAccount.ts';
-import type { Connector, SignInWay } from '../connectors/connector.ts';
+import { type Connector, EmrFailure, type SignInWay } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { knownCredentials } from './knownCredentials.ts';
+import { emrEndpoint } from './callEmr.ts';
 import type { LinkPurpose } from './linkTokens.ts';
-import { returnAddress } from './startPageSignIn.ts';
+import { registrationUrl } from './registrationUrls.ts';
+import { knownCredentials } from './resolveCredentials.ts';
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
@@ -11,7 +12,9 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const { stored, app } = await ctx.db.tenant(purpose.client_id, (tx) => knownCredentials(ctx, tx, purpose));
   // What the app defines is neither shown nor asked for.
   const asked = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
-  const ways = (connector.sign_in_ways ?? []).filter(({ name }) => !app || name === app.credentials.way);
+  const ways = app
+    ? (connector.sign_in_ways ?? []).filter(({ name }) => name === app.credentials.way)
+    : await offeredWays(ctx, connector, purpose, stored.way);
   return {
     emr: app?.name ?? connector.display_name,
     app: app ? { logo: app.logo } : null,
@@ -48,7 +51,23 @@ function isOptional({ credential_fields }: Connector, name: string): boolean {
   return credential_fields.find((field) => field.name === name)?.optional ?? false;
 }
 
-/** The URL that must be registered with the EMR for a sign-in method. */
-function registrationUrl(ctx: Context, what: NonNullable<SignInWay['must_register']>): string {
-  return what === 'key_set' ? `${ctx.base_url}/.well-known/jwks.json` : returnAddress(ctx);
+/** The page waits for this. A slow server is asked when somebody signs in. */
+const discovery_timeout_ms = 4_000;
+
+/** The ways that the server supports, or all of them if that is not known. The one of a linked account is among them. */
+async function offeredWays(
+  ctx: Context,
+  { sign_in_ways = [], offeredWays }: Connector,
+  purpose: LinkPurpose,
+  current: string | undefined,
+): Promise<readonly SignInWay[]> {
+  if (!offeredWays) return sign_in_ways;
+  try {
+    const signal = AbortSignal.timeout(discovery_timeout_ms);
+    const offered = await offeredWays({ ...emrEndpoint(ctx, purpose), signal });
+    return offered ? sign_in_ways.filter(({ name }) => name === current || offered.includes(name)) : sign_in_ways;
+  } catch (error) {
+    if (error instanceof EmrFailure) return sign_in_ways;
+    throw error;
+  }
 }

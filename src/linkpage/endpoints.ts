@@ -143,6 +143,7 @@ export const link_endpoints: readonly Endpoint[] = [
       success,
       state: Type.Union(['none', 'waiting', 'returned', 'signed_in', 'failed'].map((each) => Type.Literal(each))),
       failure: nullable(Type.String()),
+      message: nullable(Type.String()),
     }),
     handle: async ({ ctx, client, link }) => ({ success: true, ...(await readPageState(ctx, client.id, link.token)) }),
   }),

@@ -65,6 +65,7 @@ export async function spawnSandbox(options: Options = {}): Promise<
 > {
   const [port, larkspur_port] = [await freePort(), await freePort()];
   const installation = await createInstallation({
+    ...options,
     env: { PORT: `${port}`, LARKSPUR_PORT: `${larkspur_port}`, ...options.env },
   });
   const processes = new Set<TestProcess>();

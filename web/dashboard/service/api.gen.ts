@@ -31,7 +31,10 @@ export const endpoints = {
   'accounts.reveal': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal' },
   'accounts.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token' },
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
+  'accounts.check': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
+  'connection-reports.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports' },
+  'connection-reports.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports/{report_id}' },
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
@@ -120,6 +123,7 @@ export type AccountRow = {
   parked_jobs: number;
   capabilities: Array<string>;
   lacks: Array<string>;
+  evidence: Array<EvidenceRow>;
 };
 
 export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
@@ -416,6 +420,19 @@ export type ClientSettings = {
   keys: Array<{ id: string; created_at: string }>;
 };
 
+export type ConnectionReport = {
+  address: string;
+  at: string;
+  steps: Array<{
+    stage: "discovery" | "sign_in" | "probe";
+    request: string;
+    status: number | null;
+    duration_ms: number;
+    outcome: "ok" | "refused" | "failed";
+    note?: string;
+  }>;
+};
+
 export type CreatedLink = { url: string; minutes: number; expires_at: string };
 
 export type DeliveryAttempt = {
@@ -505,6 +522,14 @@ export type EventRow = {
 };
 
 export type EventTypeRow = { type: string; summary: string };
+
+export type EvidenceRow = {
+  capability: string;
+  state: "declared" | "works" | "refused";
+  detail: string | null;
+  records: number | null;
+  at: string;
+};
 
 export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
 
@@ -815,6 +840,27 @@ export type ReferringProvider = {
   status: "active" | "inactive";
 };
 
+export type ReportDetails = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+  report: ConnectionReport;
+};
+
+export type ReportRow = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+};
+
 export type RequestRow = {
   id: string;
   at: string;
@@ -965,9 +1011,15 @@ export type Endpoints = {
     params: { client_id: string; account_id: string };
     response: { success: true; job_id: number };
   };
+  'accounts.check': { params: { client_id: string; account_id: string }; response: { success: true } };
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
+  };
+  'connection-reports.list': { params: { client_id: string }; response: { success: true; reports: Array<ReportRow> } };
+  'connection-reports.get': {
+    params: { client_id: string; report_id: string };
+    response: { success: true; report: ReportDetails };
   };
   'organizations.erase': {
     params: { client_id: string; organization_id: string };

@@ -1,4 +1,5 @@
 import type { CredentialField, SignInWay } from '../../connector.ts';
+import type { AuthorizationServer } from './discover.ts';
 
 /** The fields of all ways. `off` keeps browsers from suggesting a user name as client ID. */
 export const credential_fields: readonly CredentialField[] = [
@@ -41,3 +42,26 @@ export const sign_in_ways: readonly SignInWay[] = [
     fields: ['bearer_token'],
   },
 ];
+
+/**
+ * The ways that the server's discovery document allows. A list that the document does not contain allows everything. A
+ * token issued by hand needs no document.
+ */
+export function offeredWays(authority: AuthorizationServer): string[] {
+  const { authorization_endpoint, auth_methods = [], grant_types = [], smart_capabilities = [] } = authority;
+  const grants = (type: string) => grant_types.length === 0 || grant_types.includes(type);
+  const authenticates = (methods: string[], capability: string) =>
+    auth_methods.length === 0 ||
+    methods.some((method) => auth_methods.includes(method)) ||
+    smart_capabilities.includes(capability);
+  const offered: Record<string, boolean> = {
+    backend_services:
+      grants('client_credentials') && authenticates(['private_key_jwt'], 'client-confidential-asymmetric'),
+    client_secret:
+      grants('client_credentials') &&
+      authenticates(['client_secret_basic', 'client_secret_post'], 'client-confidential-symmetric'),
+    authorization_code: authorization_endpoint !== undefined && grants('authorization_code'),
+    bearer_token: true,
+  };
+  return sign_in_ways.map(({ name }) => name).filter((name) => offered[name]);
+}
