@@ -116,7 +116,7 @@ describe('a connection report', () => {
     await link();
     const [report] = await listed();
     const name = 'Another application';
-    expect((await operator.post('clients', { name })).status).toBe(200);
+    expect((await operator.post('clients', { name, mode: 'test' })).status).toBe(200);
     const { clients } = (await operator.get('clients')).body;
     const other = clients.find((each: { name: string }) => each.name === name);
     const path = `clients/${other.id}/connection-reports`;
