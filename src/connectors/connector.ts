@@ -51,6 +51,8 @@ export type SignInWay = {
    * What the EMR's administrator must register: the URL of our public keys, or the address the EMR redirects back to.
    */
   must_register?: 'key_set' | 'return_address';
+  /** An operator can configure it once for all accounts at an address (an EMR app). */
+  by_app?: true;
   /** The person signs in on the EMR's own page, in a separate window. See `PageSignIn`. */
   on_page?: boolean;
 };
@@ -226,6 +228,8 @@ export type Operations = ListOperations & {
       folder: string;
       type: 'application/pdf' | 'image/jpeg' | 'image/png';
       content: Buffer;
+      /** As the sender called the file. null: unknown. */
+      file_name: string | null;
       assigned_to_ehr_id: string | null;
       reviewed: boolean;
       high_priority: boolean;

@@ -49,6 +49,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['link_tokens', link_tokens],
     ['replaced_tokens', by_account('account_id')],
     ['ended_grants', by_account('account_id')],
+    ['account_capabilities', by_account('account_id')],
     // What is sealed with a deleted key cannot be decrypted any more, in backups either.
     ['data_keys', by_account('owner_id')],
     ...record_kinds.map((kind) => [kind.name, recordRules(kind)] as const),
@@ -58,6 +59,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['requests', by_account('account_id')],
     ['accounts', by_organization],
     ['organizations', { organization: (sql, scope) => sql`id = ${scope.organization_id}` }],
+    ['emr_apps', {}],
     ['receivers', {}],
     ['webhook_secrets', {}],
     ['webhook_endpoints', {}],

@@ -1,3 +1,4 @@
+import { recordWorking } from '../accounts/accountCapabilities.ts';
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
@@ -5,9 +6,10 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { type Kind, sync_order } from '../model/records/kinds.ts';
+import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
-import { countStored, removeUnseen, storePage } from './storeRecords.ts';
+import { countStored, storePage } from './storeRecords.ts';
 import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
@@ -28,7 +30,10 @@ export const sync: JobHandler = {
     for (const kind of sync_order) {
       try {
         const total = await syncKind(ctx, run, kind, operations);
-        if (total !== undefined) records[kind.name] = total;
+        if (total === undefined) continue;
+        records[kind.name] = total;
+        // A transaction of its own: it locks the account, which comes before the lane.
+        await ctx.db.tenant(job.client_id, (tx) => recordWorking(tx, job.account_id, kind.operation, total));
       } catch (error) {
         // A list that this account may not read does not stop the others. Nothing is removed from it.
         if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;
@@ -117,11 +122,16 @@ async function syncKind(
       const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
       if (noted) await run.steps.note(kind.name, { stored });
     }
-    const removed = await whileLeased(async (tx) => {
+    const outcome = await whileLeased(async (tx): Promise<RemovalOutcome> => {
       await finishPass(tx, scope, kind.name);
-      return pass.full ? removeUnseen(tx, kind, scope) : 0;
+      return pass.full ? applyRemovals(tx, ctx.config, kind, scope) : { removed: 0 };
     });
-    await run.steps.note(kind.name, { stored, removed });
+    if (outcome.held_back) {
+      ctx.metrics.removals_held_back.inc({ kind: kind.name });
+      const fields = { job_id: id, client: client_id, record_kind: kind.name };
+      ctx.log.warn(fields, 'a list of the EMR lacks too many records; none was removed');
+    }
+    await run.steps.note(kind.name, { stored, ...outcome });
   }
   return whileLeased((tx) => countStored(tx, kind, organization_id));
 }

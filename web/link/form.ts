@@ -13,6 +13,8 @@ export type Input = {
 export type FormParts = {
   title: string;
   lead: string;
+  /** The EMR's logo. */
+  picture?: string | undefined;
   /** Read-only values above the inputs. */
   facts: [name: string, value: string][];
   inputs: Input[];
@@ -62,7 +64,8 @@ export function showForm(card: Card, parts: FormParts): Form {
     if (busy()) return;
     parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
   });
-  card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
+  const picture = parts.picture ? [make('img', { src: parts.picture, alt: '', class: 'emr-logo' })] : [];
+  card.show(...picture, make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
   focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
   const warn = (error: ErrorText, field: HTMLInputElement | undefined, invalid: boolean) => {

@@ -10,7 +10,7 @@ import {
   type SignInMethod,
 } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
-import { error_texts, isText, type Translate } from './texts.ts';
+import { error_texts, isText, type TextName, type Translate } from './texts.ts';
 
 type Flow = {
   session: Session;
@@ -39,7 +39,7 @@ export function runLink(flow: Flow): void {
     askCredentials(
       flow,
       names.map(({ name }) => name),
-      t(session.update ? 'lead_update' : 'lead'),
+      t(session.update ? 'lead_update' : session.app && !method?.on_page ? 'lead_app' : 'lead'),
       method,
     );
   }
@@ -70,8 +70,9 @@ function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
     lead: t('lead_update'),
     facts: [...account, ...facts(flow)],
     inputs: [],
-    submit: t(method?.on_page ? 'open_page' : 'reconnect'),
-    others: method ? [{ label: t('other_method'), press: () => chooseMethod(flow) }] : [],
+    picture: pictureOf(flow),
+    submit: t(method?.on_page ? pageLabel(flow) : 'reconnect'),
+    others: otherMethods(flow),
     send: () => send(flow, form, method, {}),
   });
 }
@@ -92,9 +93,10 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
       show: { label: t('show'), text: t(method ? 'show_secret' : 'show_password') },
       hide: { label: t('hide'), text: t(method ? 'hide_secret' : 'hide_password') },
     },
-    submit: t(method?.on_page ? 'open_page' : 'sign_in'),
-    others: method ? [{ label: t('other_method'), press: () => chooseMethod(flow) }] : [],
-    note: t(method ? 'privacy_method' : 'privacy'),
+    picture: pictureOf(flow),
+    submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
+    others: otherMethods(flow),
+    ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
     send: (values) => {
       const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
       if (empty) return form.interrupt(t('missing_field'), empty.name);
@@ -161,7 +163,21 @@ function labelOf(
   return autocomplete === 'current-password' ? t('password') : textFor(flow, `field_${name}`, label);
 }
 
+function otherMethods(flow: Flow): { label: string; press: () => void }[] {
+  return flow.session.ways.length > 1 ? [{ label: flow.t('other_method'), press: () => chooseMethod(flow) }] : [];
+}
+
+function pageLabel({ session }: Flow): TextName {
+  return session.app ? 'continue_to' : 'open_page';
+}
+
+function pictureOf({ session }: Flow): string | undefined {
+  return session.app?.logo ?? undefined;
+}
+
+/** Which EMR this is. An app's name says it better. */
 function facts({ session, t }: Flow): [string, string][] {
+  if (session.app) return [];
   return [
     [t('organization'), session.organization],
     [t('address'), session.emr_host],

@@ -20,6 +20,8 @@ export type SignInMethod = {
 
 export type Session = {
   emr: string;
+  /** Set if an operator configured the sign-in. */
+  app: { logo: string | null } | null;
   organization: string;
   emr_host: string;
   update: boolean;

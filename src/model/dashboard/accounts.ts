@@ -2,6 +2,17 @@ import { type Static, Type } from 'typebox';
 import { date_time, id, nullable, text } from '../fields.ts';
 import { LinkTokenRequest } from '../link.ts';
 
+/** What is known about an operation of an account. */
+export const evidence_row = Type.Object({
+  capability: Type.String(),
+  /** `declared`: the server says so. `works`: it was seen to work. `refused`: the server refused it. */
+  state: Type.Enum(['declared', 'works', 'refused']),
+  detail: nullable(Type.String()),
+  /** Of a list: how many records are stored. */
+  records: nullable(Type.Integer()),
+  at: date_time,
+});
+
 export const account_row = Type.Object({
   id,
   user_id: Type.String(),
@@ -16,6 +27,7 @@ export const account_row = Type.Object({
   /** Operations that the account's EMR supports, and those that only other EMRs support. */
   capabilities: Type.Array(Type.String()),
   lacks: Type.Array(Type.String()),
+  evidence: Type.Array(evidence_row),
 });
 export type AccountRow = Static<typeof account_row>;
 
@@ -31,6 +43,17 @@ export const organization_row = Type.Object({
   /** The last complete sync of each record kind. */
   kinds: Type.Array(
     Type.Object({ kind: Type.String(), records: Type.Integer(), at: date_time, job_id: Type.Integer() }),
+  ),
+  /** Lists of which a sync would remove so many records that it waits for an operator's confirmation. */
+  held_removals: Type.Array(
+    Type.Object({
+      kind: Type.String(),
+      stored: Type.Integer(),
+      missing: Type.Integer(),
+      at: date_time,
+      /** The next full sync removes them. */
+      confirmed: Type.Boolean(),
+    }),
   ),
   accounts: Type.Array(account_row),
 });

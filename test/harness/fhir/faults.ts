@@ -8,10 +8,14 @@ export type FaultSwitches = {
   paging: 'links' | 'relative_links' | 'cut' | 'whole';
   /** Links to further pages use this origin, as servers behind a proxy do. */
   link_origin: string | undefined;
+  /** The longest page, whatever `_count` asks for. */
+  page_rows_max: number;
   total: boolean;
   bundle_type: 'searchset' | 'collection';
   /** How a search by a parameter that `metadata` does not list is handled. */
   unknown_parameter: 'empty' | 'refuse' | 'ignore';
+  /** Parameters that find nothing, whether `metadata` lists them or not: `_count`, `identifier`. */
+  useless_params: readonly string[];
   /** A plain date finds nothing, a range does. */
   day_matches_nothing: boolean;
   /** FHIR requires `W/"1"`. `strong` servers send `"1"` and reject the weak form. */
@@ -38,8 +42,26 @@ export type FaultSwitches = {
   foreign_identifiers: boolean;
   /** Types that require search criteria, although `metadata` does not say so. */
   narrow: readonly string[];
+  /** Types whose searches find nothing, as if an access policy hid all records. */
+  hidden: readonly string[];
   /** Types that the token may not access, although `metadata` lists them. */
   forbidden: readonly string[];
+  /** Whether references to records that do not exist are rejected. */
+  checks_references: boolean;
+  /** The status with which writes are refused although `metadata` lists them, per type. */
+  refused_writes: Record<string, { create?: number; update?: number }>;
+  /**
+   * `client`: the server ignores the slots of an appointment. `server`: it marks them as busy and refuses busy ones.
+   * `bound`: it also takes exactly one slot, and only the patient as a participant.
+   */
+  slots_kept_by: 'client' | 'server' | 'bound';
+  /** Larger bodies are rejected with 413 by a proxy: of JSON, and of files in raw form. */
+  json_bytes_max: number;
+  raw_bytes_max: number;
+  /** A Binary in raw form: taken, or rejected because its body is no resource. */
+  raw_binaries: boolean;
+  /** Search parameters that `metadata` omits, per type. */
+  withheld_params: Record<string, readonly string[]>;
   /** HTTP Basic credentials: form-decoded as RFC 6749 says, taken as they are, or refused in favor of the body. */
   basic_credentials: 'decoded' | 'verbatim' | 'refused';
   /** The ways in which discovery lets clients authenticate. */
@@ -68,9 +90,11 @@ export const default_behavior: Readonly<FaultSwitches> = {
   latency_ms: 0,
   paging: 'links',
   link_origin: undefined,
+  page_rows_max: 200,
   total: true,
   bundle_type: 'searchset',
   unknown_parameter: 'empty',
+  useless_params: [],
   day_matches_nothing: false,
   etag: 'weak',
   versioning: 'versioned-update',
@@ -85,7 +109,15 @@ export const default_behavior: Readonly<FaultSwitches> = {
   withheld: {},
   foreign_identifiers: true,
   narrow: [],
+  hidden: [],
   forbidden: [],
+  checks_references: true,
+  refused_writes: {},
+  slots_kept_by: 'client',
+  json_bytes_max: Number.POSITIVE_INFINITY,
+  raw_bytes_max: Number.POSITIVE_INFINITY,
+  raw_binaries: true,
+  withheld_params: {},
   basic_credentials: 'decoded',
   auth_methods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
   services_need_key: false,
@@ -138,10 +170,16 @@ export const fault_responses = {
   too_many_retry_after: { status: 429, headers: { 'retry-after': '1' }, body: '' },
   html_500: { status: 502, headers: html, body: '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>' },
   html_200: { status: 200, headers: html, body: '<!doctype html><title>Maintenance</title><h1>Back soon</h1>' },
+  too_large: { status: 413, headers: html, body: '<html><title>413 Request Entity Too Large</title></html>' },
   empty: { status: 200, headers: {}, body: '' },
   not_fhir: { status: 200, headers: { 'content-type': 'application/json' }, body: '{"ok":true}' },
   unauthorized: { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' }, body: '' },
   forbidden: { status: 403, headers: {}, body: '' },
+  invalid: {
+    status: 422,
+    headers: fhir,
+    body: '{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"invalid"}]}',
+  },
   invalid_scope: {
     status: 400,
     headers: { 'content-type': 'application/json' },

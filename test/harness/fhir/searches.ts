@@ -14,7 +14,6 @@ export type Searches = {
 };
 
 const page_size_default = 50;
-const page_size_max = 200;
 /** Older searches can no longer be paged. */
 const kept_max = 30;
 
@@ -46,7 +45,8 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
         known.map(({ code }) => code),
         faults,
       );
-      if (params === undefined) return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
+      if (params === undefined || faults.hidden.includes(type))
+        return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
       const { count, ...request } = parseSearchRequest(`${type}?${params}`);
       const emptied = faults.day_matches_nothing && asksForDay(query, known);
       // The repository copies every match before it applies `count`, so all matches are read once.
@@ -55,7 +55,7 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
       const found = { entries, total: entries.length, includes: query.getAll('_include') };
       if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: found.total };
       const id = randomUUID();
-      const size = Math.min(count ?? page_size_default, page_size_max) || 1;
+      const size = Math.min(count ?? page_size_default, faults.page_rows_max) || 1;
       if (entries.length > size) stored.set(id, found);
       if (stored.size > kept_max) stored.delete([...stored.keys()][0] ?? '');
       return page(id, found, 0, size);
@@ -87,9 +87,15 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
 }
 
 /** The effective query. undefined if an unknown parameter finds nothing. */
-function knownOnly(type: string, query: URLSearchParams, codes: string[], { unknown_parameter }: FaultSwitches) {
+function knownOnly(
+  type: string,
+  query: URLSearchParams,
+  codes: string[],
+  { unknown_parameter, useless_params }: FaultSwitches,
+) {
   const params = new URLSearchParams();
   for (const [name, value] of query) {
+    if (useless_params.includes(name.split(':')[0] ?? '')) return undefined;
     if (['_include', '_total', '_format', '_summary', '_elements'].includes(name)) continue;
     const plain = name.split(':')[0] ?? '';
     if (['_count', '_sort', '_offset'].includes(plain) || codes.includes(plain)) params.append(name, value);

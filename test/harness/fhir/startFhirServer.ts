@@ -84,7 +84,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const faults: FaultSwitches = structuredClone(default_behavior);
   const incidents: Incident[] = [];
   const ledger: Entry[] = [];
-  const repo = new CheckedRepository();
+  const repo = new CheckedRepository(faults);
   await seedPractice(repo, options.data ?? 'none');
   const tokens = openTokens(faults);
   const clients = clientsOf(options.redirect_uris ?? []);

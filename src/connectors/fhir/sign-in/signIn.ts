@@ -44,17 +44,23 @@ export async function signIn(
   const access = await tryToken(endpoint, facts, tokens.access_token);
   if (access === 'token_refused') return tokenRefused(credentials);
   if (access === 'no_records') return { outcome: 'refused', reason: 'no_records' };
-  const probed = await probeServer(new URL(endpoint.address), facts, (request) =>
-    call(endpoint, request, tokens.access_token),
+  const probed = await probeServer(
+    new URL(endpoint.address),
+    facts,
+    (request) => call(endpoint, request, tokens.access_token),
+    { deadline_ms: Date.now() + probe_ms_max },
   );
   return {
     outcome: 'signed_in',
     grant: toGrant(tokens, authority, JSON.stringify(probed)),
     user: await toUser(endpoint, tokens, credentials),
-    timezone: await findTimezone(endpoint, facts, tokens.access_token),
+    timezone: await findTimezone(endpoint, probed, tokens.access_token),
     capabilities: supportedCapabilities(toCapabilities(probed)),
   };
 }
+
+/** A person waits for the sign-in. */
+const probe_ms_max = 6000;
 
 type Obtained = { tokens: Tokens; authority?: AuthorizationServer };
 
@@ -162,8 +168,11 @@ async function findTimezone(
   facts: ServerFacts,
   access_token: string,
 ): Promise<string | undefined> {
-  if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
-  const request = { method: 'GET', url: searchUrl(endpoint, 'Location', 50), returns: 'list' } as const;
+  const capabilities = toCapabilities(facts);
+  if (!capabilities.interactions('Location').has('search-type')) return undefined;
+  const url = searchUrl(endpoint, 'Location', 50);
+  if (!capabilities.usesShaping('Location', '_count')) url.search = '';
+  const request = { method: 'GET', url, returns: 'list' } as const;
   const response = await call(endpoint, request, access_token);
   const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
   const locations = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);

@@ -16,6 +16,7 @@ export const sign_in_ways: readonly SignInWay[] = [
     label: 'Signing key (SMART Backend Services)',
     about: 'The EMR identifies this service by its public keys. No secret is shared.',
     fields: ['client_id'],
+    by_app: true,
     must_register: 'key_set',
   },
   {
@@ -23,12 +24,14 @@ export const sign_in_ways: readonly SignInWay[] = [
     label: 'Client ID and secret',
     about: 'Use the client ID and secret from your EMR administrator.',
     fields: ['client_id', 'client_secret'],
+    by_app: true,
   },
   {
     name: 'authorization_code',
     label: 'Sign in on the EMR’s own page',
     about: 'Opens the EMR’s sign-in page in a new window.',
     fields: ['client_id', 'app_secret'],
+    by_app: true,
     must_register: 'return_address',
     on_page: true,
   },
