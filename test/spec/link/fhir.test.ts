@@ -121,6 +121,8 @@ test(row('REP-01'), async () => {
 
 test(row('REP-02'), async () => {
   const { client_id, client_secret } = server.clients.confidential;
+  // Creates the keys, which takes long on a busy machine.
+  await fixture.api.call('GET', '/.well-known/jwks.json');
   const refusals: [string, Partial<FaultSwitches>, Record<string, string>, RegExp][] = [
     [
       'emr_client_refused',
