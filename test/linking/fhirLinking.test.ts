@@ -216,9 +216,9 @@ describe('the capabilities of a server', () => {
   test('do not include what is restricted to Larkspur', async () => {
     const api = await link(bearerCredentials());
     expectApiError(await api.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
-    const body = { first_name: 'A', last_name: 'B', dob: '1990-01-31', sex: 'unknown', language: 'English' };
+    const body = { first_name: 'A', last_name: 'B', dob: '1990-01-31', sex: 'unknown', release_of_info: true };
     const response = await api.call('POST', '/v1/patients', { body });
-    expectApiError(response, 400, "Field 'language' is only supported for Larkspur EMR.", 'language');
+    expectApiError(response, 400, "Field 'release_of_info' is only supported for Larkspur EMR.", 'release_of_info');
   });
 
   test('of Larkspur are always the same', async () => {

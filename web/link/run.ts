@@ -10,7 +10,18 @@ import {
   type SignInMethod,
 } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
-import { error_texts, isText, type TextName, type Translate } from './texts.ts';
+import type { Translate } from './texts.ts';
+import {
+  errorDetail,
+  errorText,
+  facts,
+  labelOf,
+  page_errors,
+  pageLabel,
+  pictureOf,
+  setupFacts,
+  textFor,
+} from './wording.ts';
 
 type Flow = {
   session: Session;
@@ -141,47 +152,8 @@ function fieldsOf({ session }: Flow, method: SignInMethod | undefined): Session[
   return method ? session.fields.filter(({ name }) => method.fields.includes(name)) : session.fields;
 }
 
-/** What the EMR's administrator needs from us to set up this method. */
-function setupFacts({ t }: Flow, method: SignInMethod | undefined): [string, string][] {
-  if (!method?.tells) return [];
-  return [[t(method.tells.what === 'key_set' ? 'key_set' : 'return_address'), method.tells.value]];
-}
-
-/** The connector's text in English; in other languages ours, if there is one. */
-function textFor({ session, t }: Flow, name: string, label: string): string {
-  return session.language !== 'en' && isText(name) ? t(name) : label;
-}
-
-/** The connector's label in English; common fields are translated. */
-function labelOf(
-  flow: Flow,
-  { name, label, autocomplete }: Omit<Session['fields'][number], 'secret' | 'value'>,
-): string {
-  const { t, session } = flow;
-  if (session.language === 'en') return label;
-  if (autocomplete === 'username') return t('username');
-  return autocomplete === 'current-password' ? t('password') : textFor(flow, `field_${name}`, label);
-}
-
 function otherMethods(flow: Flow): { label: string; press: () => void }[] {
   return flow.session.ways.length > 1 ? [{ label: flow.t('other_method'), press: () => chooseMethod(flow) }] : [];
-}
-
-function pageLabel({ session }: Flow): TextName {
-  return session.app ? 'continue_to' : 'open_page';
-}
-
-function pictureOf({ session }: Flow): string | undefined {
-  return session.app?.logo ?? undefined;
-}
-
-/** Which EMR this is. An app's name says it better. */
-function facts({ session, t }: Flow): [string, string][] {
-  if (session.app) return [];
-  return [
-    [t('organization'), session.organization],
-    [t('address'), session.emr_host],
-  ];
 }
 
 async function signIn(
@@ -265,32 +237,6 @@ function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, at?: 
   else if (code.startsWith('link_')) flow.dead(code.slice('link_'.length));
   else if (page_errors.includes(code)) form.interrupt(errorText(flow, code, message));
   else form.fail({ text: errorText(flow, code, message), ...errorDetail(flow, code, message, method) }, at);
-}
-
-/** Errors of the EMR's sign-in page, which have nothing to do with the input here. */
-const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign_in_unknown'];
-
-/**
- * The EMR's reason for rejecting a sign-in is meant for its administrator and shown unchanged. The name of an account's
- * EMR user is only known from the message.
- */
-function errorText({ t }: Flow, code: string, message: string): string {
-  const text = t(error_texts[code] ?? 'trouble');
-  if (code === 'emr_user_mismatch') {
-    const [, name = ''] = /belongs to (.*)\. Sign in as/.exec(message) ?? [];
-    return text.replace('{name}', () => name);
-  }
-  const [, reason] = code === 'emr_sign_in_refused' ? message.split(/: (.*)/s) : [];
-  return reason ? `${text} ${t('reason')} ${reason}` : text;
-}
-
-/** What the administrator must change, with the key set or the scopes to copy. */
-function errorDetail({ t }: Flow, code: string, message: string, method?: SignInMethod) {
-  const name = `${code}_detail`;
-  if (!isText(name)) return {};
-  const [, scopes] = code === 'emr_scope_refused' ? message.split(/: (.*)/s) : [];
-  const value = code === 'emr_key_refused' ? method?.tells?.value : scopes;
-  return { detail: t(name), ...(value && { value }) };
 }
 
 function finish({ host, hosted, card, t }: Flow, { public_token, return_to }: Linked): void {
