@@ -13,7 +13,7 @@ export type OpenAccount = {
    * Discovers the server's capabilities again and stores them. Open the account again afterwards: this may have renewed
    * the session, and `operations` would try to renew it with a refresh token that is no longer valid.
    */
-  refreshCapabilities: () => Promise<void>;
+  refreshCapabilities: (options: { thorough: boolean }) => Promise<void>;
 };
 
 /**
@@ -56,8 +56,8 @@ export async function openAccount(
     account,
     connector,
     operations: connector.open(endpoint, access),
-    refreshCapabilities: async () => {
-      const found = await connector.refreshCapabilities?.(endpoint, access);
+    refreshCapabilities: async (options) => {
+      const found = await connector.refreshCapabilities?.(endpoint, access, options);
       if (!found) return;
       stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found.capabilities);
       ctx.lookups.clear();

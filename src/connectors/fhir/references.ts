@@ -1,9 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
+import type { Changes } from './lists/changes.ts';
 import type { FhirClient } from './transport/client.ts';
 import { list, text } from './values.ts';
 
-/** What every operation needs: the server, and the time zone of the practice. */
-export type Emr = { client: FhirClient; timezone: string };
+/** What every operation needs: the server, and the time zone of the practice. `changes`: shared by the lists of a sync. */
+export type Emr = { client: FhirClient; timezone: string; changes: Changes };
 
 /**
  * The id in a relative reference to this type. Absolute references are ignored: they may point to another server, where
@@ -18,6 +19,18 @@ export function refId(reference: fhir.Reference | undefined, type: string): stri
 /** The distinct ids of all references to this type. */
 export function refIds(references: readonly (fhir.Reference | undefined)[], type: string): string[] {
   return [...new Set(references.map((each) => refId(each, type)).filter((id) => id !== null))];
+}
+
+/** Without records of other patients: a server that ignores the criterion returns everybody's. */
+export function onlyOf<T>(
+  patient_ehr_id: string,
+  found: readonly T[],
+  patientsIn: (resource: T) => readonly (fhir.Reference | undefined)[],
+): T[] {
+  return found.filter((each) => {
+    const ids = refIds(patientsIn(each), 'Patient');
+    return ids.length === 0 || ids.includes(patient_ehr_id);
+  });
 }
 
 /** A record contained in the one that refers to it (`#payer`). */
