@@ -1,10 +1,15 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Changes } from './lists/changes.ts';
 import type { FhirClient } from './transport/client.ts';
 import { list, text } from './values.ts';
 
 /** What every operation needs: the server, and the time zone of the practice. `changes`: shared by the lists of a sync. */
 export type Emr = { client: FhirClient; timezone: string; changes: Changes };
+
+/** What changed on the server. Several lists are made of the same records, so each type is requested once per sync. */
+export type Changes = {
+  /** The records of a type that changed since an instant. undefined: the server cannot say. */
+  since<T extends fhir.FhirResource>(type: T['resourceType'], instant: string): Promise<T[] | undefined>;
+};
 
 /**
  * The id in a relative reference to this type. Absolute references are ignored: they may point to another server, where

@@ -1,14 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
-import { canSearch } from '../references.ts';
+import { type Changes, canSearch } from '../references.ts';
 import type { FhirClient } from '../transport/client.ts';
 
 type Resource = fhir.FhirResource;
-
-/** What changed on the server. Several lists are made of the same records, so each type is requested once per sync. */
-export type Changes = {
-  /** The records of a type that changed since an instant. undefined: the server cannot say. */
-  since<T extends Resource>(type: T['resourceType'], instant: string): Promise<T[] | undefined>;
-};
 
 export function createChanges(client: FhirClient): Changes {
   const read = new Map<string, { from_ms: number; read_at_ms: number; records: Resource[] }>();
