@@ -10,18 +10,21 @@ import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
 import { failuresPage } from './pages/failures.ts';
 import { schemaPage } from './pages/schema.ts';
+import { readScoreCards, scoreCardPages } from './pages/scoreCards.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
 
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
 const document = openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
+const score_cards = await readScoreCards(root);
 const files: Record<string, string> = {
   '.env.example': envExample(),
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/errors.md': errorsPage(document),
   'docs/reference/events.md': eventsPage(document),
   'docs/reference/failures.md': failuresPage(document),
-  'docs/reference/emrs.md': emrsPage(),
+  'docs/reference/emrs.md': emrsPage(score_cards),
+  ...scoreCardPages(score_cards),
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),
   'web/dashboard/service/api.gen.ts': await dashboardApi(),

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { StartFailure } from './errors.ts';
+import { parseUrl } from './parseUrl.ts';
 
 type Setting<T> = {
   description: string;
@@ -267,7 +268,7 @@ function networks(name: string, values: string[]): string[] {
 }
 
 function address(name: string, value: string, protocols: string[]): string {
-  if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value;
+  if (protocols.includes(parseUrl(value)?.protocol ?? '')) return value;
   throw new StartFailure(`${name} must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
 }
 

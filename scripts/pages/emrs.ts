@@ -5,12 +5,13 @@ import { connectors } from '../../src/connectors/index.ts';
 import { active_fields } from '../../src/model/patientRequest.ts';
 import { writes } from '../../src/writes/writes.ts';
 import { code, page, table } from './markdown.ts';
+import { type PublishedCard, serverMatrix } from './scoreCards.ts';
 
 const emrs = [...connectors.values()];
 const columns = emrs.map((each) => `${each.display_name} (${code(each.name)})`);
 const perEmr = (has: (emr: Connector) => boolean) => emrs.map((emr) => (has(emr) ? 'yes' : 'no'));
 
-export function emrsPage(): string {
+export function emrsPage(score_cards: readonly PublishedCard[]): string {
   const needs = writes.map(({ type, needs }) => [
     code(type),
     needs.map(code).join(', '),
@@ -39,6 +40,9 @@ export function emrsPage(): string {
     '## Operations',
     'The operations that a connector can call. Syncs read the lists; a list that an EMR does not offer stays empty.',
     table(['Operation', ...columns], offers),
+    '## Servers',
+    'FHIR servers differ. The certification kit (`chartwire connectors certify`) was run against Larkspur and against the FHIR test server in the behaviors below. “Works”: offered, and every check passed. “Offered”: no check could use it there. “Refused”: the server refused it, so that the account does not offer it. “–”: not offered. An operation that is offered and fails does not occur: `npm run scorecards` would not write this table.',
+    serverMatrix(score_cards),
   ]);
 }
 

@@ -33,27 +33,59 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
             'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
             'reason', account.status_reason, 'emr_user_name', account.emr_user_name,
             'linked_at', iso(account.linked_at), 'discovered', account.capabilities,
+            'known', (SELECT coalesce(json_agg(json_build_object('capability', known.capability, 'state', known.state,
+                'detail', known.detail, 'records', known.records, 'at', iso(known.at))), '[]')
+              FROM account_capabilities AS known WHERE known.account_id = account.id),
             'parked_jobs', (SELECT count(*) FROM jobs WHERE jobs.account_id = account.id AND jobs.parked
               AND jobs.state = 'queued')) ORDER BY account.linked_at), '[]')
            FROM accounts AS account WHERE account.organization_id = organization.id) AS accounts
         FROM organizations AS organization ORDER BY organization.created_at, organization.id`,
   );
-  const known = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))].filter(
+  const operations = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))].filter(
     isOperation,
   );
   return rows.map((row) => ({
     ...row,
     emr_name: connectorOf(ctx, row.emr).display_name,
-    accounts: row.accounts.map(({ discovered, ...account }) => {
+    accounts: row.accounts.map(({ discovered, known, ...account }) => {
       const all = capabilitiesOf(ctx, { connector: row.emr, capabilities: discovered });
       const capabilities = all.filter(isOperation);
-      return { ...account, capabilities, lacks: known.filter((name) => !capabilities.includes(name)) };
+      return {
+        ...account,
+        capabilities,
+        evidence: evidenceOf(capabilities, known, account.linked_at),
+        lacks: operations.filter((name) => !capabilities.includes(name)),
+      };
     }),
   }));
 }
 
-type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks'> & { discovered: Account['capabilities'] };
+type EvidenceRow = AccountRow['evidence'][number];
+type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence'> & {
+  discovered: Account['capabilities'];
+  known: EvidenceRow[];
+};
 type StoredRow = Omit<OrganizationRow, 'accounts'> & { accounts: StoredAccountRow[] };
+
+/** What is known about each operation that is offered, or was until the server refused it, in the connector's order. */
+function evidenceOf(
+  capabilities: readonly Capability[],
+  known: readonly EvidenceRow[],
+  linked_at: string,
+): EvidenceRow[] {
+  const refused = known.filter(({ capability, state }) => state === 'refused' && !capability.includes('.'));
+  const offered = capabilities.map(
+    (capability) =>
+      known.find((each) => each.capability === capability) ?? {
+        capability,
+        state: 'declared' as const,
+        detail: null,
+        records: null,
+        at: linked_at,
+      },
+  );
+  return [...offered, ...refused.filter(({ capability }) => !capabilities.some((name) => name === capability))];
+}
 
 /** The other capabilities are fields of an operation: `uploadDocument.is_high_priority`. */
 function isOperation(name: Capability): boolean {

@@ -5,6 +5,7 @@ import { apiError } from '../errors.ts';
 import { newId, newToken } from '../ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { hashToken } from '../security/hash.ts';
+import { forgetRefusals, offeredOf, storeEvidence } from './accountCapabilities.ts';
 import { addAccount, bindings, relinkAccount, replaceToken } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';
 import { addOrganization } from './organizations.ts';
@@ -17,6 +18,7 @@ export type NewLink = {
   emr_address: string;
   /** The account to link again, in update mode. */
   account_id: string | null;
+  emr_app_id: string | null;
   credentials: Credentials;
   signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
 };
@@ -41,11 +43,14 @@ export async function linkAccount(
   const account_id = known?.id ?? newId();
   const owner = { client_id: link.client_id, owner_id: account_id };
   const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
+  const connector = connectorOf(ctx, link.connector);
+  const findings = { capabilities: connector.capabilities, ...link.signed_in };
   const linked = {
     credentials_sealed: await seal(bindings.credentials(account_id), JSON.stringify(link.credentials)),
     grant_sealed: await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant)),
     user: link.signed_in.user,
-    capabilities: link.signed_in.capabilities ?? null,
+    emr_app_id: link.emr_app_id,
+    capabilities: link.signed_in.capabilities || link.signed_in.evidence ? offeredOf(findings) : null,
   };
   const access_token = newToken('access_token');
   const token = { hash: hashToken(access_token), sealed: await seal(bindings.token(account_id), access_token) };
@@ -53,11 +58,13 @@ export async function linkAccount(
     // A revoked token stays invalid: the account gets a new one.
     if (known.status === 'revoked') await replaceToken(tx, account_id, token);
     await relinkAccount(tx, account_id, linked);
-    await unparkJobs(tx, account_id, connectorOf(ctx, link.connector).limits.parallel_max);
+    await unparkJobs(tx, account_id, connector.limits.parallel_max);
   } else {
     const { client_id, user_id } = link;
     await addAccount(tx, { id: account_id, client_id, organization_id, user_id, token }, linked);
   }
+  await forgetRefusals(tx, account_id);
+  await storeEvidence(tx, { id: account_id, client_id: link.client_id }, findings);
   return { account_id, organization_id };
 }
 

@@ -1,19 +1,47 @@
-import type { Capability } from '../connectors/connector.ts';
-import { type Connector, EmrFailure, type Grant, type Operations } from '../connectors/connector.ts';
+import {
+  type Capability,
+  type Connector,
+  type Credentials,
+  EmrFailure,
+  type Grant,
+  type OperationName,
+  type Operations,
+  type RefreshedCapabilities,
+} from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { type Account, bindings, readAccount, replaceGrant, type StoredAccount } from './accounts.ts';
+import {
+  forgetRefusals,
+  listRefusedInUse,
+  offeredOf,
+  recordRefusal,
+  recordWorking,
+  storeEvidence,
+} from './accountCapabilities.ts';
+import {
+  type Account,
+  bindings,
+  readAccount,
+  replaceGrant,
+  restoreCapabilities,
+  type StoredAccount,
+  withdrawCapability,
+} from './accounts.ts';
+import { findEmrApp } from './emrApps.ts';
+import { type OperationObserver, watchOperations } from './watchOperations.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
 export type OpenAccount = {
   account: StoredAccount;
   connector: Connector;
+  /** Those that the account offers. Whether they work is recorded when they are used. */
   operations: Partial<Operations>;
   /**
-   * Discovers the server's capabilities again and stores them. Open the account again afterwards: this may have renewed
-   * the session, and `operations` would try to renew it with a refresh token that is no longer valid.
+   * Discovers the server's capabilities again and stores them. `retry_refused`: also offers what the server declared and
+   * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards: this may have renewed the session, and `operations` would
+   * try to renew it with a refresh token that is no longer valid.
    */
-  refreshCapabilities: (options: { thorough: boolean }) => Promise<void>;
+  refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
 };
 
 /**
@@ -34,7 +62,7 @@ export async function openAccount(
     if (account?.status !== 'active') return undefined;
     return {
       account,
-      credentials: await ctx.vault.unseal(tx, account.credentials_sealed, bindings.credentials(account.id)),
+      credentials: await currentCredentials(ctx, tx, account, account.credentials_sealed),
       grant: await ctx.vault.unseal(tx, account.grant_sealed, bindings.grant(account.id)),
     };
   });
@@ -44,8 +72,8 @@ export async function openAccount(
   let stored_grant = account.grant_sealed;
   const endpoint = { address: account.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
   const access = {
-    // Both were sealed by linkAccount from values of these types.
-    credentials: JSON.parse(opened.credentials),
+    credentials: opened.credentials,
+    // Sealed by linkAccount from a value of this type.
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
     saveGrant: async (grant: Grant) => {
@@ -55,14 +83,56 @@ export async function openAccount(
   return {
     account,
     connector,
-    operations: connector.open(endpoint, access),
-    refreshCapabilities: async (options) => {
-      const found = await connector.refreshCapabilities?.(endpoint, access, options);
-      if (!found) return;
-      stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found.capabilities);
+    operations: watchOperations(
+      offeredOperations(connector.open(endpoint, access), capabilitiesOf(ctx, account)),
+      observerOf(ctx, account),
+    ),
+    refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
+      const found = await connector.refreshCapabilities?.(endpoint, access, { thorough });
+      if (retry_refused) await retryRefused(ctx, account);
+      if (found) stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found);
+      if (found || retry_refused) ctx.lookups.clear();
+    },
+  };
+}
+
+function offeredOperations(operations: Partial<Operations>, capabilities: readonly Capability[]): Partial<Operations> {
+  const offered = Object.entries(operations).filter(([name]) => capabilities.includes(name as OperationName));
+  return Object.fromEntries(offered);
+}
+
+/**
+ * Records which operations of an account work, and withdraws one that its server refuses as a whole. A failure to record
+ * it is only logged: the EMR has performed the operation, or refused it, either way.
+ */
+function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
+  const known = new Set<Capability>(account.known_to_work);
+  const record = async (work: (tx: Tx) => Promise<void>) => {
+    try {
+      await ctx.db.tenant(account.client_id, work);
+    } catch (error) {
+      ctx.log.error({ err: error }, 'what is known about an operation of an account could not be recorded');
+    }
+  };
+  return {
+    worked: async (name) => {
+      if (known.has(name)) return;
+      known.add(name);
+      await record((tx) => recordWorking(tx, account.id, name, null));
+    },
+    refused: async (name, { message }) => {
+      const all = connectorOf(ctx, account.connector).capabilities;
+      await record(async (tx) => {
+        if (await withdrawCapability(tx, account, name, all)) await recordRefusal(tx, account, name, message);
+      });
       ctx.lookups.clear();
     },
   };
+}
+
+/** Offers what the server refused in use again, because an operator asks for it. */
+async function retryRefused(ctx: Context, { client_id, id }: StoredAccount): Promise<void> {
+  await ctx.db.tenant(client_id, async (tx) => restoreCapabilities(tx, id, await forgetRefusals(tx, id)));
 }
 
 async function isUnlinked(tx: Tx, { status, unlinked_at }: StoredAccount, job_id: number): Promise<boolean> {
@@ -70,6 +140,19 @@ async function isUnlinked(tx: Tx, { status, unlinked_at }: StoredAccount, job_id
   const [earlier] = await tx`SELECT FROM jobs JOIN accounts ON accounts.id = jobs.account_id
     WHERE jobs.id = ${job_id} AND jobs.created_at < accounts.unlinked_at`;
   return earlier !== undefined;
+}
+
+/** The credentials of an account. Those of its app replace what was stored when the account was linked. */
+export async function currentCredentials(
+  ctx: Pick<Context, 'vault'>,
+  tx: Tx,
+  { id, emr_app_id }: Pick<StoredAccount, 'id' | 'emr_app_id'>,
+  sealed: Buffer,
+): Promise<Credentials> {
+  // Sealed by linkAccount from a value of this type.
+  const stored: Credentials = JSON.parse(await ctx.vault.unseal(tx, sealed, bindings.credentials(id)));
+  const app = emr_app_id === null ? undefined : await findEmrApp(ctx, tx, emr_app_id);
+  return { ...stored, ...app?.credentials };
 }
 
 export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {
@@ -97,12 +180,16 @@ async function storeGrant(
   account: StoredAccount,
   before: Buffer,
   grant: Grant,
-  capabilities?: readonly Capability[],
+  found?: Pick<RefreshedCapabilities, 'capabilities' | 'evidence'>,
 ): Promise<Buffer> {
-  return ctx.db.tenant(account.client_id, async (tx) => {
-    const owner = { client_id: account.client_id, owner_id: account.id };
-    const sealed = await ctx.vault.seal(tx, owner, bindings.grant(account.id), JSON.stringify(grant));
-    const replaced = await replaceGrant(tx, account.id, { before, sealed, capabilities });
+  const { id, client_id } = account;
+  return ctx.db.tenant(client_id, async (tx) => {
+    const sealed = await ctx.vault.seal(tx, { client_id, owner_id: id }, bindings.grant(id), JSON.stringify(grant));
+    // What was refused in use stays so, whatever the server says: it said so before, too.
+    const refused = found ? await listRefusedInUse(tx, id) : [];
+    const capabilities = found && offeredOf(found).filter((name) => !refused.includes(name));
+    const replaced = await replaceGrant(tx, id, { before, sealed, capabilities });
+    if (replaced && found) await storeEvidence(tx, account, found);
     return replaced ? sealed : before;
   });
 }

@@ -9,9 +9,11 @@ import { isWrite } from './interceptors.ts';
 import { listOf, lists } from './listChecks.ts';
 import { fail, skip } from './outcomes.ts';
 import { prepareWrite } from './prepareWrite.ts';
+import { reads } from './readChecks.ts';
 import { samples, type WriteName } from './samples.ts';
+import { attemptSignIn } from './signInChecks.ts';
 
-/** Cancellation, parallel lanes, expired sessions, and the texts of failures. */
+/** Cancellation, parallel lanes, expired and ended sessions, and the texts of failures. */
 export const behaviorChecks: readonly Check[] = [
   {
     id: 'stop.before',
@@ -90,6 +92,28 @@ export const behaviorChecks: readonly Check[] = [
     },
   },
   {
+    id: 'session.signed_out',
+    expectation: 'signing out ends the session, and everything that could renew it without a person',
+    run: async (env) => {
+      const { connector, credentials } = env;
+      if (!connector.signOut) return skip('the connector does not sign out');
+      const name = await firstList(env);
+      // Earlier checks may have let the session expire. Only one that still works can be ended.
+      const before = await env.open();
+      await env.track(collect(listOf(before.emr, name)()));
+      const grant = before.saved.at(-1) ?? (await env.session()).grant;
+      const ended = await env.track(connector.signOut(env.endpoint().endpoint, { credentials, grant }));
+      if (!ended) return skip('this EMR cannot end a session');
+      const after = await env.open({ grant });
+      const failure = await env.track(collect(listOf(after.emr, name)())).catch((error: unknown) => error);
+      if (failure instanceof EmrFailure && failure.kind === 'login_required') return;
+      if (failure instanceof Error) fail('a call after signing out failed, but not as login_required');
+      if (after.saved.length === 0) fail('the session still works after signing out');
+      const again = await attemptSignIn(env, credentials);
+      if (again.outcome !== 'signed_in') fail('the session was renewed after signing out, without a person');
+    },
+  },
+  {
     id: 'session.login_required',
     expectation: 'when only a person can open a new session, every operation fails as login_required',
     run: async (env) => {
@@ -99,6 +123,24 @@ export const behaviorChecks: readonly Check[] = [
       for (const name of await supportedLists(env)) {
         if ((await env.callCount(name)) === 0) continue;
         await expectFailure(env, name, () => collect(listOf(emr, name)()), ['login_required']);
+      }
+    },
+  },
+  {
+    id: 'capabilities.granted',
+    expectation: 'no list or read that the account offers is refused by the EMR',
+    run: async (env) => {
+      const supported = await env.capabilities();
+      const { emr } = await env.open();
+      const probes = [
+        ...(await supportedLists(env)).map((name) => [name, () => firstPage(listOf(emr, name)())] as const),
+        ...read_names
+          .filter((name) => supported.includes(name))
+          .map((name) => [name, () => reads[name].request(emr, env)] as const),
+      ];
+      for (const [name, request] of probes) {
+        const failure = await env.track(request()).catch((error: unknown) => error);
+        if (failure instanceof EmrFailure && failure.kind === 'refused') fail(`${name} is offered, but refused`);
       }
     },
   },
@@ -166,6 +208,11 @@ function describeError(error: unknown): string {
 // Object.keys loses the type of the keys.
 const list_names = Object.keys(lists) as ListName[];
 const write_names = Object.keys(samples) as WriteName[];
+const read_names = Object.keys(reads) as (keyof typeof reads)[];
+
+async function firstPage(list: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of list) return;
+}
 
 async function supportedLists(env: Environment): Promise<ListName[]> {
   const supported = await env.capabilities();

@@ -2,7 +2,7 @@ import { EmrFailure } from '../connectors/connector.ts';
 import { behaviorChecks } from './behaviorChecks.ts';
 import type { Check } from './check.ts';
 import { declarationChecks } from './declarationChecks.ts';
-import { type CertificationTarget, createEnvironment } from './environment.ts';
+import { type CertificationTarget, createEnvironment, type Environment } from './environment.ts';
 import { fieldChecks } from './fieldChecks.ts';
 import { listChecks } from './listChecks.ts';
 import { CheckFailed, CheckSkipped, errorName } from './outcomes.ts';
@@ -24,8 +24,11 @@ const checks: readonly Check[] = [
 
 export type CheckResult = {
   check: Check;
-  /** `unsupported`: skipped, because the EMR does not have the operation. */
-  outcome: 'passed' | 'failed' | 'skipped' | 'unsupported';
+  /**
+   * `unsupported`: skipped, because the EMR does not have the operation. `refused`: the EMR declared the operation and
+   * refused it in use, and the connector said so: the product then does not offer it any more.
+   */
+  outcome: 'passed' | 'failed' | 'skipped' | 'unsupported' | 'refused';
   reason: string;
   took_ms: number;
 };
@@ -34,8 +37,11 @@ export type CheckResult = {
 const check_ms_max = 180_000;
 
 /** Runs the checks against a connector, one after the other. `only` selects one check, or a group such as `sign_in`. */
-export async function certify(target: CertificationTarget, only?: string): Promise<CheckResult[]> {
-  const env = createEnvironment(target);
+export function certify(target: CertificationTarget, only?: string): Promise<CheckResult[]> {
+  return runChecks(createEnvironment(target), only);
+}
+
+export async function runChecks(env: Environment, only?: string): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const check of only === undefined ? checks : selectChecks(only)) {
     const started_ms = Date.now();
@@ -64,6 +70,7 @@ async function runWithLimit(work: Promise<void>): Promise<Pick<CheckResult, 'out
     if (error instanceof CheckSkipped) {
       return { outcome: error.not_supported ? 'unsupported' : 'skipped', reason: error.message };
     }
+    if (error instanceof EmrFailure && error.not_offered) return { outcome: 'refused', reason: error.message };
     return { outcome: 'failed', reason: describeFailure(error) };
   } finally {
     clearTimeout(timer);

@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Listing, ListPage, Operations } from '../connectors/connector.ts';
+import { EmrFailure, type Listing, type ListPage, type Operations } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
 import { record_kinds } from '../model/records/kinds.ts';
 import type { OutboundResponse } from '../security/outbound.ts';
 import { type Check, expectFailure } from './check.ts';
-import type { Environment, ListName } from './environment.ts';
+import type { Environment, Interceptor, ListName } from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
 import { fail, skip, skipUnsupported } from './outcomes.ts';
@@ -24,72 +24,145 @@ const page_rows_max = 1000;
 // Object.keys loses the type of the keys.
 const names = Object.keys(lists) as ListName[];
 
-export const listChecks: readonly Check[] = names.flatMap((name): Check[] => [
+/** Before the records of any EMR. */
+const before_all = '1971-01-01T00:00:00.000Z';
+
+export const listChecks: readonly Check[] = [
+  ...names.flatMap(checksOf),
   {
-    id: `${name}.rows`,
-    expectation: 'every row matches its schema, has a unique id and contains valid dates and times',
+    id: 'listLocations.clinical',
+    expectation: 'no location is the home of a patient',
     run: async (env) => {
-      const rows = await env.rows(name);
-      const [schema, identified] = [Compile(lists[name]), Compile(known)];
-      const ids = new Set<string>();
-      for (const [index, row] of rows.entries()) {
-        if (!identified.Check(row)) return fail(`row ${index} has no id`);
-        if (ids.has(row.ehr_id)) fail(`row ${index} repeats an id`);
-        ids.add(row.ehr_id);
-        if (!schema.Check(row))
-          fail(`row ${index} does not match the schema at ${schema.Errors(row)[0]?.instancePath || '/'}`);
-        const problem = findInvalidValue(row);
-        if (problem) fail(`row ${index} has ${problem}`);
-      }
-    },
-  },
-  {
-    id: `${name}.complete`,
-    expectation: 'the list is read to its end, page by page, and a second read returns the same rows',
-    run: async (env) => {
-      const rows = await env.rows(name);
-      const again = await pagesOf(env, name);
-      const longest = Math.max(0, ...again.map((page) => page.length));
-      if (longest > page_rows_max) fail(`a page has ${longest} rows`);
-      const [first, second] = [rows, again.flat()].map((all) => all.map(({ ehr_id }) => ehr_id).sort());
-      const missing = first?.some((id) => !second?.includes(id));
-      if (missing) fail('rows of the first read are missing from the second');
-      const expected = env.counts?.[name];
-      if (expected !== undefined && rows.length !== expected) fail(`${rows.length} of ${expected} rows were returned`);
-    },
-  },
-  {
-    id: `${name}.since`,
-    expectation: 'an incremental list returns a position to resume from, and only records of the list',
-    run: async (env) => {
-      const ids = new Set((await env.rows(name)).map(({ ehr_id }) => ehr_id));
-      const { emr } = await env.open();
-      const list = listOf(emr, name);
-      if (!list.incremental) skip('not an incremental list');
-      const since = await throughOf(list());
-      if (since === undefined && ids.size > 0) fail('no page has a position (through)');
-      const changed = await env.track(collect(list({ since })));
-      if (changed.some(({ ehr_id }) => !ids.has(ehr_id))) fail('the changes contain records that are not in the list');
-    },
-  },
-  {
-    id: `${name}.interrupted`,
-    expectation: 'an interrupted list fails instead of returning a part as the whole list',
-    run: async (env) => {
-      const calls = await env.callCount(name);
-      if (calls === 0) skip('the list needs no request');
-      for (const [situation, make] of Object.entries(unusable_responses))
-        await expectListFailure(env, name, Math.min(1, calls - 1), situation, make);
-      await expectListFailure(
-        env,
-        name,
-        calls - 1,
-        'an error (500) in the last response',
-        unusable_responses['an error (500)'],
+      const locations = await env.rows('listLocations');
+      const homes = new Set(
+        (await env.rows('listPatients')).flatMap(({ address_street, address_zip }) =>
+          place(address_street, address_zip),
+        ),
       );
+      const found = locations.filter(({ address }) =>
+        place(address.address1, address.zip).some((each) => homes.has(each)),
+      );
+      if (found.length > 0) fail(`${found.length} of ${locations.length} locations have the address of a patient`);
     },
   },
-]);
+];
+
+/** An address in a form that can be compared; none if a part of it is missing. */
+function place(street: string | null | undefined, zip: string | null | undefined): string[] {
+  return street && zip ? [`${street.trim().toLowerCase()} ${zip.trim().slice(0, 5)}`] : [];
+}
+
+function checksOf(name: ListName): Check[] {
+  return [
+    {
+      id: `${name}.rows`,
+      expectation: 'every row matches its schema, has a unique id and contains valid dates and times',
+      run: async (env) => {
+        const rows = await env.rows(name);
+        const [schema, identified] = [Compile(lists[name]), Compile(known)];
+        const ids = new Set<string>();
+        for (const [index, row] of rows.entries()) {
+          if (!identified.Check(row)) return fail(`row ${index} has no id`);
+          if (ids.has(row.ehr_id)) fail(`row ${index} repeats an id`);
+          ids.add(row.ehr_id);
+          if (!schema.Check(row))
+            fail(`row ${index} does not match the schema at ${schema.Errors(row)[0]?.instancePath || '/'}`);
+          const problem = findInvalidValue(row);
+          if (problem) fail(`row ${index} has ${problem}`);
+        }
+      },
+    },
+    {
+      id: `${name}.present`,
+      expectation: 'the list has at least one record, unless it is said to be empty',
+      run: async (env) => {
+        const rows = await env.rows(name);
+        if (rows.length > 0 || env.empty_lists?.includes(name)) return;
+        fail('the list is empty; if the EMR really has no such record, say so with --empty-lists');
+      },
+    },
+    {
+      id: `${name}.paging`,
+      expectation: 'the same rows are read whether or not a page size is asked for',
+      run: async (env) => {
+        const paged = new Set((await env.rows(name)).map(({ ehr_id }) => ehr_id));
+        let removed = 0;
+        const intercept: Interceptor = (call, pass) => {
+          const url = withoutPageSize(call.url);
+          if (url !== call.url) removed++;
+          return pass(url);
+        };
+        const { emr } = await env.open({ intercept });
+        const all = await env.track(collect(listOf(emr, name)())).catch(rejectOtherThanUnavailable);
+        if (removed === 0) skip('no request names a page size');
+        if (!all) return skip('the EMR cannot be read without a page size');
+        const whole = new Set(all.map(({ ehr_id }) => ehr_id));
+        if (whole.size !== paged.size) fail(`${paged.size} rows with a page size, ${whole.size} without`);
+      },
+    },
+    {
+      id: `${name}.complete`,
+      expectation: 'the list is read to its end, page by page, and a second read returns the same rows',
+      run: async (env) => {
+        const rows = await env.rows(name);
+        const again = await pagesOf(env, name);
+        const longest = Math.max(0, ...again.map((page) => page.length));
+        if (longest > page_rows_max) fail(`a page has ${longest} rows`);
+        const [first, second] = [rows, again.flat()].map((all) => all.map(({ ehr_id }) => ehr_id).sort());
+        const missing = first?.some((id) => !second?.includes(id));
+        if (missing) fail('rows of the first read are missing from the second');
+        const expected = env.counts?.[name];
+        if (expected !== undefined && rows.length !== expected)
+          fail(`${rows.length} of ${expected} rows were returned`);
+      },
+    },
+    {
+      id: `${name}.since`,
+      expectation: 'an incremental list returns a position to resume from, and only records of the list',
+      run: async (env) => {
+        const ids = new Set((await env.rows(name)).map(({ ehr_id }) => ehr_id));
+        const { emr } = await env.open();
+        const list = listOf(emr, name);
+        if (!list.incremental) skip('not an incremental list');
+        const since = await throughOf(list());
+        if (since === undefined && ids.size > 0) fail('no page has a position (through)');
+        const changed = await env.track(collect(list({ since })));
+        if (changed.some(({ ehr_id }) => !ids.has(ehr_id)))
+          fail('the changes contain records that are not in the list');
+      },
+    },
+    {
+      id: `${name}.since_start`,
+      expectation: 'the changes since a time before the first record are the whole list',
+      run: async (env) => {
+        const ids = (await env.rows(name)).map(({ ehr_id }) => ehr_id);
+        const { emr } = await env.open();
+        const list = listOf(emr, name);
+        if (!list.incremental) skip('not an incremental list');
+        const changed = new Set((await env.track(collect(list({ since: before_all })))).map(({ ehr_id }) => ehr_id));
+        const missing = ids.filter((id) => !changed.has(id));
+        if (missing.length > 0) fail(`${missing.length} of ${ids.length} rows are not among the changes`);
+      },
+    },
+    {
+      id: `${name}.interrupted`,
+      expectation: 'an interrupted list fails instead of returning a part as the whole list',
+      run: async (env) => {
+        const calls = await env.callCount(name);
+        if (calls === 0) skip('the list needs no request');
+        for (const [situation, make] of Object.entries(unusable_responses))
+          await expectListFailure(env, name, Math.min(1, calls - 1), situation, make);
+        await expectListFailure(
+          env,
+          name,
+          calls - 1,
+          'an error (500) in the last response',
+          unusable_responses['an error (500)'],
+        );
+      },
+    },
+  ];
+}
 
 type AnyList = Listing<{ ehr_id: string }>;
 
@@ -116,6 +189,24 @@ async function expectListFailure(
   await expectFailure(env, `${situation} in response ${index + 1}`, () => collect(listOf(emr, name)()), [
     'unavailable',
   ]);
+}
+
+/** The names by which APIs take the length of a page. */
+const page_size_names = /^(_count|count|limit|page_?size|per_?page)$/i;
+
+function withoutPageSize(address: string): string {
+  const url = new URL(address);
+  const sizes = [...url.searchParams.keys()].filter((name) => page_size_names.test(name));
+  // Unchanged otherwise, because URL would encode it differently.
+  if (sizes.length === 0) return address;
+  for (const name of sizes) url.searchParams.delete(name);
+  return url.href;
+}
+
+/** A connector may notice that the pages do not have the length it asked for. */
+function rejectOtherThanUnavailable(error: unknown): undefined {
+  if (error instanceof EmrFailure && error.kind === 'unavailable') return undefined;
+  throw error;
 }
 
 async function pagesOf(env: Environment, name: ListName): Promise<{ ehr_id: string }[][]> {

@@ -1,11 +1,12 @@
 import type { CheckResult } from './certify.ts';
 
-const symbols = { passed: '✓', failed: '✗', skipped: '–' } as const;
+const symbols = { passed: '✓', failed: '✗', skipped: '–', unsupported: '', refused: '' } as const;
 
 /** A readable report: one line per subject, then the reasons for failed and skipped checks. */
 export function formatReport(name: string, all: readonly CheckResult[]): string {
-  const results = all.filter(({ outcome }) => outcome !== 'unsupported');
+  const results = all.filter(({ outcome }) => outcome !== 'unsupported' && outcome !== 'refused');
   const unsupported = all.filter(({ outcome }) => outcome === 'unsupported');
+  const refused = all.filter(({ outcome }) => outcome === 'refused');
   const [passed, failed, skipped] = (['passed', 'failed', 'skipped'] as const).map((outcome) =>
     results.filter((result) => result.outcome === outcome),
   );
@@ -14,6 +15,7 @@ export function formatReport(name: string, all: readonly CheckResult[]): string 
     `${name}: ${passed?.length} passed, ${failed?.length} failed, ${skipped?.length} skipped (${took_s.toFixed(1)} s)`,
     ...[...bySubject(results)].map(([subject, group]) => `  ${subject.padEnd(26)}${group.map(mark).join('  ')}`),
     ...(unsupported.length > 0 ? [`  not supported: ${[...bySubject(unsupported).keys()].join(', ')}`] : []),
+    ...(refused.length > 0 ? [`  declared, but refused by the EMR: ${[...bySubject(refused).keys()].join(', ')}`] : []),
     ...failedLines(failed ?? []),
     ...skippedLines(skipped ?? []),
     '',
@@ -21,7 +23,7 @@ export function formatReport(name: string, all: readonly CheckResult[]): string 
 }
 
 function mark({ check, outcome }: CheckResult): string {
-  return `${outcome === 'unsupported' ? '' : symbols[outcome]} ${check.id.split('.')[1]}`;
+  return `${symbols[outcome]} ${check.id.split('.')[1]}`;
 }
 
 function bySubject(results: readonly CheckResult[]): Map<string, CheckResult[]> {

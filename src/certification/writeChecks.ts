@@ -215,6 +215,23 @@ function checksOf(name: WriteName): Check[] {
         await expectFailure(env, 'an unknown id', () => write.send(misdirected, marker), ['not_found', 'refused']);
       },
     },
+    {
+      id: `${name}.unknown_references`,
+      expectation: 'each record that the write refers to must exist; otherwise nothing is written',
+      run: async (env) => {
+        const { input } = await prepareWrite(env, name);
+        const references = referencesIn(input);
+        if (references.length === 0) skip('the write refers to no other record');
+        for (const reference of references) {
+          const { write, marker, calls } = await prepareWrite(env, name);
+          const misdirected = { ...(input as object), [reference]: missing_id };
+          const send = () => write.send(misdirected, marker);
+          await expectFailure(env, `an unknown ${reference}`, send, ['not_found', 'refused']);
+          const found = await env.track(write.find?.(marker, misdirected) ?? Promise.resolve(undefined));
+          if (found && calls.some(isWrite)) fail(`an unknown ${reference} was refused after the record was written`);
+        }
+      },
+    },
   ];
 }
 
@@ -260,9 +277,18 @@ async function expectAbsent(env: Environment, name: WriteName, { input, marker }
   if (found) fail('the record was found although it never arrived');
 }
 
+const missing_id = 'no-such-record-0';
+
+/** The fields of an input that refer to a record of the EMR. */
+function referencesIn(input: unknown): string[] {
+  return Object.entries(Object(input)).flatMap(([name, value]) =>
+    name.endsWith('_ehr_id') && typeof value === 'string' ? [name] : [],
+  );
+}
+
 /** The same input for a record that does not exist. undefined if the input refers to no record. */
 function misdirect(input: unknown): unknown {
   const keys = ['patient_ehr_id', 'encounter_ehr_id', 'insurance_ehr_id'];
   const key = keys.find((each) => typeof input === 'object' && input !== null && each in input);
-  return key && { ...(input as object), [key]: 'no-such-record-0' };
+  return key && { ...(input as object), [key]: missing_id };
 }

@@ -14,6 +14,7 @@ type Values = {
   'one-time-code'?: string | undefined;
   'patient-mrn'?: string | undefined;
   'write-synthetic-records'?: boolean | undefined;
+  'empty-lists'?: string | undefined;
   only?: string | undefined;
 };
 
@@ -35,6 +36,7 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       outbound,
       writes,
       patient_mrn: values['patient-mrn'],
+      empty_lists: values['empty-lists']?.split(',').map((name) => name.trim()) ?? [],
     };
     const results = await certify(target, values.only);
     process.stdout.write(`\n${formatReport(connector.display_name, results)}`);

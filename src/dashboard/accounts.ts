@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { getAccount } from '../accounts/accounts.ts';
+import { checkCapabilities } from '../accounts/checkCapabilities.ts';
 import { describeOrganizations } from '../accounts/describeOrganizations.ts';
 import { revealToken } from '../accounts/revealToken.ts';
 import { rotateToken } from '../accounts/rotateToken.ts';
@@ -130,6 +131,27 @@ export const accountsSync = endpoint({
     });
     ctx.notifications.notify('chartwire_jobs');
     return response;
+  },
+});
+
+export const accountsCheck = endpoint({
+  id: 'dashboard.accounts.check',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Check again what the EMR of an account supports; refused operations are offered again',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  errors: ['record_not_found', 'account_revoked', 'emr_check_refused', 'emr_unavailable'],
+  handle: async ({ ctx, client, params, auditSubject }) => {
+    const account = await ctx.db.tenant(client.id, (tx) => getAccount(tx, params.account_id));
+    if (account.status === 'revoked') throw apiError('account_revoked');
+    auditSubject({ subject: account.id });
+    await checkCapabilities(ctx, account);
+    return { success: true };
   },
 });
 

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/endpoint.ts';
 import {
+  accountsCheck,
   accountsLink,
   accountsList,
   accountsRelink,
@@ -17,6 +18,8 @@ import {
   clientsList,
   clientsUpdate,
 } from './clients.ts';
+import { reportsGet, reportsList } from './connectionReports.ts';
+import { emrAppsCreate, emrAppsDelete, emrAppsList, emrAppsUpdate } from './emrApps.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
@@ -89,7 +92,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsReveal,
     accountsRotate,
     accountsSync,
+    accountsCheck,
     accountsRevoke,
+    reportsList,
+    reportsGet,
     organizationsErase,
     // Jobs
     jobsList,
@@ -150,6 +156,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     clientsKeysCreate,
     clientsKeysDelete,
     clientsErase,
+    emrAppsList,
+    emrAppsCreate,
+    emrAppsUpdate,
+    emrAppsDelete,
     operatorsList,
     operatorsCreate,
     operatorsUpdate,

@@ -1,3 +1,4 @@
+import { removeEvidence } from '../accounts/accountCapabilities.ts';
 import { getAccount, lockAccount, markRevoked } from '../accounts/accounts.ts';
 import { addEndedGrant } from '../accounts/endedGrants.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
@@ -24,6 +25,7 @@ export async function revokeAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, ac
   await addEndedGrant(tx, account);
   await markRevoked(tx, account.id);
   await removeReplacedTokens(tx, account.id);
+  await removeEvidence(tx, account.id);
   await invalidatePublicTokens(tx, account.id);
   await unparkJobs(tx, account.id, connectorOf(ctx, account.connector).limits.parallel_max);
   const [jobs] = await tx<{ n: number }[]>`

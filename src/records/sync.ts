@@ -1,3 +1,4 @@
+import { recordWorking } from '../accounts/accountCapabilities.ts';
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
@@ -30,7 +31,10 @@ export const sync: JobHandler = {
     for (const kind of sync_order) {
       try {
         const total = await syncKind(ctx, run, kind, operations);
-        if (total !== undefined) records[kind.name] = total;
+        if (total === undefined) continue;
+        records[kind.name] = total;
+        // A transaction of its own: it locks the account, which comes before the lane.
+        await ctx.db.tenant(job.client_id, (tx) => recordWorking(tx, job.account_id, kind.operation, total));
       } catch (error) {
         // A list that this account may not read does not stop the others. Nothing is removed from it.
         if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;

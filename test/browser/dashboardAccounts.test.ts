@@ -121,6 +121,26 @@ describe('accounts page', () => {
     await page.close();
   });
 
+  test('shows how each capability is known, and checks again', async () => {
+    const { sandbox, owner } = fixture.product;
+    await owner`UPDATE account_capabilities SET state = 'refused', detail = 'The server refuses documents.',
+        refused_in_use = true, at = '2026-11-15T12:00:00Z'
+      WHERE capability = 'uploadDocument' AND account_id = (SELECT id FROM accounts WHERE user_id = ${sandbox.user_id})`;
+    const page = await fixture.open('/{client}/accounts');
+    const account = row(page, sandbox.user_id);
+    await account.locator('summary').click();
+    await account.getByText(/^Claims: [\d,]+ readable$/).waitFor();
+    await account.getByText(/^Create patient: declared, not yet used$/).waitFor();
+    await account
+      .getByText('Upload document: refused by the server on Nov 15: The server refuses documents.')
+      .waitFor();
+    await expectAccessible(page);
+    await account.getByRole('button', { name: 'Check again' }).click();
+    await account.getByText('Checked.').waitFor();
+    await account.getByText(/^Upload document: declared, not yet used$/).waitFor();
+    await page.close();
+  });
+
   test('shows why an account needs re-linking and re-links it with the same token', async () => {
     const { product } = fixture;
     const { access_token, api } = await expireAccount(product, 'expired-user', 3);

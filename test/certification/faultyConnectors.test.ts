@@ -3,7 +3,7 @@ import { certify } from '../../src/certification/certify.ts';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/security/outbound.ts';
 import { type LarkspurFixture, openFixture } from '../connectors/larkspur/fixture.ts';
-import { type FaultyConnector, faulty_connectors } from './faultyConnectors.ts';
+import { type FaultyConnector, type FaultyServer, faulty_connectors, faulty_servers } from './faultyConnectors.ts';
 
 let fixture: LarkspurFixture;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ const outbound = createOutbound({ sandbox: true, allow: [] });
 
 /** The checks that a connector fails. Each run uses another person, because failed sign-ins lock a user out. */
 async function failedChecks(
-  { inject }: Pick<FaultyConnector, 'inject'>,
+  { inject = (original) => original, change = (same) => same }: Partial<FaultyConnector & FaultyServer>,
   index: number,
   only?: string,
 ): Promise<string[]> {
@@ -27,7 +27,7 @@ async function failedChecks(
     address: fixture.emr.url,
     credentials,
     one_time_code: code,
-    outbound,
+    outbound: change(outbound),
     writes: true,
     endSession: expire('session'),
     endLink: expire('link'),
@@ -37,7 +37,7 @@ async function failedChecks(
 }
 
 test('a connector without a fault passes every check', { timeout: 180_000 }, async () => {
-  expect(await failedChecks({ inject: (original) => original }, 0)).toEqual([]);
+  expect(await failedChecks({}, 0)).toEqual([]);
 });
 
 test.for(faulty_connectors.map((faulty, index) => ({ ...faulty, index: index + 1 })))(
@@ -47,5 +47,13 @@ test.for(faulty_connectors.map((faulty, index) => ({ ...faulty, index: index + 1
     // The checks of error texts examine what the others reported.
     const only = detected_by.startsWith('errors.') ? undefined : detected_by;
     expect(await failedChecks(faulty, index, only)).toContain(detected_by);
+  },
+);
+
+test.for(faulty_servers.map((faulty, index) => ({ ...faulty, index: index + 1 + faulty_connectors.length })))(
+  'detects a server that $fault',
+  { timeout: 180_000 },
+  async ({ index, detected_by, change }) => {
+    expect(await failedChecks({ change }, index, detected_by)).toContain(detected_by);
   },
 );

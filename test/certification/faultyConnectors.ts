@@ -7,6 +7,7 @@ import {
   type Operations,
   type Written,
 } from '../../src/connectors/connector.ts';
+import type { Outbound } from '../../src/security/outbound.ts';
 
 /** A fault in an otherwise correct connector, and a check that must detect it. */
 export type FaultyConnector = { fault: string; detected_by: string; inject: (original: Connector) => Connector };
@@ -123,6 +124,20 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     }),
   },
   {
+    fault: 'reports a sign-out that it did not send',
+    detected_by: 'session.signed_out',
+    inject: (original) => ({ ...original, signOut: async () => true }),
+  },
+  {
+    fault: 'ends the session at sign-out, but leaves the device that can open a new one',
+    detected_by: 'session.signed_out',
+    inject: (original) => ({
+      ...original,
+      signOut: async (endpoint, { credentials, grant }) =>
+        original.signOut?.(endpoint, { credentials, grant: { ...grant, device_token: 'another device' } }) ?? false,
+    }),
+  },
+  {
     fault: 'does not mark the password as a secret',
     detected_by: 'declaration.secrets',
     inject: (original) => ({
@@ -211,6 +226,66 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     inject: changeOperations((emr) => ({
       listPatients: async function* () {
         for await (const page of emr.listPatients()) return yield page;
+      },
+    })),
+  },
+  {
+    fault: 'returns an empty list instead of one that it cannot read',
+    detected_by: 'listOrders.present',
+    inject: changeOperations(() => ({ listOrders: async function* () {} })),
+  },
+  {
+    fault: 'finds no changes, whatever the time',
+    detected_by: 'listPatients.since_start',
+    inject: changeOperations((emr) => ({
+      listPatients: Object.assign(
+        (options?: { since?: string | undefined }) =>
+          options?.since === undefined ? emr.listPatients(options) : (async function* () {})(),
+        { incremental: true as const },
+      ),
+    })),
+  },
+  {
+    fault: 'offers a read that the EMR refuses',
+    detected_by: 'capabilities.granted',
+    inject: changeOperations(() => ({
+      getAlerts: async () => {
+        throw new EmrFailure('refused', 'This account is not allowed to read alerts.', { code: 'not_permitted' });
+      },
+    })),
+  },
+  {
+    fault: 'returns homes of patients as locations',
+    detected_by: 'listLocations.clinical',
+    inject: changeOperations((emr) => ({
+      listLocations: async function* () {
+        yield* emr.listLocations();
+        for await (const [patient] of emr.listPatients()) {
+          const address = {
+            address1: patient?.address_street ?? null,
+            address2: null,
+            city: patient?.address_city ?? null,
+            state: patient?.address_state ?? null,
+            zip: patient?.address_zip ?? null,
+          };
+          return yield [{ ehr_id: 'home-1', name: 'Home', status: 'active', address, phone: null, fax: null }];
+        }
+      },
+    })),
+  },
+  {
+    fault: 'books an appointment with a provider that does not exist',
+    detected_by: 'createAppointment.unknown_references',
+    inject: changeOperations((emr) => ({
+      createAppointment: {
+        ...emr.createAppointment,
+        send: async (input, marker) => {
+          let known = input.provider_ehr_id;
+          for await (const page of emr.listProviders()) {
+            if (!page.some(({ ehr_id }) => ehr_id === known)) known = page[0]?.ehr_id ?? known;
+          }
+          return emr.createAppointment.send({ ...input, provider_ehr_id: known }, marker);
+        },
       },
     })),
   },
@@ -450,5 +525,24 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     inject: changeFailures(
       ({ kind }) => new EmrFailure(kind, 'The EMR said: <!doctype html><title>Maintenance</title>'),
     ),
+  },
+];
+
+/** A fault of the EMR that the connector does not notice, and a check that must detect it. */
+export type FaultyServer = { fault: string; detected_by: string; change: (outbound: Outbound) => Outbound };
+
+export const faulty_servers: readonly FaultyServer[] = [
+  {
+    fault: 'finds nothing when a page size is asked for',
+    detected_by: 'listStaff.paging',
+    change: (outbound) => ({
+      ...outbound,
+      fetch: async (url, request) => {
+        const response = await outbound.fetch(url, request);
+        const { pathname, searchParams } = new URL(url);
+        const affected = pathname.endsWith('/staff') && searchParams.has('pageSize');
+        return affected ? { ...response, body: Buffer.from('{"total":0,"rows":[]}') } : response;
+      },
+    }),
   },
 ];

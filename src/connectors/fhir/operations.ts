@@ -1,5 +1,5 @@
 import type { Capability, OperationName, Operations } from '../connector.ts';
-import type { FieldCapability } from '../fields.ts';
+import type { FieldCapability, FieldOperation } from '../fields.ts';
 import { operationNames } from '../operations.ts';
 import { listPatientInsurances } from './charts/coverage.ts';
 import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
@@ -14,10 +14,10 @@ import { listPractitioners, providers, referringProviders, staff } from './lists
 import { incrementalList } from './lists/readList.ts';
 import { listVisitStatuses, visitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
-import type { Capabilities, Interaction } from './transport/capabilities.ts';
+import { type Capabilities, type Interaction, us_core_patient } from './transport/capabilities.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
-import { createPatient, updatePatient } from './writes/patientWrites.ts';
+import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
 
 /**
@@ -29,6 +29,10 @@ export type Requirement = {
   interactions: readonly Interaction[];
   params?: readonly string[];
   all?: true;
+  /** The statement must name this profile. */
+  profile?: string;
+  /** The server must take appointments with other participants than the patient. */
+  books_people?: true;
 };
 
 /**
@@ -70,14 +74,14 @@ export const operations: {
   getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
-  createPatient: { requires: [can('Patient', 'create'), can('Coverage', 'create')], open: createPatient },
+  createPatient: { requires: [can('Patient', 'create')], open: createPatient },
   updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
   addPatientInsurance: {
-    requires: [can('Coverage', 'create'), can('RelatedPerson', 'create'), read('Organization')],
+    requires: [can('Coverage', 'create'), read('Organization')],
     open: addPatientInsurance,
   },
   updatePatientInsurance: {
-    requires: [can('Coverage', 'read', 'update'), can('RelatedPerson', 'create'), read('Organization')],
+    requires: [can('Coverage', 'read', 'update'), read('Organization')],
     open: updatePatientInsurance,
   },
 };
@@ -89,6 +93,17 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   'uploadDocument.is_high_priority': [can('Task', 'create')],
   'searchPatients.include': [search('Coverage', 'beneficiary|patient')],
   'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
+  'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
+  ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
+  'createPatient.insurance_provider_id': [can('Coverage', 'create'), search('Coverage', 'payor')],
+  // Servers store elements that they do not know, or drop them. What they search by, or name a profile for, they keep.
+  'createPatient.language': [search('Patient', 'language')],
+  ...requireFor('createPatient', ['race', 'ethnicity'], [{ ...can('Patient', 'create'), profile: us_core_patient }]),
+  'createPatient.pcp_id': [search('Patient', 'general-practitioner')],
+  'updatePatient.pcp_id': [search('Patient', 'general-practitioner')],
+  // A subscriber other than the patient is a record of its own.
+  'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
+  'updatePatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
 };
 
 export function fieldNames(fields: typeof server_fields): FieldCapability[] {
@@ -119,7 +134,10 @@ export function openOperations(emr: Emr): Partial<Operations> {
   return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
 }
 
-function meets(capabilities: Capabilities, { type, interactions, params = [], all }: Requirement): boolean {
+function meets(capabilities: Capabilities, requirement: Requirement): boolean {
+  const { type, interactions, params = [], all, profile, books_people } = requirement;
+  if (profile !== undefined && !capabilities.hasProfile(type, profile)) return false;
+  if (books_people && capabilities.books_by_slot) return false;
   const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
   // Without versions an update could overwrite a concurrent change, so updates are not offered.
   const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
@@ -127,6 +145,14 @@ function meets(capabilities: Capabilities, { type, interactions, params = [], al
   return (
     safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
   );
+}
+
+function requireFor(
+  operation: FieldOperation,
+  fields: readonly string[],
+  requirements: readonly Requirement[],
+): Record<FieldCapability, readonly Requirement[]> {
+  return Object.fromEntries(fields.map((field) => [`${operation}.${field}`, requirements]));
 }
 
 function list(type: string): Requirement {

@@ -2,6 +2,17 @@ import { type Static, Type } from 'typebox';
 import { date_time, id, nullable, text } from '../fields.ts';
 import { LinkTokenRequest } from '../link.ts';
 
+/** What is known about an operation of an account. */
+export const evidence_row = Type.Object({
+  capability: Type.String(),
+  /** `declared`: the server says so. `works`: it was seen to work. `refused`: the server refused it. */
+  state: Type.Enum(['declared', 'works', 'refused']),
+  detail: nullable(Type.String()),
+  /** Of a list: how many records are stored. */
+  records: nullable(Type.Integer()),
+  at: date_time,
+});
+
 export const account_row = Type.Object({
   id,
   user_id: Type.String(),
@@ -16,6 +27,7 @@ export const account_row = Type.Object({
   /** Operations that the account's EMR supports, and those that only other EMRs support. */
   capabilities: Type.Array(Type.String()),
   lacks: Type.Array(Type.String()),
+  evidence: Type.Array(evidence_row),
 });
 export type AccountRow = Static<typeof account_row>;
 

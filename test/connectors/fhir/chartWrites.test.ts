@@ -5,6 +5,7 @@ import type { InsuranceUpdate, NewPatient, Saved } from '../../../src/connectors
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
+import { booking, document, empty_patient, insurance } from './inputs.ts';
 
 let server: FhirServer;
 let charts: Charts;
@@ -18,16 +19,6 @@ afterAll(() => server.close());
 let count = 0;
 const newMarker = () => `${String(++count).padStart(4, '0')}-step`;
 
-const empty_patient: NewPatient = {
-  first_name: 'Nova',
-  last_name: 'Fixtureson',
-  dob: '1990-02-03',
-  sex: 'female',
-  payer: null,
-  coverages: [],
-  check_eligibility: false,
-  pharmacy_ehr_id: null,
-};
 const insured: NewPatient = {
   ...empty_patient,
   middle_name: 'Bea',
@@ -46,53 +37,6 @@ const insured: NewPatient = {
     { company: { name: 'Unheard Of Plan' }, member_id: null, priority: 2 },
   ],
 };
-const booking = {
-  patient_ehr_id: 'pat-1',
-  provider_ehr_id: 'prac-1',
-  secondary_provider_ehr_id: 'prac-2',
-  location_ehr_id: 'loc-1',
-  visit_type: 'FOLLOWUP',
-  starts_at: '2031-03-03T10:00:00',
-  minutes: 20,
-  default_minutes: 30,
-  reason: 'Synthetic reason',
-  note: 'Synthetic note',
-  new_patient: false,
-  prevent_double_booking: false,
-};
-const document = {
-  patient_ehr_id: 'pat-1',
-  folder: 'Referrals/2026',
-  type: 'application/pdf' as const,
-  content: Buffer.from('%PDF-1.4 synthetic'),
-  assigned_to_ehr_id: 'staff-1',
-  reviewed: true,
-  high_priority: true,
-  notes: 'Received by fax.',
-  template_name: null,
-};
-const insurance = {
-  patient_ehr_id: 'pat-2',
-  company_ehr_id: 'payer-2',
-  member_id: 'MEM-9',
-  group_id: 'GRP-9',
-  priority: 2 as const,
-  plan_begin_date: '2026-01-01',
-  copayment: 12.5,
-  relationship: '19' as const,
-  subscriber: {
-    first_name: 'Parenta',
-    last_name: 'Mockberry',
-    street: '1 Mock Lane',
-    city: 'Exampleton',
-    state: 'NY',
-    zip: '12207',
-    sex: 'female' as const,
-    dob: '1970-06-01',
-    phone: '518-555-0188',
-  },
-};
-
 const ofPerson = (input: InsuranceUpdate, marker: string): InsuranceUpdate => ({
   ...input,
   subscriber: { ...insurance.subscriber, first_name: `Parenta ${marker}` },
@@ -281,7 +225,7 @@ describe('a concurrent change', () => {
 test('an update whose response was lost is found, with the previous values unknown', async () => {
   const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
   const update = { patient_ehr_id: ehr_id, save_previous_address: true, cell_phone: '212-555-0102' };
-  charts.lose(2, 'after');
+  charts.lose(3, 'after');
   const puts = () => server.writes('Patient').filter(({ method, performed }) => method === 'PUT' && performed).length;
   const before = puts();
   const { changes } = (await performWrite(charts.emr.updatePatient, update, newMarker())) as Saved;
@@ -352,7 +296,87 @@ describe('an insurance', () => {
   });
 });
 
+describe('language, race and ethnicity', () => {
+  test('are stored where US Core has them, by name or code', async () => {
+    const marker = newMarker();
+    const codes = { language: 'spanish', race: 'asian', ethnicity: '2186-5' };
+    await charts.emr.createPatient.send({ ...empty_patient, ...codes }, marker);
+    const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+    expect(patient?.communication).toMatchObject([{ language: { coding: [{ code: 'es' }] }, preferred: true }]);
+    const shown = patient?.extension?.map(({ url, extension }) => [url.split('/').at(-1), extension?.[1]?.valueString]);
+    expect(shown).toStrictEqual([
+      ['us-core-race', 'Asian'],
+      ['us-core-ethnicity', 'Not Hispanic or Latino'],
+    ]);
+  });
+
+  test.each([
+    ['language', 'Klingonese', /no language 'Klingonese'/],
+    ['race', 'Purple', /no race 'Purple'. Available: American Indian or Alaska Native, Asian/],
+    ['ethnicity', 'X', /Available: Hispanic or Latino, Not Hispanic or Latino/],
+  ])('that FHIR does not know (%s) are refused with the accepted values', async (field, value, message) => {
+    const marker = newMarker();
+    const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
+    expect(failure).toMatchObject({ code: 'unknown_value', message: expect.stringMatching(message) });
+    expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
+  });
+
+  test('are refused by name on a server without US Core', async () => {
+    server.faults.us_core = false;
+    const { emr } = await openCharts(server);
+    expect(await failureOf(emr.createPatient.send({ ...empty_patient, race: 'Asian' }, newMarker()))).toMatchObject({
+      message: "Field 'race' is not supported by this EMR.",
+    });
+  });
+});
+
+describe('what US Core requires', () => {
+  test('is in an insurance without a stated relationship', async () => {
+    const marker = newMarker();
+    const { relationship: _r, subscriber: _s, ...plain } = insurance;
+    await charts.emr.addPatientInsurance.send(plain, marker);
+    expect(await markedBy<fhir.Coverage>(server, 'Coverage', marker)).toMatchObject([
+      { relationship: { coding: [{ code: 'self' }] }, subscriber: { reference: 'Patient/pat-2' } },
+    ]);
+  });
+
+  test('a primary care provider is linked by name if exactly one practitioner has it', async () => {
+    const named = async (first_name: string, last_name: string) => {
+      const marker = newMarker();
+      await charts.emr.createPatient.send({ ...empty_patient, pcp: { first_name, last_name } }, marker);
+      const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+      return patient?.generalPractitioner;
+    };
+    const practitioner = (id: string): fhir.Practitioner => ({
+      resourceType: 'Practitioner',
+      id,
+      name: [{ family: 'Uniquely', given: ['Ona'] }],
+    });
+    await server.storeUnchecked(practitioner('unique'));
+    expect(await named('ona', 'UNIQUELY')).toStrictEqual([{ reference: 'Practitioner/unique' }]);
+    await server.storeUnchecked(practitioner('not-unique'));
+    expect(await named('Ona', 'Uniquely')).toStrictEqual([{ display: 'Ona Uniquely' }]);
+  });
+});
+
 describe('the subscriber of an insurance', () => {
+  test('is the same record when several insurances of the patient are changed to the same person', async () => {
+    const { relationship: _r, subscriber: _s, ...plain } = insurance;
+    const subscriber = { ...insurance.subscriber, first_name: 'Reused' };
+    const people = async () =>
+      (await server.resources<fhir.RelatedPerson>('RelatedPerson')).filter(
+        ({ name }) => name?.[0]?.given?.[0] === 'Reused',
+      );
+    for (const phone of ['518-555-0188', '518-555-0189']) {
+      const { ehr_id } = await charts.emr.addPatientInsurance.send(plain, newMarker());
+      const update = { insurance_ehr_id: ehr_id, relationship: '02' as const, subscriber: { ...subscriber, phone } };
+      await charts.emr.updatePatientInsurance.send(update, newMarker());
+      await charts.emr.updatePatientInsurance.send(update, newMarker());
+      expect(await people()).toMatchObject([{ telecom: [{ value: phone }] }]);
+      expect(await guarantorOf(ehr_id)).toBe((await people())[0]?.id);
+    }
+  });
+
   const properties = (changes: readonly { property: string; before: string | null; after: string | null }[]) =>
     Object.fromEntries(changes.map(({ property, before, after }) => [property, [before, after]]));
   const guarantorOf = async (ehr_id: string) =>
@@ -502,50 +526,5 @@ describe('an appointment', () => {
       newMarker(),
     );
     expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({ minutes: 45 });
-  });
-});
-
-describe('a document', () => {
-  test('is stored with its content, its folder and a task for the assignee', async () => {
-    const marker = newMarker();
-    const { ehr_id } = await charts.emr.uploadDocument.send(document, marker);
-    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
-    expect(stored).toMatchObject({
-      id: ehr_id,
-      docStatus: 'final',
-      category: [{ text: 'Referrals/2026' }],
-      description: 'Received by fax.',
-      subject: { reference: 'Patient/pat-1' },
-    });
-    const data = stored?.content[0]?.attachment.data ?? '';
-    expect(Buffer.from(data, 'base64').equals(document.content)).toBe(true);
-    const [task] = await markedBy<fhir.Task>(server, 'Task', marker);
-    expect(task).toMatchObject({
-      priority: 'urgent',
-      owner: { reference: 'Practitioner/staff-1' },
-      focus: { reference: `DocumentReference/${ehr_id}` },
-    });
-  });
-
-  test('is stored as a separate Binary if the server rejects embedded content', async () => {
-    server.fail({ kind: 'forbidden', method: 'POST', path: '/DocumentReference' });
-    const marker = newMarker();
-    await charts.emr.uploadDocument.send(document, marker);
-    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
-    const { url, data } = stored?.content[0]?.attachment ?? {};
-    expect(data).toBeUndefined();
-    const binary = (await server.resources<fhir.Binary>('Binary')).find(({ id }) => url === `Binary/${id}`);
-    expect(Buffer.from(binary?.data ?? '', 'base64').equals(document.content)).toBe(true);
-    expect(binary?.securityContext).toStrictEqual({ reference: 'Patient/pat-1' });
-  });
-
-  test('is refused by field name if the server does not support a field', async () => {
-    server.faults.withheld = { Task: 'all' };
-    const { emr } = await openCharts(server);
-    const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
-    expect(failure).toMatchObject({
-      kind: 'refused',
-      message: "Field 'emr_assigned_to_id' is not supported by this EMR.",
-    });
   });
 });

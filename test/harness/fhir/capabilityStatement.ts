@@ -18,6 +18,7 @@ const types = [
   'Encounter',
   'ExplanationOfBenefit',
   'Flag',
+  'HealthcareService',
   'Location',
   'Medication',
   'MedicationRequest',
@@ -52,7 +53,8 @@ export function parametersOf(type: string, faults: FaultSwitches): SearchParamet
     ({ code, type: kind }) =>
       ['reference', 'string', 'uri', 'token', 'date'].includes(kind) &&
       code !== '_compartment' &&
-      (faults.search_by_identifier || code !== 'identifier'),
+      (faults.search_by_identifier || code !== 'identifier') &&
+      !faults.withheld_params[type]?.includes(code),
   );
 }
 
@@ -103,6 +105,9 @@ function resourceOf(type: CapabilityStatementRestResource['type'], faults: Fault
   return {
     type,
     interaction: offered.map((code) => ({ code })),
+    ...(faults.us_core && {
+      supportedProfile: [`http://hl7.org/fhir/us/core/StructureDefinition/us-core-${type?.toLowerCase()}|6.1.0`],
+    }),
     versioning: faults.versioning,
     readHistory: false,
     updateCreate: false,

@@ -14,7 +14,6 @@ export type Searches = {
 };
 
 const page_size_default = 50;
-const page_size_max = 200;
 /** Older searches can no longer be paged. */
 const kept_max = 30;
 
@@ -56,7 +55,7 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
       const found = { entries, total: entries.length, includes: query.getAll('_include') };
       if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: found.total };
       const id = randomUUID();
-      const size = Math.min(count ?? page_size_default, page_size_max) || 1;
+      const size = Math.min(count ?? page_size_default, faults.page_rows_max) || 1;
       if (entries.length > size) stored.set(id, found);
       if (stored.size > kept_max) stored.delete([...stored.keys()][0] ?? '');
       return page(id, found, 0, size);

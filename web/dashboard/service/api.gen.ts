@@ -31,7 +31,10 @@ export const endpoints = {
   'accounts.reveal': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal' },
   'accounts.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token' },
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
+  'accounts.check': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
+  'connection-reports.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports' },
+  'connection-reports.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports/{report_id}' },
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
@@ -96,6 +99,10 @@ export const endpoints = {
   'clients.keys.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/keys' },
   'clients.keys.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/keys/{key_id}' },
   'clients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/erase' },
+  'emr-apps.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
+  'emr-apps.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
   'operators.list': { method: 'GET', path: '/dashboard/api/operators' },
   'operators.create': { method: 'POST', path: '/dashboard/api/operators' },
   'operators.update': { method: 'PATCH', path: '/dashboard/api/operators/{id}' },
@@ -116,7 +123,10 @@ export type AccountRow = {
   parked_jobs: number;
   capabilities: Array<string>;
   lacks: Array<string>;
+  evidence: Array<EvidenceRow>;
 };
+
+export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
 
 export type Appointment = {
   id: string;
@@ -412,6 +422,19 @@ export type ClientSettings = {
   keys: Array<{ id: string; created_at: string }>;
 };
 
+export type ConnectionReport = {
+  address: string;
+  at: string;
+  steps: Array<{
+    stage: "discovery" | "sign_in" | "probe";
+    request: string;
+    status: number | null;
+    duration_ms: number;
+    outcome: "ok" | "refused" | "failed";
+    note?: string;
+  }>;
+};
+
 export type CreatedLink = { url: string; minutes: number; expires_at: string };
 
 export type DeliveryAttempt = {
@@ -421,6 +444,30 @@ export type DeliveryAttempt = {
   status_code: number | null;
   problem: string | null;
   snippet: string | null;
+};
+
+export type EmrApp = {
+  id: string;
+  name: string;
+  logo: string | null;
+  emr: string;
+  emr_name: string;
+  emr_address: string | null;
+  way: string;
+  values: Record<string, string | null>;
+  accounts: number;
+  created_at: string;
+};
+
+export type EmrAppChoice = {
+  emr: string;
+  emr_name: string;
+  ways: Array<{
+    name: string;
+    label: string;
+    about: string;
+    fields: Array<{ name: string; label: string; secret: boolean; optional: boolean }>;
+  }>;
 };
 
 export type EmrRow = { emr: string; emr_name: string };
@@ -477,6 +524,14 @@ export type EventRow = {
 };
 
 export type EventTypeRow = { type: string; summary: string };
+
+export type EvidenceRow = {
+  capability: string;
+  state: "declared" | "works" | "refused";
+  detail: string | null;
+  records: number | null;
+  at: string;
+};
 
 export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
 
@@ -617,6 +672,14 @@ export type Location = {
   };
   phone: string | null;
   fax: string | null;
+};
+
+export type NewApp = {
+  name: string;
+  logo?: string | null;
+  emr: string;
+  emr_address?: string | null;
+  credentials: Record<string, string>;
 };
 
 export type NewClient = { name: string; mode: "live" | "test" };
@@ -781,6 +844,27 @@ export type ReferringProvider = {
   status: "active" | "inactive";
 };
 
+export type ReportDetails = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+  report: ConnectionReport;
+};
+
+export type ReportRow = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+};
+
 export type RequestRow = {
   id: string;
   at: string;
@@ -931,9 +1015,15 @@ export type Endpoints = {
     params: { client_id: string; account_id: string };
     response: { success: true; job_id: number };
   };
+  'accounts.check': { params: { client_id: string; account_id: string }; response: { success: true } };
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
+  };
+  'connection-reports.list': { params: { client_id: string }; response: { success: true; reports: Array<ReportRow> } };
+  'connection-reports.get': {
+    params: { client_id: string; report_id: string };
+    response: { success: true; report: ReportDetails };
   };
   'organizations.erase': {
     params: { client_id: string; organization_id: string };
@@ -1292,6 +1382,17 @@ export type Endpoints = {
     body: ErasureRequest;
     response: { success: true; erasure: Erasure };
   };
+  'emr-apps.list': {
+    params: { client_id: string };
+    response: { success: true; emr_apps: Array<EmrApp>; emrs: Array<EmrAppChoice> };
+  };
+  'emr-apps.create': { params: { client_id: string }; body: NewApp; response: { success: true; id: string } };
+  'emr-apps.update': {
+    params: { client_id: string; app_id: string };
+    body: AppChanges;
+    response: { success: true };
+  };
+  'emr-apps.delete': { params: { client_id: string; app_id: string }; response: { success: true } };
   'operators.list': { response: { success: true; operators: Array<OperatorRow> } };
   'operators.create': {
     body: { email: string; name: string; role: "read_only" | "operator" | "owner" };

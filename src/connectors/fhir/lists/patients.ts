@@ -68,31 +68,24 @@ function deceasedOf({ deceasedBoolean, deceasedDateTime }: fhir.Patient): boolea
   return text(deceasedDateTime) === null ? deceasedBoolean : true;
 }
 
-/**
- * The chart that a write to this patient must go to: a merged chart is replaced by the one it was merged into. Refuses
- * if that cannot be told, or if the patient has died.
- */
-export async function chartForWrites(client: FhirClient, patient_ehr_id: string): Promise<fhir.Patient> {
-  const seen = new Set<string>();
-  for (let id = patient_ehr_id; !seen.has(id); ) {
-    seen.add(id);
-    const patient = await client.read<fhir.Patient>('Patient', id);
-    if (!patient) throw new EmrFailure('not_found', 'The EMR has no such patient.', { code: 'patient_not_found' });
-    if (!isReplaced(patient)) {
-      if (deceasedOf(patient)) throw new EmrFailure('refused', 'The patient is recorded as deceased in the EMR.');
-      return patient;
-    }
+/** The chart that a merged one was merged into, over several merges. Refuses if that cannot be told. */
+async function survivingChart(client: FhirClient, merged: fhir.Patient): Promise<fhir.Patient> {
+  const seen = new Set<string | undefined>();
+  let patient: fhir.Patient | undefined = merged;
+  while (patient && isReplaced(patient) && !seen.has(patient.id)) {
+    seen.add(patient.id);
+    const replacing = list(patient.link).filter(({ type }) => type === 'replaced-by');
     const targets = refIds(
-      list(patient.link)
-        .filter(({ type }) => type === 'replaced-by')
-        .map(({ other }) => other),
+      replacing.map(({ other }) => other),
       'Patient',
     );
     // Several, or one on another server: a person has to decide.
-    if (targets.length !== 1) break;
-    id = targets[0] ?? id;
+    const [target = ''] = targets.length === 1 ? targets : [];
+    patient = await client.read<fhir.Patient>('Patient', target);
   }
-  throw new EmrFailure('refused', 'This chart was merged into another one in the EMR, which cannot be determined.');
+  if (patient && !isReplaced(patient)) return patient;
+  const message = 'This chart was merged into another one in the EMR, which cannot be determined.';
+  throw new EmrFailure('refused', message, { code: 'patient_not_found' });
 }
 
 export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined];
@@ -121,7 +114,7 @@ export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource 
   }
   // The MRN of a merged chart finds the chart it was merged into.
   const [merged] = current.length === 0 ? found : [];
-  const charts = merged ? [await chartForWrites(emr.client, merged.id ?? '')] : current;
+  const charts = merged ? [await survivingChart(emr.client, merged)] : current;
   return (await toSources(charts, emr, createResolver(emr.client)))[0];
 }
 

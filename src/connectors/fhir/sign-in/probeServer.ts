@@ -4,7 +4,13 @@ import { type Access, type Connector, type EmrEndpoint, EmrFailure } from '../..
 import { operations, supportedCapabilities } from '../operations.ts';
 import { toBundle, toPage } from '../transport/bundles.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
-import { mergeParams, type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
+import {
+  mergeParams,
+  observedFacts,
+  type ServerFacts,
+  toCapabilities,
+  toServerFacts,
+} from '../transport/capabilities.ts';
 import { probedTypes, probeParams, type Sample, sampleType } from '../transport/paramProbes.ts';
 import { marker_system } from '../transport/resources.ts';
 import { type SearchServer, type SendRequest, urlOf } from '../transport/search.ts';
@@ -32,7 +38,8 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
       ? { ...previous, ...facts }
       : await probeServer(base, facts, session.request, { previous });
   const grant = session.grant();
-  const [server, capabilities] = [JSON.stringify(probed), supportedCapabilities(toCapabilities(probed))];
+  const capabilities = supportedCapabilities(toCapabilities(probed));
+  const server = JSON.stringify({ ...probed, offered: capabilities } satisfies ServerFacts);
   // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined
@@ -95,6 +102,7 @@ export async function probeServer(
   return {
     ...probed,
     ...(unmarked && { unmarked }),
+    ...observedFacts(previous, facts, Date.now()),
     ...(complete && { probed_at: new Date().toISOString() }),
   };
 }

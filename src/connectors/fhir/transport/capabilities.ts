@@ -18,12 +18,18 @@ export type Capabilities = {
   isProven(type: string, name: string): boolean;
   /** Whether the account may not search the type at all, although the statement says so. */
   isForbidden(type: string): boolean;
+  /** Whether the statement names this profile for the type. */
+  hasProfile(type: string, profile: string): boolean;
   /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
   /** `If-Match` */
   versionedUpdate(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
+  /** Whether appointments take exactly one slot, and only the patient as a participant. */
+  readonly books_by_slot: boolean;
+  /** What is known about files, from those that the server refused. */
+  readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
 };
@@ -36,6 +42,8 @@ export type ServerFacts = {
   /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
+  /** What was derived from these facts: a new version of the connector may derive more. */
+  offered?: readonly string[];
   /** Types whose records lost our marker. */
   unmarked?: string[];
   /** Types that the account may not search, although the statement lists them. */
@@ -48,16 +56,58 @@ export type ServerFacts = {
   useless_params?: ParamsByType;
   /** When the server was last probed. */
   probed_at?: string;
-};
+} & ObservedFacts;
 export type ParamsByType = Record<string, string[]>;
 /** The parameters of one type that a probe found to work or not to work. */
 export type ParamFindings = { working: readonly string[]; useless: readonly string[] };
+
+/** What writes have shown about a server. */
+export type ObservedFacts = {
+  /** Declared interactions that the server refused as a whole, with the status of its response. */
+  refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
+  /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
+  failing_updates?: Record<string, { since_ms: number; count: number }>;
+  /** Appointments take exactly one slot, and only the patient as a participant. */
+  books_by_slot?: boolean;
+  documents?: DocumentFacts;
+};
+
+/** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
+export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
+
+/** Refusals that may end without a new version of the server: of rights, and by its errors. */
+const passing_statuses = new Set([403, 500]);
+const refusal_age_max_ms = 24 * 60 * 60_000;
+
+/** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
+export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
+  if (!previous || previous.software !== facts.software) return {};
+  const { refused = {}, failing_updates, books_by_slot, documents } = previous;
+  const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
+    const kept = Object.entries(interactions).filter(
+      ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
+    );
+    return kept.length === 0 ? [] : [[type, Object.fromEntries(kept)]];
+  });
+  return {
+    ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
+    ...(failing_updates && { failing_updates }),
+    ...(books_by_slot && { books_by_slot }),
+    ...(documents && { documents }),
+  };
+}
+
 type TypeFacts = {
   interactions: Interaction[];
   params: string[];
   conditional_create: boolean;
   versioned: boolean;
+  /** Those of US Core that the statement names. */
+  profiles?: string[];
 };
+
+export const us_core_patient = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient';
+const us_core_profiles = [us_core_patient];
 
 /** Ignores whatever does not conform to the standard. */
 export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts {
@@ -86,6 +136,8 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     forbidden = [],
   } = facts;
   const by_type = new Map(Object.entries(types));
+  const accepted = (type: string) =>
+    new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined));
   const isProven = (type: string, name: string) =>
     works(facts, type, name) || (!isUselessAnywhere(facts, name) && worksAnywhere(facts, name));
   // A parameter that fails for one type is used for another one only where it was seen to work.
@@ -93,18 +145,22 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
   return {
     fhir_version,
     software,
-    interactions: (type) => new Set(by_type.get(type)?.interactions),
-    listsAll: (type) =>
-      (by_type.get(type)?.interactions.includes('search-type') ?? false) &&
-      !unlisted.includes(type) &&
-      !forbidden.includes(type),
+    interactions: accepted,
+    listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
     searchParams: (type) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name))),
     usesShaping: isUsable,
     isProven,
     isForbidden: (type) => forbidden.includes(type),
+    hasProfile: (type, profile) => by_type.get(type)?.profiles?.includes(profile) ?? false,
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
+    get books_by_slot() {
+      return facts.books_by_slot ?? false;
+    },
+    get documents() {
+      return facts.documents ?? {};
+    },
     keepsMarkers: (type) => !unmarked.includes(type),
   };
 }
@@ -137,12 +193,16 @@ function isUselessAnywhere({ useless_params = {} }: ServerFacts, name: string): 
 }
 
 function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {
+  // A profile may be named with its version: `…/us-core-patient|6.1.0`.
+  const named = [resource.profile, ...list(resource.supportedProfile)].map((each) => text(each).split('|')[0] ?? '');
+  const profiles = us_core_profiles.filter((profile) => named.includes(profile));
   const codes = list(resource.interaction).map(({ code }) => code as string);
   return {
     interactions: interactions.filter((name) => codes.includes(name)),
     params: [...new Set([...common_params, ...namesOf(resource.searchParam)])],
     conditional_create: resource.conditionalCreate === true,
     versioned: resource.versioning !== 'no-version',
+    ...(profiles.length > 0 && { profiles }),
   };
 }
 

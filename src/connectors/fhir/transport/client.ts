@@ -9,7 +9,7 @@ import {
   toCapabilities,
 } from './capabilities.ts';
 import { probeParams, sampleType } from './paramProbes.ts';
-import { canFind, create, findByMarker, read, update } from './resources.ts';
+import { canFind, create, createBinary, findByMarker, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 
@@ -22,6 +22,8 @@ export { searchValue } from './search.ts';
 export type FhirClient = {
   /** As of the last refresh. */
   capabilities: Capabilities;
+  /** Changes what is known about the server, and stores it with the account. */
+  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
@@ -33,6 +35,8 @@ export type FhirClient = {
    * the stored record. Once the request was sent, anything but a definite response is `unknown_outcome`.
    */
   create<T extends fhir.FhirResource>(resource: T, marker: string): Promise<T>;
+  /** Stores a file as a Binary in raw form. Returns its id. A failure leaves no chart changed. */
+  createBinary(file: { content: Buffer; type: string; patient_ehr_id: string }): Promise<string>;
   /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
   /** Whether `findByMarker` works for this type. */
@@ -53,18 +57,16 @@ export type FhirClient = {
 export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
-  const unmarked = stored.unmarked ?? [];
-  const facts = { ...stored, unmarked };
-  // Reads `facts`, so what is recorded there applies immediately.
+  const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
+  // Reads `facts`, so what is learned applies immediately.
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
-  const save = () => session.save({ ...session.grant(), server: JSON.stringify(facts) });
-  const recordUnmarked = (type: string) => {
-    unmarked.push(type);
-    return save();
+  const learn = (change: (facts: ServerFacts) => void) => {
+    change(facts);
+    return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
   const recordParams = async (type: string, found: ParamFindings) => {
-    if (mergeParams(facts, type, found)) await save();
+    if (mergeParams(facts, type, found)) await learn(() => {});
   };
   const probed = new Set<string>();
   const base = new URL(endpoint.address);
@@ -77,13 +79,15 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     const found = await probeParams({ base, request: session.request, capabilities }, type, records, declared);
     await recordParams(type, found);
   };
-  const server = { base, request: session.request, capabilities, recordUnmarked, recordParams, probeType };
+  const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };
   return {
     capabilities,
+    learn,
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),
     create: (resource, marker) => create(server, resource, marker),
+    createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, type, id, change, marker),

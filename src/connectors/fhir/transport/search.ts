@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
 import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
-import type { Capabilities, ParamFindings } from './capabilities.ts';
+import type { Capabilities, ParamFindings, ServerFacts } from './capabilities.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
 export type SendRequest = (request: FhirRequest) => Promise<FhirResponse>;
@@ -11,8 +11,9 @@ export type Server = {
   base: URL;
   request: SendRequest;
   capabilities: Capabilities;
-  /** Stores with the account that records of this type lose our marker. */
-  recordUnmarked: (type: string) => Promise<void>;
+  facts: ServerFacts;
+  /** Changes what is known about the server, and stores it with the account. */
+  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Stores with the account which search parameters of this type work. */
   recordParams: (type: string, found: ParamFindings) => Promise<void>;
   /** Probes the search parameters of a type, at most once per opened account. */

@@ -7,7 +7,6 @@ import type { Connector } from '../../connector.ts';
 export const unsupported_fields: Connector['unsupported_fields'] = {
   createPatient: [
     'no_email_reason',
-    'insurance_provider_id',
     'check_eligibility',
     'responsible_party',
     'responsible_party_first_name',
@@ -18,12 +17,8 @@ export const unsupported_fields: Connector['unsupported_fields'] = {
     'referring_provider_id',
     'referring_provider_first_name',
     'referring_provider_last_name',
-    'pcp_id',
     'referred_to_provider_id',
     'pharmacy_id',
-    'language',
-    'race',
-    'ethnicity',
     'release_of_info',
     'rx_history_consent',
     'self_pay',
@@ -34,7 +29,6 @@ export const unsupported_fields: Connector['unsupported_fields'] = {
     'referring_provider_id',
     'referring_provider_first_name',
     'referring_provider_last_name',
-    'pcp_id',
     'pcp_first_name',
     'pcp_last_name',
     'referred_to_provider_id',

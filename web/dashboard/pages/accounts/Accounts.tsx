@@ -2,7 +2,6 @@ import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
-import { operationLabels } from '../../parts/labels.ts';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -12,6 +11,7 @@ import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
 import type { Account, Organization } from '../../service/types.ts';
 import { AccountActions } from './AccountActions.tsx';
+import { Capabilities } from './Capabilities.tsx';
 import { CreateLink } from './CreateLink.tsx';
 import { SyncStatus } from './SyncStatus.tsx';
 import { isSyncing, useAccounts } from './useAccounts.ts';
@@ -102,24 +102,5 @@ function AccountStatus({ account }: { account: Account }) {
         </Anchor>
       )}
     </Stack>
-  );
-}
-
-/** What the account's EMR supports, as found when it was linked or last synced. */
-function Capabilities({ account: { capabilities, lacks } }: { account: Account }) {
-  return (
-    <details className="more">
-      <summary>
-        {capabilities.length} of {capabilities.length + lacks.length}
-      </summary>
-      <Text size="xs" miw={240} maw={360}>
-        Supported: {operationLabels(capabilities)}.
-      </Text>
-      {lacks.length > 0 && (
-        <Text size="xs" miw={240} maw={360} mt={4}>
-          Not supported: {operationLabels(lacks)}.
-        </Text>
-      )}
-    </details>
   );
 }

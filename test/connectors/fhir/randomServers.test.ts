@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EmrFailure, type Operations } from '../../../src/connectors/connector.ts';
+import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
+import { collect } from '../../../src/connectors/operations.ts';
+import type { FaultSwitches, Incident } from '../../harness/fhir/faults.ts';
+import { assume } from '../../harness/fhir/personalities.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { openEndpoint } from '../larkspur/fixture.ts';
+import { bySecret, signedIn } from './fixture.ts';
+
+/** More runs than in `npm test`: FHIR_RUNS=500 npx vitest run test/connectors/fhir/randomServers.test.ts */
+const runs = Number(process.env.FHIR_RUNS ?? 12);
+
+let server: FhirServer;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'small' });
+});
+afterAll(() => server.close());
+
+/** The values of each switch that are combined at random. */
+const switches = fc.record<Partial<FaultSwitches>>(
+  {
+    paging: fc.constantFrom('links', 'relative_links', 'cut', 'whole'),
+    page_rows_max: fc.constantFrom(12, 50, 200),
+    total: fc.boolean(),
+    bundle_type: fc.constantFrom('searchset', 'collection'),
+    unknown_parameter: fc.constantFrom('empty', 'refuse', 'ignore'),
+    day_matches_nothing: fc.boolean(),
+    etag: fc.constantFrom('weak', 'strong', 'none'),
+    versioning: fc.constantFrom('versioned-update', 'versioned', 'no-version'),
+    create_response: fc.constantFrom('resource', 'brief', 'empty', 'empty_without_location', 'outcome', 'not_fhir'),
+    conditional_create: fc.boolean(),
+    search_by_identifier: fc.boolean(),
+    search_by_form: fc.constantFrom('taken', 'unknown', 'unread', 'unheard'),
+    token_uses_max: fc.constantFrom(20, Number.POSITIVE_INFINITY),
+    refresh_rotates: fc.boolean(),
+    withheld: fc.constantFrom<FaultSwitches['withheld']>({}, { Coverage: 'all' }, { Location: ['search-type'] }),
+    narrow: fc.constantFrom<readonly string[]>([], ['Practitioner']),
+    forbidden: fc.constantFrom<readonly string[]>([], ['Location'], ['Coverage']),
+  },
+  { requiredKeys: [] },
+);
+
+/** A fault during one of the requests after linking. */
+const incident = fc.option(
+  fc.record<Pick<Incident, 'kind' | 'performed'>>({
+    kind: fc.constantFrom('error_500', 'html_200', 'empty', 'not_fhir', 'unauthorized', 'reset', 'truncated'),
+    performed: fc.boolean(),
+  }),
+  { nil: undefined },
+);
+
+type Use = {
+  emr: Partial<Operations>;
+  /** Lets the next request with this method fail like the incident. */
+  disturb: (method: string) => void;
+};
+
+/** Every failure must be one that the product understands. */
+async function attempt<T>(
+  work: () => Promise<T> | undefined,
+): Promise<{ value: T } | { failure: EmrFailure } | undefined> {
+  try {
+    const result = work();
+    return result && { value: await result };
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    return { failure: error };
+  }
+}
+
+const lists = { listPatients: 'Patient', listLocations: 'Location', listProviders: 'Practitioner' } as const;
+
+/** A list that ends without a failure contains every record: what is missing from it is deleted from the cache. */
+async function keepsCaches({ emr, disturb }: Use): Promise<void> {
+  for (const [name, type] of Object.entries(lists) as [keyof typeof lists, fhir.Patient['resourceType']][]) {
+    disturb('GET');
+    const read = await attempt(() => emr[name] && collect<{ ehr_id: string }>(emr[name]()));
+    if (!read || 'failure' in read) continue;
+    const stored = (await server.resources<fhir.Patient>(type)).map(({ id }) => id);
+    // A list that can be resumed may return a record twice.
+    expect(new Set(read.value.map(({ ehr_id }) => ehr_id)), name).toEqual(new Set(stored));
+  }
+}
+
+/** A patient who exists is found, or the search fails. */
+async function neverSaysNobody({ emr, disturb }: Use): Promise<void> {
+  const mrn = 'MB100001';
+  disturb('GET');
+  const found = await attempt(() => emr.findPatient?.(mrn));
+  if (found && 'value' in found) expect(found.value?.mrn, 'findPatient').toBe(mrn);
+  const [patient] = await server
+    .resources<fhir.Patient>('Patient')
+    .then((all) => all.filter(({ id }) => id === 'pat-1'));
+  const [name] = patient?.name ?? [];
+  const criteria = {
+    mrn: { mrn },
+    name: { first_name: name?.given?.[0], last_name: name?.family },
+    dob: { dob: patient?.birthDate },
+  };
+  for (const [criterion, search] of Object.entries(criteria)) {
+    disturb('POST');
+    const searched = await attempt(() => emr.searchPatients?.(search));
+    if (!searched || 'failure' in searched) continue;
+    expect(
+      searched.value.map(({ ehr_id }) => ehr_id),
+      `searchPatients by ${criterion}`,
+    ).toContain('pat-1');
+  }
+}
+
+let created = 0;
+
+/** Sends a write as the product does: looked up by its marker after a lost response, and never sent blindly again. */
+async function writesOnce({ emr, disturb }: Use): Promise<void> {
+  const write = emr.createPatient;
+  if (!write) return;
+  const tag = `Random${String.fromCharCode(...[...String(++created)].map((digit) => 97 + Number(digit)))}`;
+  const marker = `${String(created).padStart(32, '0')}-property`;
+  const input = {
+    first_name: tag,
+    last_name: 'Property-Testpatient',
+    dob: '1980-02-29',
+    sex: 'female' as const,
+    phone: '518-555-0199',
+    address_street: '1 Placeholder Street',
+    address_city: 'Exampleton',
+    address_state: 'NY',
+    address_zip: '12207',
+    self_pay: false,
+    payer: null,
+    coverages: [],
+    check_eligibility: false,
+    pharmacy_ehr_id: null,
+  };
+  const stored = async () =>
+    (await server.resources<fhir.Patient>('Patient')).filter(({ name }) => name?.[0]?.given?.[0] === tag);
+  disturb('POST');
+  let sent = await attempt(() => write.send(input, marker));
+  if (sent && 'failure' in sent && sent.failure.kind === 'unknown_outcome' && write.find) {
+    const looked = await attempt(() => write.find?.(marker, input));
+    if (looked && 'value' in looked) {
+      const { value } = looked;
+      sent = value ? { value } : sent.failure.accepted ? sent : await attempt(() => write.send(input, marker));
+    }
+  } else if (sent && 'failure' in sent && sent.failure.kind === 'unavailable') {
+    sent = await attempt(() => write.send(input, marker));
+  }
+  const records = await stored();
+  expect(records.length, 'the patient is stored at most once').toBeLessThanOrEqual(1);
+  if (sent && 'value' in sent)
+    expect(
+      records.map(({ id }) => id),
+      'a success is stored',
+    ).toEqual([sent.value.ehr_id]);
+}
+
+test('no combination of behaviors wipes a cache, duplicates a record, invents a success or hides a patient', async () => {
+  await fc.assert(
+    fc.asyncProperty(switches, incident, async (behavior, fault) => {
+      server.reset();
+      assume(server, { switches: behavior });
+      const credentials = bySecret(server);
+      const linked = await attempt(() => signedIn(openEndpoint(server.url), credentials));
+      if (!linked || 'failure' in linked) return;
+      const { grant, capabilities = [] } = linked.value;
+      const access = { credentials, grant, saveGrant: async () => {} };
+      const opened = connector.open(openEndpoint(server.url), access);
+      const emr = Object.fromEntries(
+        Object.entries(opened).filter(([name]) => capabilities.some((each) => each === name)),
+      );
+      const disturb = (method: string) => fault && server.fail({ ...fault, method, path: '/fhir/R4/' });
+      for (const property of [keepsCaches, neverSaysNobody, writesOnce]) await property({ emr, disturb });
+    }),
+    { numRuns: runs, endOnFailure: runs <= 12 },
+  );
+});

@@ -1,0 +1,95 @@
+import { default_behavior, type FaultSwitches, type Interaction } from './faults.ts';
+
+/** A kind of server that exists in practice: a combination of the test server's switches. */
+export type Personality = { name: string; title: string; about: string; switches: Partial<FaultSwitches> };
+
+const writable = ['Patient', 'Coverage', 'RelatedPerson', 'Appointment', 'DocumentReference', 'Binary', 'Task'];
+const without = (types: readonly string[], ...interactions: Interaction[]): FaultSwitches['withheld'] =>
+  Object.fromEntries(types.map((type) => [type, interactions]));
+
+/** The personalities that have a score card. A new switch belongs to those whose servers behave like that. */
+export const personalities: readonly Personality[] = [
+  {
+    name: 'strict-hospital',
+    title: 'Strict hospital',
+    about: 'Rejects unknown parameters, demands versions, and has no billing and no administrative writes.',
+    switches: {
+      unknown_parameter: 'refuse',
+      etag: 'weak',
+      versioning: 'versioned-update',
+      withheld: { ...without(['Patient', 'Coverage'], 'create', 'update'), Claim: 'all', ClaimResponse: 'all' },
+    },
+  },
+  {
+    name: 'small-open-source',
+    title: 'Small open-source EMR',
+    about: 'No conditional creates, no totals, no ETags, and no body after creates.',
+    switches: { conditional_create: false, total: false, etag: 'none', create_response: 'empty' },
+  },
+  {
+    name: 'in-memory-toy',
+    title: 'In-memory toy',
+    about: 'Returns everything at once as a collection, without totals or versions, and ignores unknown parameters.',
+    switches: {
+      paging: 'whole',
+      total: false,
+      bundle_type: 'collection',
+      versioning: 'no-version',
+      conditional_create: false,
+      unknown_parameter: 'ignore',
+    },
+  },
+  {
+    name: 'proxy-in-front',
+    title: 'Proxy in front',
+    about: 'Links to further pages name the address that only the proxy knows, and strong ETags.',
+    switches: { link_origin: 'http://fhir.internal.example:8080', etag: 'strong' },
+  },
+  {
+    name: 'read-only',
+    title: 'Read-only',
+    about: 'Offers no creates and no updates.',
+    switches: { withheld: without(writable, 'create', 'update') },
+  },
+  {
+    name: 'write-without-coverage',
+    title: 'Writes without Coverage',
+    about: 'Creates patients, but takes no insurances.',
+    switches: { withheld: without(['Coverage'], 'create', 'update') },
+  },
+  {
+    name: 'slot-bound-booking',
+    title: 'Slot-bound booking',
+    about: 'Publishes schedules and slots, and allows one create at a time.',
+    switches: { one_create_at_a_time: true },
+  },
+  {
+    name: 'no-search-by-post',
+    title: 'No search by POST',
+    about: 'Knows searches by URL only.',
+    switches: { search_by_form: 'unknown' },
+  },
+  {
+    name: 'tiny-pages',
+    title: 'Tiny pages',
+    about: 'Returns at most 7 records per page, linked by query only.',
+    switches: { page_rows_max: 7, paging: 'relative_links' },
+  },
+  {
+    name: 'slow',
+    title: 'Slow',
+    about: 'Takes its time for every response.',
+    switches: { latency_ms: 10 },
+  },
+  {
+    name: 'bare-search',
+    title: 'Bare search',
+    about: 'No search by identifier, and a plain date finds nothing.',
+    switches: { search_by_identifier: false, day_matches_nothing: true, create_response: 'outcome' },
+  },
+];
+
+/** Makes a server behave like a personality from now on. */
+export function assume(server: { faults: FaultSwitches }, { switches }: Pick<Personality, 'switches'>): void {
+  Object.assign(server.faults, structuredClone(default_behavior), structuredClone(switches));
+}
