@@ -38,10 +38,10 @@ export type OpenAccount = {
   operations: Partial<Operations>;
   /**
    * Discovers the server's capabilities again and stores them. `retry_refused`: also offers what the server declared and
-   * then refused in use. Open the account again afterwards: this may have renewed the session, and `operations` would
+   * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards: this may have renewed the session, and `operations` would
    * try to renew it with a refresh token that is no longer valid.
    */
-  refreshCapabilities: (options?: { retry_refused: boolean }) => Promise<void>;
+  refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
 };
 
 /**
@@ -87,8 +87,8 @@ export async function openAccount(
       offeredOperations(connector.open(endpoint, access), capabilitiesOf(ctx, account)),
       observerOf(ctx, account),
     ),
-    refreshCapabilities: async ({ retry_refused } = { retry_refused: false }) => {
-      const found = await connector.refreshCapabilities?.(endpoint, access);
+    refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
+      const found = await connector.refreshCapabilities?.(endpoint, access, { thorough });
       if (retry_refused) await retryRefused(ctx, account);
       if (found) stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found);
       if (found || retry_refused) ctx.lookups.clear();

@@ -179,7 +179,12 @@ export type Connector = {
    * Reads again what the server of a linked account supports, for EMRs whose servers differ. Returns undefined if
    * nothing changed. Runs at the start of every sync.
    */
-  refreshCapabilities?: (endpoint: EmrEndpoint, access: Access) => Promise<RefreshedCapabilities | undefined>;
+  refreshCapabilities?: (
+    endpoint: EmrEndpoint,
+    access: Access,
+    /** `thorough`: probe again what was probed recently. Default: true. */
+    options?: { thorough?: boolean },
+  ) => Promise<RefreshedCapabilities | undefined>;
   /**
    * The operations the connector implements, and the fields that not all of its servers can store. Known without signing
    * in, so that unsupported requests fail immediately.

@@ -59,9 +59,10 @@ export type Written = { ehr_id: string };
 
 /**
  * A page of a list. `through`: everything up to this point has been returned, and a later attempt may resume here
- * (`from`). null: an earlier `through` is no longer valid.
+ * (`from`). null: an earlier `through` is no longer valid. `whole`: the pages contain the complete list, although only
+ * changes were requested, because this EMR does not tell which of its records changed.
  */
-export type ListPage<Source> = Source[] & { through?: string | null };
+export type ListPage<Source> = Source[] & { through?: string | null; whole?: true };
 
 /** Reads a list to its end or fails. Records missing from a complete list are deleted on our side. */
 export type Listing<Source> = {
@@ -71,6 +72,11 @@ export type Listing<Source> = {
    * stopped. Otherwise both parameters are ignored.
    */
   incremental?: true;
+  /**
+   * Which of these records (EMR ids) no longer exist, without reading them all. A list without it is read in full more
+   * often instead.
+   */
+  findDeleted?: (known: readonly string[]) => Promise<string[]>;
 };
 
 /** One operation per record kind: `listPharmacies: Listing<PharmacySource>`. */

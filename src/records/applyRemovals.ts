@@ -11,10 +11,17 @@ export type RemovalOutcome = { removed: number; held_back?: Removals };
 
 /**
  * Removes what a full reading of a list did not contain, if that is plausible. An EMR that fails may return an empty or
- * shorter list that looks complete: then nothing is removed until an operator confirms it.
+ * shorter list that looks complete: then nothing is removed until an operator confirms it. `deleted`: the records that
+ * the EMR no longer has, if they were looked for by id instead.
  */
-export async function applyRemovals(tx: Tx, limits: Limits, kind: Kind, scope: SyncScope): Promise<RemovalOutcome> {
-  const found = await countUnseen(tx, kind, scope);
+export async function applyRemovals(
+  tx: Tx,
+  limits: Limits,
+  kind: Kind,
+  scope: SyncScope,
+  deleted?: readonly string[],
+): Promise<RemovalOutcome> {
+  const found = await countUnseen(tx, kind, scope, deleted);
   const held = await readHeldRemovals(tx, scope, kind.name);
   // The confirmation covers what the operator saw, and what a sync would remove anyway.
   const confirmed = held?.confirmed === true && found.missing <= held.missing + removableOf(found, limits);
@@ -23,7 +30,7 @@ export async function applyRemovals(tx: Tx, limits: Limits, kind: Kind, scope: S
     return { removed: 0, held_back: found };
   }
   await setHeldRemovals(tx, scope, kind.name, undefined);
-  return { removed: await removeUnseen(tx, kind, scope) };
+  return { removed: await removeUnseen(tx, kind, scope, deleted) };
 }
 
 /** How many records of a list a sync removes without confirmation. */

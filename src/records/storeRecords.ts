@@ -101,16 +101,24 @@ export function seenBySync(tx: Tx, organization_id: string): Fragment {
     AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked))`;
 }
 
-/** Removes what the EMR no longer lists. Only called after a full sync has read the list to its end. */
-export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope): Promise<number> {
-  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope));
+/**
+ * Removes what the EMR no longer lists: what the running sync has not seen, which is only called after it has read the
+ * full list to its end, or the `deleted` ones.
+ */
+export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope, deleted?: readonly string[]): Promise<number> {
+  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope), deleted);
   const removed = await tx`DELETE FROM ${tx(kind.name)} WHERE ${unseen} RETURNING id`;
   return removed.length;
 }
 
 /** How many records are stored, and how many of them `removeUnseen` would remove. */
-export async function countUnseen(tx: Tx, kind: Kind, scope: SyncScope): Promise<Removals> {
-  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope));
+export async function countUnseen(
+  tx: Tx,
+  kind: Kind,
+  scope: SyncScope,
+  deleted?: readonly string[],
+): Promise<Removals> {
+  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope), deleted);
   // Past ones leave a list of the coming weeks by themselves.
   const expected = kind.lists_future_only ? tx`starts_at >= now()` : tx`true`;
   const [row] = await tx<Removals[]>`SELECT count(*)::int AS stored,
@@ -125,8 +133,14 @@ function keptProviders(tx: Tx, kind: Kind, scope: SyncScope): Promise<string[]> 
   return kind.active_providers_only ? inactiveProviders(tx, scope) : undefined;
 }
 
-function isUnseen(tx: Tx, scope: SyncScope, kept_providers: string[] | undefined): Fragment {
-  const synced = kept_providers ? tx`provider_ehr_id <> ALL (${kept_providers})` : tx`true`;
+function isUnseen(
+  tx: Tx,
+  scope: SyncScope,
+  kept_providers: string[] | undefined,
+  deleted: readonly string[] | undefined,
+): Fragment {
+  const kept = kept_providers ? tx`provider_ehr_id <> ALL (${kept_providers})` : tx`true`;
+  const synced = deleted ? tx`${kept} AND ehr_id = ANY (${[...deleted]})` : kept;
   return tx`organization_id = ${scope.organization_id} AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${synced}`;
 }
 
@@ -134,6 +148,13 @@ function isUnseen(tx: Tx, scope: SyncScope, kept_providers: string[] | undefined
 export async function deleteRecords(tx: Tx, kind: Kind, organization_id: string): Promise<number> {
   const { count } = await tx`DELETE FROM ${tx(kind.name)} WHERE organization_id = ${organization_id}`;
   return count;
+}
+
+/** The EMR ids of the stored records. */
+export async function listEhrIds(tx: Tx, kind: Kind, organization_id: string): Promise<string[]> {
+  const rows = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM ${tx(kind.name)}
+    WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
+  return rows.map(({ ehr_id }) => ehr_id);
 }
 
 /** The number of stored records that exist in the EMR. */

@@ -9,14 +9,15 @@ import { type Kind, sync_order } from '../model/records/kinds.ts';
 import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
-import { countStored, storePage } from './storeRecords.ts';
+import { countStored, listEhrIds, storePage } from './storeRecords.ts';
 import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
 export const sync: JobHandler = {
   run: async (ctx, run) => {
     const { job } = run;
-    const { operations } = await openWithCurrentCapabilities(ctx, run);
+    const { announce, org_id } = job.input as SyncInput;
+    const { operations } = await openWithCurrentCapabilities(ctx, run, { thorough: announce });
     const lists = await operations.getCodeLists?.();
     if (lists) {
       await ctx.db.tenant(job.client_id, async (tx) => {
@@ -47,7 +48,6 @@ export const sync: JobHandler = {
       await markSynced(tx, job.organization_id);
       await run.checkLease(tx);
     });
-    const { announce, org_id } = job.input as SyncInput;
     return {
       state: 'succeeded',
       error: null,
@@ -72,10 +72,14 @@ async function endRefusedPass(ctx: Context, { job, checkLease }: JobRun, kind: K
 }
 
 /** Opens the account with what its server can do today. If the server does not tell, the known capabilities apply. */
-async function openWithCurrentCapabilities(ctx: Context, { job, signal, steps }: JobRun): Promise<OpenAccount> {
+async function openWithCurrentCapabilities(
+  ctx: Context,
+  { job, signal, steps }: JobRun,
+  options: { thorough: boolean },
+): Promise<OpenAccount> {
   const opened = await openAccount(ctx, job, signal);
   try {
-    await opened.refreshCapabilities();
+    await opened.refreshCapabilities(options);
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     await steps.note('capabilities', { refused: error.message });
@@ -108,23 +112,35 @@ async function syncKind(
       return work(tx);
     });
   const { announce } = run.job.input as SyncInput;
-  const options = { incremental: list.incremental === true, full: announce };
+  const { findDeleted } = list;
+  const options = {
+    incremental: list.incremental === true,
+    finds_deleted: findDeleted !== undefined,
+    full: announce,
+    sync_minutes: ctx.config.sync_minutes,
+  };
   const pass = await whileLeased((tx) => startPass(tx, scope, kind.name, options));
   if (!pass.done) {
     let stored = 0;
+    let whole = pass.full;
     for await (const page of list({ since: pass.since, from: pass.from })) {
       await whileLeased(async (tx) => {
         await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope));
         if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
       });
+      whole ||= page.whole === true;
       const before = stored;
       stored += page.length;
       const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
       if (noted) await run.steps.note(kind.name, { stored });
     }
+    const deleted =
+      pass.find_deleted && findDeleted
+        ? await findDeleted(await whileLeased((tx) => listEhrIds(tx, kind, organization_id)))
+        : undefined;
     const outcome = await whileLeased(async (tx): Promise<RemovalOutcome> => {
-      await finishPass(tx, scope, kind.name);
-      return pass.full ? applyRemovals(tx, ctx.config, kind, scope) : { removed: 0 };
+      await finishPass(tx, scope, kind.name, whole);
+      return whole || deleted ? applyRemovals(tx, ctx.config, kind, scope, deleted) : { removed: 0 };
     });
     if (outcome.held_back) {
       ctx.metrics.removals_held_back.inc({ kind: kind.name });

@@ -8,39 +8,55 @@ export type SyncScope = Scope & { run: number };
  * One pass over a list: all records (`full`), or those changed since an instant. `from` is how far an earlier attempt of
  * the same sync got; `done` means that it got to the end.
  */
-export type Pass = { full: boolean; since: string | undefined; from: string | undefined; done: boolean };
+export type Pass = {
+  full: boolean;
+  since: string | undefined;
+  from: string | undefined;
+  done: boolean;
+  /** Whether deletions must be looked for apart from the pass, which returns only changes. */
+  find_deleted: boolean;
+};
 
-/** Deletions in the EMR only show in a full pass, so each list gets one a day. */
-const full_pass_hours = 24;
+/** Only a full pass finds every difference, so each list gets one a day. */
+const full_pass_minutes = 24 * 60;
+/** Deletions show within an hour: by a full pass, or by `findDeleted` where the connector offers it for the list. */
+const deletions_minutes = 60;
 /** Clocks differ, and records that an EMR stores together become visible one by one. */
 const overlap_minutes = 15;
 
 /**
  * Starts a pass over a list, or resumes the one that an earlier attempt of this sync started. The pass is full if that
- * is requested, if the last full one is a day old, or if the EMR cannot list changes alone.
+ * is requested, if the last full one is too old, or if the EMR cannot list changes alone. `sync_minutes`: when the next
+ * sync is expected.
  */
 export async function startPass(
   tx: Tx,
   { client_id, organization_id, run }: SyncScope,
   kind: string,
-  options: { incremental: boolean; full: boolean },
+  options: { incremental: boolean; finds_deleted: boolean; full: boolean; sync_minutes: number },
 ): Promise<Pass> {
-  const [started] = await tx<{ full_pass: boolean; since: Date | null; position: string | null; done: boolean }[]>`
-    SELECT full_pass, since, position, done FROM sync_passes
+  const [started] = await tx<(PassRow & { position: string | null; done: boolean })[]>`
+    SELECT full_pass, since, position, done, find_deleted FROM sync_passes
      WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}`;
   if (started) return { ...rangeOf(started), from: started.position ?? undefined, done: started.done };
   const full = options.full || !options.incremental;
-  const [next] = await tx<{ full_pass: boolean; since: Date | null }[]>`
+  const due_minutes = Math.max(0, deletions_minutes - options.sync_minutes);
+  const full_minutes = options.finds_deleted ? full_pass_minutes : due_minutes;
+  const [next] = await tx<PassRow[]>`
     INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass)
     VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true)
     ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
       full_pass = ${full} OR present.full_as_of IS NULL
-        OR present.full_as_of < now() - make_interval(hours => ${full_pass_hours}),
+        OR present.full_as_of <= now() - make_interval(mins => ${full_minutes}),
+      find_deleted = coalesce(${options.finds_deleted} AND greatest(present.full_as_of, present.presence_as_of)
+        <= now() - make_interval(mins => ${due_minutes}), false),
       since = present.synced_as_of - make_interval(mins => ${overlap_minutes})
-    RETURNING full_pass, since`;
+    RETURNING full_pass, since, find_deleted`;
   if (!next) throw new Error('The upsert of sync_passes returned no row.');
   return { ...rangeOf(next), from: undefined, done: false };
 }
+
+type PassRow = { full_pass: boolean; since: Date | null; find_deleted: boolean };
 
 /** Saves how far a pass got. Null: it must start over. */
 export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, position: string | null): Promise<void> {
@@ -48,9 +64,11 @@ export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, posit
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
-export async function finishPass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+/** `whole`: the pass returned the complete list, although only changes were requested. */
+export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: boolean): Promise<void> {
   await tx`UPDATE sync_passes SET done = true, synced_as_of = started_at, first_read_at = coalesce(first_read_at, now()),
-      full_as_of = CASE WHEN full_pass THEN started_at ELSE full_as_of END
+      full_as_of = CASE WHEN full_pass OR ${whole} THEN started_at ELSE full_as_of END,
+      presence_as_of = CASE WHEN find_deleted THEN started_at ELSE presence_as_of END
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
@@ -105,6 +123,10 @@ export async function confirmRemovals(tx: Tx, organization_id: string, kind: str
   return row;
 }
 
-function rangeOf({ full_pass, since }: { full_pass: boolean; since: Date | null }) {
-  return { full: full_pass, since: full_pass ? undefined : since?.toISOString() };
+function rangeOf({ full_pass, since, find_deleted }: PassRow) {
+  return {
+    full: full_pass,
+    since: full_pass ? undefined : since?.toISOString(),
+    find_deleted: find_deleted && !full_pass,
+  };
 }

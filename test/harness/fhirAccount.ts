@@ -20,7 +20,7 @@ async function linkAccount(fixture: TestSandbox): Promise<FhirAccount> {
   // Withholds what the specification restricts to Larkspur, and long lists that no test about another EMR reads.
   server.faults.withheld = {
     Flag: 'all',
-    Coverage: ['update'],
+    Coverage: ['update', 'search-type'],
     Appointment: 'all',
     Claim: 'all',
     ServiceRequest: 'all',

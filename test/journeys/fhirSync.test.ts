@@ -204,18 +204,78 @@ describe('a practice on a FHIR server', () => {
     expect(await capabilityStep(await api.sync()), 'no change').toBeUndefined();
   });
 
-  test('removes deleted records in a full sync: once a day, and on request', async () => {
+  test('costs one request per resource type while nothing changes', async () => {
+    await runScheduledSync();
+    // Changes of the last 15 minutes are read again, and the tests above made some.
+    await fixture.owner`UPDATE sync_passes SET synced_as_of = now() + interval '16 minutes'
+      WHERE organization_id = ${await organizationId()}`;
+    server.ledger.length = 0;
+    await runScheduledSync();
+    const requested = server.ledger.map(({ path }) => path.replace(/[?].*/, '').replace('/fhir/R4/', ''));
+    expect(requested.length, requested.join()).toBe(new Set(requested).size);
+    expect(requested.length).toBeLessThanOrEqual(15);
+    expect(requested).toEqual(expect.arrayContaining(['metadata', 'Practitioner', 'Slot', 'Patient', 'Organization']));
+  });
+
+  test('updates a provider whose slots changed, although the provider did not', async () => {
+    const slots = await server.resources<fhir.Slot>('Slot');
+    const hours = async () => JSON.stringify((await api.call('GET', '/v1/providers')).body.providers);
+    const before = await hours();
+    const free = slots.filter(({ status, start }) => status === 'free' && Date.parse(start) > Date.now() + 86_400_000);
+    for (const slot of free.slice(0, 3)) await change<fhir.Slot>('Slot', slot.id ?? '', { status: 'busy' });
+    server.ledger.length = 0;
+    await runScheduledSync();
+    expect(await hours()).not.toBe(before);
+    // Blocked time is read as a whole then, but not every list of practitioners.
+    expect(searches(server, 'Practitioner').filter((path) => !/_lastUpdated|_id/.test(path))).toHaveLength(1);
+  });
+
+  test('finds deletions within an hour without reading the whole list, and by a requested sync', async () => {
     await server.remove('Patient', 'pat-new');
     await runScheduledSync();
     expect(await patient('pat-new')).toBeDefined();
-    await fixture.owner`UPDATE sync_passes SET full_as_of = full_as_of - interval '25 hours'
-      WHERE organization_id = ${await organizationId()} AND kind = 'patients'`;
+    const passed = (minutes: number) => fixture.owner`UPDATE sync_passes
+      SET full_as_of = full_as_of - make_interval(mins => ${minutes}), presence_as_of = presence_as_of - make_interval(mins => ${minutes})`;
+    await passed(46);
+    await server.remove('Location', 'loc-3');
+    server.ledger.length = 0;
     await runScheduledSync();
     expect(await patient('pat-new')).toBeUndefined();
+    const listed = searches(server, 'Patient').filter((path) => !/_lastUpdated|_id=/.test(path));
+    expect(listed.every((path) => path.includes('_elements=id'))).toBe(true);
+    expect(listed.length).toBeGreaterThan(0);
+    const { locations } = (await api.call('GET', '/v1/locations')).body;
+    expect(locations.map(({ ehr_id }: { ehr_id: string }) => ehr_id)).not.toContain('loc-3');
     await server.remove('Patient', 'pat-10');
     await api.sync();
     expect(await patient('pat-10')).toBeUndefined();
     expect(await patients()).toHaveLength((await server.resources('Patient')).length);
+  });
+
+  test('reads everything once a day', async () => {
+    await fixture.owner`UPDATE sync_passes SET full_as_of = full_as_of - interval '25 hours'
+      WHERE organization_id = ${await organizationId()} AND kind = 'patients'`;
+    server.ledger.length = 0;
+    await runScheduledSync();
+    expect(
+      searches(server, 'Patient').some((path) => path.includes('_sort=') && !path.includes('_lastUpdated=ge')),
+    ).toBe(true);
+  });
+
+  test('continues from the last complete sync after the account was linked again', async () => {
+    await fixture.owner`UPDATE sync_passes SET synced_as_of = synced_as_of - interval '3 days'
+      WHERE organization_id = ${await organizationId()}`;
+    await runScheduledSync();
+    const before = (await lastSync())?.id ?? 0;
+    server.ledger.length = 0;
+    await link(server);
+    await untilSynced(before);
+    // Probes search for a known record.
+    const since = searches(server, 'Appointment')
+      .filter((path) => !path.includes('_id='))
+      .map((path) => /_lastUpdated=ge([^&]+)/.exec(path)?.[1])
+      .find((instant) => instant !== undefined);
+    expect(Date.parse(since ?? '')).toBeGreaterThan(Date.now() - 20 * 60_000);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Connector } from '../connector.ts';
 import { operationNames } from '../operations.ts';
+import { createChanges } from './lists/changes.ts';
 import { fieldNames, openOperations, operations, server_fields } from './operations.ts';
 import { readSmartConfiguration } from './sign-in/discover.ts';
 import { pageSignIn } from './sign-in/pageSignIn.ts';
@@ -28,6 +29,8 @@ export const fhir: Connector = {
   signOut,
   refreshCapabilities,
   capabilities: [...operationNames(operations), ...fieldNames(server_fields)],
-  open: (endpoint, access) =>
-    openOperations({ client: openClient(endpoint, access), timezone: access.timezone ?? 'UTC' }),
+  open: (endpoint, access) => {
+    const client = openClient(endpoint, access);
+    return openOperations({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
+  },
 };

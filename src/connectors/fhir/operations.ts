@@ -6,13 +6,13 @@ import { getAlerts, listEncounters, listMedications } from './charts/liveChart.t
 import { searchPatients } from './charts/searchPatients.ts';
 import { appointments, getAppointment } from './lists/appointments.ts';
 import { claims } from './lists/claims.ts';
-import { listScheduleBlocks } from './lists/hours.ts';
+import { scheduleBlocks } from './lists/hours.ts';
 import { orders } from './lists/orders.ts';
-import { insuranceProviders, listPatientPharmacies, listPharmacies, locations } from './lists/organizations.ts';
+import { insuranceProviders, listPatientPharmacies, locations, pharmacies, plainList } from './lists/organizations.ts';
 import { findPatient, patients } from './lists/patients.ts';
-import { providers, referringProviders, staff } from './lists/providers.ts';
-import { incrementalList, readAll } from './lists/readList.ts';
-import { listVisitStatuses, listVisitTypes } from './lists/visitCodes.ts';
+import { listPractitioners, providers, referringProviders, staff } from './lists/providers.ts';
+import { incrementalList } from './lists/readList.ts';
+import { listVisitStatuses, visitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
 import { type Capabilities, type Interaction, us_core_patient } from './transport/capabilities.ts';
 import { createAppointment } from './writes/createAppointment.ts';
@@ -42,19 +42,22 @@ export type Requirement = {
 export const operations: {
   [Name in OperationName]?: { requires: readonly Requirement[]; open: (emr: Emr) => Operations[Name] };
 } = {
-  listProviders: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, providers) },
-  listStaff: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, staff) },
-  listReferringProviders: { requires: [list('Practitioner')], open: (emr) => () => readAll(emr, referringProviders) },
-  listLocations: { requires: [list('Location')], open: (emr) => () => readAll(emr, locations) },
-  listPharmacies: { requires: [list('Organization')], open: (emr) => () => listPharmacies(emr) },
-  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => () => readAll(emr, insuranceProviders) },
+  listProviders: { requires: [list('Practitioner')], open: (emr) => listPractitioners(emr, providers) },
+  listStaff: { requires: [list('Practitioner')], open: (emr) => listPractitioners(emr, staff) },
+  listReferringProviders: {
+    requires: [list('Practitioner')],
+    open: (emr) => listPractitioners(emr, referringProviders),
+  },
+  listLocations: { requires: [list('Location')], open: (emr) => plainList(emr, locations) },
+  listPharmacies: { requires: [list('Organization')], open: pharmacies },
+  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => plainList(emr, insuranceProviders) },
   listPatients: { requires: [list('Patient')], open: (emr) => incrementalList(emr, patients) },
-  listVisitTypes: { requires: [search('Appointment')], open: (emr) => () => listVisitTypes(emr) },
+  listVisitTypes: { requires: [search('Appointment')], open: visitTypes },
   listVisitStatuses: { requires: [search('Appointment')], open: () => listVisitStatuses },
   listAppointments: { requires: [list('Appointment')], open: (emr) => incrementalList(emr, appointments) },
   listScheduleBlocks: {
     requires: [list('Practitioner'), search('Schedule', 'actor'), search('Slot', 'schedule', 'start')],
-    open: (emr) => () => listScheduleBlocks(emr),
+    open: scheduleBlocks,
   },
   listClaims: { requires: [list('Claim'), read('Patient')], open: (emr) => incrementalList(emr, claims) },
   listOrders: { requires: [list('ServiceRequest'), read('Patient')], open: (emr) => incrementalList(emr, orders) },
@@ -88,6 +91,7 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   // FHIR's way of assigning work, and of giving it a priority, is a Task.
   'uploadDocument.emr_assigned_to_id': [can('Task', 'create')],
   'uploadDocument.is_high_priority': [can('Task', 'create')],
+  'searchPatients.include': [search('Coverage', 'beneficiary|patient')],
   'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
   'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
   ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),

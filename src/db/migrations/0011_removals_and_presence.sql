@@ -6,5 +6,6 @@ ALTER TABLE sync_passes
   ADD COLUMN held_missing      int,
   -- An operator confirmed them: the next full pass removes them.
   ADD COLUMN removal_confirmed boolean NOT NULL DEFAULT false,
-  -- When deletions in the EMR were last looked for: by a full pass, or by comparing ids alone.
+  -- Whether the pass also compares ids with the EMR's, and when a pass last did, to find deletions between full passes.
+  ADD COLUMN find_deleted      boolean NOT NULL DEFAULT false,
   ADD COLUMN presence_as_of    timestamptz;

@@ -44,6 +44,8 @@ export const ClaimLineItem = Type.Object({
   id: Type.String(),
   line_number: Type.Integer(),
   cpt_code: known.text,
+  other_code: Type.Optional({ ...known.text, description: 'The code of the service, if it is neither CPT nor HCPCS' }),
+  other_code_system: Type.Optional({ ...known.text, description: 'The code system of `other_code` (a URI)' }),
   description: known.text,
   modifiers: Type.Array(Type.String()),
   units: known.number,

@@ -34,7 +34,13 @@ const demographics = {
   insurance_subscriber_number: nullable(Type.String()),
 };
 
-export const PatientSource = Type.Object({ ehr_id: Type.String(), mrn: Type.String(), ...demographics });
+/** Present if the EMR says so. `status` is about our own writes. */
+const chart = {
+  chart_status: Type.Optional(Type.Enum(['active', 'inactive'], { description: 'Whether the EMR uses the chart' })),
+  deceased: Type.Optional(Type.Boolean()),
+};
+
+export const PatientSource = Type.Object({ ehr_id: Type.String(), mrn: Type.String(), ...demographics, ...chart });
 export type PatientSource = Static<typeof PatientSource>;
 
 export const Patient = Type.Object({
@@ -43,6 +49,7 @@ export const Patient = Type.Object({
   mrn: nullable(Type.String()),
   status: Type.Enum(patient_statuses),
   ...demographics,
+  ...chart,
   created_at: date_time,
   updated_at: date_time,
 });

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createChanges } from '../../../src/connectors/fhir/lists/changes.ts';
 import { incrementalList } from '../../../src/connectors/fhir/lists/readList.ts';
 import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
 import { toCapabilities } from '../../../src/connectors/fhir/transport/capabilities.ts';
@@ -46,10 +47,10 @@ describe('a patient', () => {
     expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-02' })).toStrictEqual([]);
   });
 
-  test('merged into another chart is neither listed nor found', async () => {
+  test('merged into another chart is not listed, and is found as that chart', async () => {
     const link: fhir.PatientLink[] = [{ other: { reference: 'Patient/pat-1' }, type: 'replaced-by' }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'merged', link });
-    expect(await charts.emr.findPatient('merged')).toBeUndefined();
+    expect(await charts.emr.findPatient('merged')).toMatchObject({ ehr_id: 'pat-1' });
     expect((await collect(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
   });
 
@@ -173,7 +174,7 @@ describe('an incremental list', () => {
     const endpoint = openEndpoint(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
     const credentials = { way: 'bearer_token', bearer_token: 'token' };
     const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
-    return { emr: { client, timezone }, searches };
+    return { emr: { client, timezone, changes: createChanges(client) }, searches };
   };
   const at = (id: string, second: number): fhir.Patient => {
     const lastUpdated = new Date(Date.parse('2026-01-01T00:00:00Z') + second * 1000).toISOString();

@@ -128,6 +128,7 @@ test('a new patient is stored as sent and found by its MRN', async () => {
     ...said,
     ehr_id,
     mrn,
+    chart_status: 'active',
     insurance_name: 'Mock Mutual',
     insurance_subscriber_number: 'M-1',
   });

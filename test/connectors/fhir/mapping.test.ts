@@ -46,6 +46,7 @@ const no_related_records: ClaimSurroundings & OrderSurroundings = {
   encounters: none,
   coverages: none,
   companies: none,
+  conditions: none,
   adjudications: none,
   reports: none,
   observations: none,
@@ -471,7 +472,7 @@ test('a claim adds up the insurers’ amounts to the cent', () => {
     insurances: [{ insurance_name: 'Mock Mutual', sequence_number: '1' }],
     line_items: [
       { line_number: 1, cpt_code: '99213', allowed_amount: 80, icd_pointers: ['1', '2'], modifiers: ['25'] },
-      { line_number: 2, cpt_code: 'Blood count', allowed_amount: null },
+      { line_number: 2, cpt_code: null, description: 'Blood count', allowed_amount: null },
     ],
     payments: [{ check_number: 'CHK-1', amount: 70.1, deductible: 20.05, era_adjustment_codes: { A001: 10.05 } }],
     balances: { balance: '20.15', total_payment: '70.10' },

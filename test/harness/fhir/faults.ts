@@ -16,6 +16,8 @@ export type FaultSwitches = {
   unknown_parameter: 'empty' | 'refuse' | 'ignore';
   /** Parameters that find nothing, whether `metadata` lists them or not: `_count`, `identifier`. */
   useless_params: readonly string[];
+  /** Declared parameters that are ignored, so that a search finds everything. */
+  ignored_params: readonly string[];
   /** A plain date finds nothing, a range does. */
   day_matches_nothing: boolean;
   /** FHIR requires `W/"1"`. `strong` servers send `"1"` and reject the weak form. */
@@ -97,6 +99,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   bundle_type: 'searchset',
   unknown_parameter: 'empty',
   useless_params: [],
+  ignored_params: [],
   day_matches_nothing: false,
   etag: 'weak',
   versioning: 'versioned-update',

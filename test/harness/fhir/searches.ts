@@ -91,11 +91,12 @@ function knownOnly(
   type: string,
   query: URLSearchParams,
   codes: string[],
-  { unknown_parameter, useless_params }: FaultSwitches,
+  { unknown_parameter, useless_params, ignored_params }: FaultSwitches,
 ) {
   const params = new URLSearchParams();
   for (const [name, value] of query) {
     if (useless_params.includes(name.split(':')[0] ?? '')) return undefined;
+    if (ignored_params.includes(name.split(':')[0] ?? '')) continue;
     if (['_include', '_total', '_format', '_summary', '_elements'].includes(name)) continue;
     const plain = name.split(':')[0] ?? '';
     if (['_count', '_sort', '_offset'].includes(plain) || codes.includes(plain)) params.append(name, value);

@@ -349,6 +349,8 @@ export type ClaimLineItem = {
   id: string;
   line_number: number;
   cpt_code: string | null;
+  other_code?: string | null;
+  other_code_system?: string | null;
   description: string | null;
   modifiers: Array<string>;
   units: number | null;
@@ -753,6 +755,8 @@ export type Patient = {
   address_zip: string | null;
   insurance_name: string | null;
   insurance_subscriber_number: string | null;
+  chart_status?: "active" | "inactive";
+  deceased?: boolean;
   created_at: string;
   updated_at: string;
 };

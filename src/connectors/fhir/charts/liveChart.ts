@@ -4,14 +4,24 @@ import { todayIn } from '../../../time/zones.ts';
 import type { EmrEncounter, EmrMedication } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
 import { isTimeFree, providersOf, visitTypeOf } from '../lists/appointments.ts';
-import { canSearch, containedResource, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
+import {
+  canSearch,
+  containedResource,
+  createResolver,
+  type Emr,
+  onlyOf,
+  type Resolver,
+  refId,
+  refIds,
+} from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
 
 /** Prescriptions, without proposals, options, "do not take" requests and entries made in error. */
 export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
   const params = { patient: `Patient/${patient_ehr_id}` };
   const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
-  const relevant = found.filter(
+  const own = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]);
+  const relevant = own.filter(
     ({ status, intent, doNotPerform }) =>
       status !== 'entered-in-error' && doNotPerform !== true && intent !== 'proposal' && intent !== 'option',
   );
@@ -55,10 +65,12 @@ function strengthOf(medication: fhir.Medication | undefined): string | null {
 export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<EmrEncounter[]> {
   const { client, timezone } = emr;
   const params = { patient: `Patient/${patient_ehr_id}` };
-  const visits = await client.searchAll<fhir.Encounter>('Encounter', params);
-  const booked = canSearch(client, 'Appointment', ['patient'])
+  const found = await client.searchAll<fhir.Encounter>('Encounter', params);
+  const visits = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]);
+  const appointments = canSearch(client, 'Appointment', ['patient'])
     ? await client.searchAll<fhir.Appointment>('Appointment', params)
     : [];
+  const booked = onlyOf(patient_ehr_id, appointments, ({ participant }) => list(participant).map(({ actor }) => actor));
   const visited = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
   const upcoming = booked.filter(({ id, status }) => !visited.has(id ?? '') && status !== 'entered-in-error');
   const participants = await loadParticipants(visits, upcoming, createResolver(client));
@@ -159,10 +171,12 @@ function providerAndLocation(
 export async function getAlerts(emr: Emr, patient_ehr_id: string): Promise<LiveAlerts> {
   const { client, timezone } = emr;
   const params = { patient: `Patient/${patient_ehr_id}` };
-  const flags = await client.searchAll<fhir.Flag>('Flag', params);
-  const allergies = canSearch(client, 'AllergyIntolerance', ['patient'])
+  const found = await client.searchAll<fhir.Flag>('Flag', params);
+  const flags = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]);
+  const found_allergies = canSearch(client, 'AllergyIntolerance', ['patient'])
     ? await client.searchAll<fhir.AllergyIntolerance>('AllergyIntolerance', params)
     : [];
+  const allergies = onlyOf(patient_ehr_id, found_allergies, ({ patient }) => [patient]);
   const today = todayIn(timezone);
   const active = flags.filter(({ status, period }) => {
     const ends = dayOf(period?.end, timezone);

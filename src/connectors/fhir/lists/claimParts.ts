@@ -16,6 +16,7 @@ export type RelatedRecords = {
   encounters: ReadonlyMap<string, fhir.Encounter>;
   coverages: ReadonlyMap<string, NamedCoverage>;
   companies: ReadonlyMap<string, fhir.Organization>;
+  conditions: ReadonlyMap<string, fhir.Condition>;
   adjudications: ReadonlyMap<string, Adjudication[]>;
 };
 
@@ -65,7 +66,7 @@ export function toLineItems(
     return {
       id: `${claim.id ?? ''}-${line_number}`,
       line_number,
-      cpt_code: codeOf(item.productOrService),
+      ...procedureCodes(item.productOrService),
       description: labelOf(item.productOrService),
       modifiers: list(item.modifier)
         .map((each) => codeOf(each))
@@ -85,6 +86,31 @@ export function toLineItems(
     };
   });
 }
+
+/** CPT and HCPCS codes. Others (SNOMED CT, CVX, a practice's own) are no procedure codes for billing. */
+function procedureCodes(
+  concept: fhir.CodeableConcept | undefined,
+): Pick<ClaimSource['line_items'][number], 'cpt_code' | 'other_code' | 'other_code_system'> {
+  const codings = list(concept?.coding).filter(({ code }) => text(code) !== null);
+  const billing = codings.find(({ system }) => billing_systems.includes(system ?? ''));
+  // Without a system, the form of the code tells: five characters, the last four or first four of them digits.
+  const unnamed = codings.find(
+    ({ system, code }) => system === undefined && /^([0-9A-V]\d{4}|\d{4}[A-Z])$/.test(code ?? ''),
+  );
+  const cpt_code = text((billing ?? unnamed)?.code);
+  const other = cpt_code === null ? codings[0] : undefined;
+  return other ? { cpt_code, other_code: text(other.code), other_code_system: text(other.system) } : { cpt_code };
+}
+
+/** CPT, and the two names of HCPCS level II. */
+const billing_systems = [
+  'http://www.ama-assn.org/go/cpt',
+  'urn:oid:2.16.840.1.113883.6.12',
+  'https://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets',
+  'http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets',
+  'urn:oid:2.16.840.1.113883.6.285',
+  'http://terminology.hl7.org/CodeSystem/ex-USCLS',
+];
 
 export function toPayment(
   adjudication: Adjudication,

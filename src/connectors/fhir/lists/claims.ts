@@ -48,9 +48,11 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
     ...named_coverages.map(({ coverage }) => list(coverage.payor)[0]),
     ...[...adjudications.values()].flat().map(({ insurer }) => insurer),
   ];
+  const diagnoses = page.flatMap(({ diagnosis }) => list(diagnosis).map((each) => each.diagnosisReference));
   return {
     adjudications,
     roles,
+    conditions: await resolver.load<fhir.Condition>('Condition', refIds(diagnoses, 'Condition')),
     patients: await resolver.load<fhir.Patient>(
       'Patient',
       refIds(
@@ -107,7 +109,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
     emr_provider_id: provider_id,
     provider_name: nameOf(related.practitioners.get(provider_id ?? '')?.name).full ?? text(claim.provider?.display),
     ...toAmounts(claim, adjudications),
-    icd_codes: toDiagnoses(claim),
+    icd_codes: toDiagnoses(claim, related.conditions),
     billing_notes: null,
     insurances: toInsurances(claim, related),
     void_claim: toVoidClaim(claim),
@@ -135,11 +137,20 @@ function appointmentIdOf({ item }: fhir.Claim, { encounters }: RelatedRecords): 
   return first(visits, (id) => refIds(list(encounters.get(id)?.appointment), 'Appointment')[0] ?? null);
 }
 
-function toDiagnoses({ diagnosis }: fhir.Claim): string[] {
+/** The codes of the diagnoses, which a claim contains or refers to as conditions of the chart. */
+function toDiagnoses({ diagnosis }: fhir.Claim, conditions: RelatedRecords['conditions']): string[] {
   const ordered = list(diagnosis).toSorted((a, b) => (number(a.sequence) ?? 0) - (number(b.sequence) ?? 0));
   return ordered
-    .map(({ diagnosisCodeableConcept: concept }) => codeOf(concept) ?? labelOf(concept))
+    .map(({ diagnosisCodeableConcept, diagnosisReference }) => {
+      const concept = diagnosisCodeableConcept ?? conditions.get(refId(diagnosisReference, 'Condition') ?? '')?.code;
+      return icdCodeOf(concept) ?? codeOf(concept) ?? labelOf(concept) ?? text(diagnosisReference?.display);
+    })
     .filter((code) => code !== null);
+}
+
+/** A condition may have codes of several systems. */
+function icdCodeOf(concept: fhir.CodeableConcept | undefined): string | null {
+  return first(list(concept?.coding), ({ system, code }) => (system?.includes('icd-10') ? text(code) : null));
 }
 
 /** Unknown amounts stay null. Without an adjudication, only the charge is known. */

@@ -2,9 +2,12 @@ import type * as fhir from 'fhir/r4.js';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ScheduleBlockSource } from '../../../model/records/scheduleBlocks.ts';
 import { weekdays } from '../../../model/weekdays.ts';
-import { dayOf } from '../clock.ts';
+import { todayIn } from '../../../time/zones.ts';
+import type { Listing } from '../../connector.ts';
+import { dayOf, wallTime } from '../clock.ts';
 import { type Emr, refId } from '../references.ts';
 import { groupBy, list, text } from '../values.ts';
+import { anyChanged, wholeList } from './readList.ts';
 import {
   availabilityWindow,
   type DateRange,
@@ -14,7 +17,9 @@ import {
   loadRoles,
   loadScheduleOwners,
   readSlots,
+  role_types,
   type SlotPart,
+  slot_types,
 } from './slots.ts';
 
 type Hours = ProviderSource['hours'];
@@ -103,8 +108,17 @@ function weekdayOf(day: string): string {
   return weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? '';
 }
 
-/** Blocked time: slots that are not free, and absences. */
-export async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ScheduleBlockSource[]> {
+/** Blocked time. A slot that becomes free is no change of a block but its end, so blocks are read as a whole. */
+export function scheduleBlocks(emr: Emr): Listing<ScheduleBlockSource> {
+  const types = [...role_types, ...slot_types];
+  const hasChanged = async (since: string) =>
+    // The list covers the days from today on.
+    wallTime(since, emr.timezone)?.slice(0, 10) !== todayIn(emr.timezone) || anyChanged(emr, types, since);
+  return wholeList(emr, types, hasChanged, () => listScheduleBlocks(emr));
+}
+
+/** Slots that are not free, and absences. */
+async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ScheduleBlockSource[]> {
   const days = availabilityWindow(emr.timezone);
   for await (const { matches } of emr.client.search<fhir.Practitioner>('Practitioner', {})) {
     const roles = [...(await loadRoles(emr.client, matches)).values()].flat();

@@ -2,9 +2,9 @@ import type * as fhir from 'fhir/r4.js';
 import type { InsuranceProviderSource } from '../../../model/records/insuranceProviders.ts';
 import type { LocationSource } from '../../../model/records/locations.ts';
 import type { PharmacySource } from '../../../model/records/pharmacies.ts';
-import type { EmrPatientPharmacy } from '../../connector.ts';
-import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
-import { marker_system } from '../transport/client.ts';
+import type { EmrPatientPharmacy, Listing } from '../../connector.ts';
+import { canSearch, createResolver, type Emr, findReferencing, onlyOf, refIds } from '../references.ts';
+import { type FhirClient, marker_system } from '../transport/client.ts';
 import {
   addressParts,
   contactValue,
@@ -16,21 +16,82 @@ import {
   text,
   toStatus,
 } from '../values.ts';
-import { type List, readAll } from './readList.ts';
+import { anyChanged, type List, readAll, shortList, wholeList } from './readList.ts';
 
-/** Locations where patients are seen, without location kinds and pharmacies. */
+/** Locations where patients are seen, without location kinds, pharmacies and people's homes. */
 export const locations: List<fhir.Location, LocationSource> = {
   type: 'Location',
-  toSources: async (page) => page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each)).map(toLocation),
+  toSources: async (page, { client }) => {
+    const places = page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each));
+    const doubtful = places.filter((each) => !belongsToPractice(each));
+    const used = await usedLocations(client, doubtful);
+    return places.filter((each) => !doubtful.includes(each) || used.has(each.id ?? '')).map(toLocation);
+  },
 };
+
+/**
+ * Some servers list the home addresses of patients and users as locations too. A location of the practice has an
+ * organization or a kind of service; others only count if something takes place there.
+ */
+function belongsToPractice({ managingOrganization, type, physicalType }: fhir.Location): boolean {
+  const is_home =
+    list(type).some((each) => hasCode(each, role_codes, ['PTRES'])) || hasCode(physicalType, physical_types, ['HO']);
+  return !is_home && (managingOrganization !== undefined || list(type).length > 0);
+}
+
+/** Which of these locations roles, schedules or appointments refer to. All of them if the server cannot say. */
+async function usedLocations(client: FhirClient, places: readonly fhir.Location[]): Promise<ReadonlySet<string>> {
+  const ids = places.map(({ id }) => id ?? '');
+  if (!referrers.some(([type, param]) => canSearch(client, type, [param]))) return new Set(ids);
+  const used = new Set<string>();
+  for (const [type, param] of referrers) {
+    const references = ids.filter((id) => !used.has(id)).map((id) => `Location/${id}`);
+    for (const found of await findReferencing<Referrer>(client, type, [param], references)) {
+      for (const id of refIds(locationsIn(found), 'Location')) used.add(id);
+    }
+  }
+  return used;
+}
+
+type Referrer = fhir.PractitionerRole | fhir.Schedule | fhir.Appointment;
+
+const referrers = [
+  ['PractitionerRole', 'location'],
+  ['Schedule', 'actor'],
+  ['Appointment', 'location'],
+] as const;
+
+function locationsIn(referrer: Referrer): (fhir.Reference | undefined)[] {
+  if (referrer.resourceType === 'PractitionerRole') return list(referrer.location);
+  if (referrer.resourceType === 'Schedule') return list(referrer.actor);
+  return list(referrer.participant).map(({ actor }) => actor);
+}
 
 export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource> = {
   type: 'Organization',
   toSources: async (page) => page.filter(isInsurer).map(toInsuranceProvider),
 };
 
+/** A list whose records are made of one type only. */
+export function plainList<T extends fhir.FhirResource, Source>(emr: Emr, plain: List<T, Source>): Listing<Source> {
+  return shortList(emr, plain, [plain.type], async (since) => {
+    const found = await emr.changes.since<T>(plain.type, since);
+    return found && new Set(found.map(({ id }) => id ?? ''));
+  });
+}
+
 /** Pharmacies are stored as Organization or as Location, depending on the server. */
-export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
+export function pharmacies(emr: Emr): Listing<PharmacySource> {
+  const types = ['Organization', 'Location'] as const;
+  return wholeList(
+    emr,
+    types,
+    (since) => anyChanged(emr, types, since),
+    () => listPharmacies(emr),
+  );
+}
+
+async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
   const organizations: List<fhir.Organization, PharmacySource> = {
     type: 'Organization',
     toSources: async (page) => page.filter(isPharmacy).map(toPharmacy),
@@ -46,7 +107,8 @@ export async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]
 /** The pharmacies of a patient's prescriptions: FHIR has no pharmacy list per patient. */
 export async function listPatientPharmacies(emr: Emr, patient_ehr_id: string): Promise<EmrPatientPharmacy[]> {
   const params = { patient: `Patient/${patient_ehr_id}` };
-  const requests = await emr.client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
+  const found_requests = await emr.client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
+  const requests = onlyOf(patient_ehr_id, found_requests, ({ subject }) => [subject]);
   const performers = requests.map(({ dispenseRequest }) => dispenseRequest?.performer);
   const ids = refIds(performers, 'Organization');
   const found = await createResolver(emr.client).load<fhir.Organization>('Organization', ids);
@@ -135,6 +197,7 @@ function isPharmacyLocation({ type }: fhir.Location): boolean {
 
 const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-type';
 const role_codes = 'http://terminology.hl7.org/CodeSystem/v3-RoleCode';
+const physical_types = 'http://terminology.hl7.org/CodeSystem/location-physical-type';
 const pharmacy_codes = ['PHARM', 'OUTPHARM'];
 const snomed = 'http://snomed.info/sct';
 /** Health care provider taxonomy. Codes that start with 3336 are pharmacies. */

@@ -3,9 +3,19 @@ import type { PatientSource } from '../../../model/records/patients.ts';
 import { EmrFailure } from '../../connector.ts';
 import { loadCoverages, memberIdOf, type NamedCoverage } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
-import { canSearch, createResolver, type Emr, type Resolver, refId } from '../references.ts';
+import { canSearch, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { type FhirClient, searchValue } from '../transport/client.ts';
-import { addressParts, contactValue, currentAddress, identifierOf, list, nameOf, text, toSex } from '../values.ts';
+import {
+  addressParts,
+  contactValue,
+  currentAddress,
+  identifierOf,
+  list,
+  nameOf,
+  text,
+  toSex,
+  toStatus,
+} from '../values.ts';
 import type { List } from './readList.ts';
 
 export const patients: List<fhir.Patient, PatientSource> = {
@@ -48,15 +58,46 @@ export function toPatient(
     address_zip: address.zip,
     insurance_name: coverages?.payer_name ?? null,
     insurance_subscriber_number: coverages ? memberIdOf(coverages.coverage) : null,
+    ...(patient.active !== undefined && { chart_status: toStatus(patient.active) }),
+    ...(deceasedOf(patient) !== undefined && { deceased: deceasedOf(patient) === true }),
   };
+}
+
+/** Whether the patient has died, undefined if the server does not say. A date of death means that they have. */
+function deceasedOf({ deceasedBoolean, deceasedDateTime }: fhir.Patient): boolean | undefined {
+  return text(deceasedDateTime) === null ? deceasedBoolean : true;
+}
+
+/** The chart that a merged one was merged into, over several merges. Refuses if that cannot be told. */
+async function survivingChart(client: FhirClient, merged: fhir.Patient): Promise<fhir.Patient> {
+  const seen = new Set<string | undefined>();
+  let patient: fhir.Patient | undefined = merged;
+  while (patient && isReplaced(patient) && !seen.has(patient.id)) {
+    seen.add(patient.id);
+    const replacing = list(patient.link).filter(({ type }) => type === 'replaced-by');
+    const targets = refIds(
+      replacing.map(({ other }) => other),
+      'Patient',
+    );
+    // Several, or one on another server: a person has to decide.
+    const [target = ''] = targets.length === 1 ? targets : [];
+    patient = await client.read<fhir.Patient>('Patient', target);
+  }
+  if (patient && !isReplaced(patient)) return patient;
+  const message = 'This chart was merged into another one in the EMR, which cannot be determined.';
+  throw new EmrFailure('refused', message, { code: 'patient_not_found' });
 }
 
 export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined];
 export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined, 'work', 'mobile'];
 
-/** The medical record number: the identifier typed MR, else the usual one, else the resource id. */
+/**
+ * The medical record number: the identifier of type MR, else of type PT (the patient's number at another organization,
+ * which some EMRs use for their own), else the usual one, else the resource id.
+ */
 export function mrnOf(patient: fhir.Patient): string {
-  const typed = identifierOf(patient.identifier, { types: ['MR'] });
+  const typed =
+    identifierOf(patient.identifier, { types: ['MR'] }) ?? identifierOf(patient.identifier, { types: ['PT'] });
   const usual = list(patient.identifier).find(({ use, type }) => use === 'usual' && type === undefined);
   return typed ?? text(usual?.value) ?? patient.id ?? '';
 }
@@ -66,18 +107,27 @@ export function mrnOf(patient: fhir.Patient): string {
  * without one, the resource id; both are searched.
  */
 export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource | undefined> {
-  const found = await patientsWithMrn(emr.client, mrn);
-  if (found.length > 1) {
+  const found = await chartsWithMrn(emr.client, mrn);
+  const current = found.filter((patient) => !isReplaced(patient));
+  if (current.length > 1) {
     throw new EmrFailure('refused', 'The EMR has several patients with this MRN.', { code: 'patient_ambiguous' });
   }
-  return (await toSources(found, emr, createResolver(emr.client)))[0];
+  // The MRN of a merged chart finds the chart it was merged into.
+  const [merged] = current.length === 0 ? found : [];
+  const charts = merged ? [await survivingChart(emr.client, merged)] : current;
+  return (await toSources(charts, emr, createResolver(emr.client)))[0];
 }
 
+/** The current charts with this MRN, without merged ones. */
 export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
+  return (await chartsWithMrn(client, mrn)).filter((patient) => !isReplaced(patient));
+}
+
+async function chartsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
   if (mrn.length > mrn_max) return [];
   const by_number = await client.searchAll<fhir.Patient>('Patient', { identifier: searchValue(mrn) });
   const by_id = /^[A-Za-z0-9.-]{1,64}$/.test(mrn) ? await patientsWithId(client, mrn) : [];
-  const matching = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn && !isReplaced(patient));
+  const matching = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn);
   return [...new Map(matching.map((patient) => [patient.id, patient])).values()];
 }
 

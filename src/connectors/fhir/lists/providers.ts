@@ -2,8 +2,9 @@ import type * as fhir from 'fhir/r4.js';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../../model/records/staff.ts';
+import type { Listing } from '../../connector.ts';
 import { collect } from '../../operations.ts';
-import type { Emr } from '../references.ts';
+import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
 import {
   addressParts,
   contactValue,
@@ -16,14 +17,54 @@ import {
   toStatus,
 } from '../values.ts';
 import { toHours } from './hours.ts';
-import type { List } from './readList.ts';
-import { availabilityWindow, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from './slots.ts';
+import { type List, shortList } from './readList.ts';
+import {
+  availabilityWindow,
+  loadRoles,
+  loadScheduleOwners,
+  readSlots,
+  role_types,
+  type SlotPart,
+  slot_types,
+} from './slots.ts';
 
 /**
  * FHIR does not separate providers, staff and referring providers. All three lists contain every practitioner;
  * availability offers only those with hours or slots.
  */
 export const providers: List<fhir.Practitioner, ProviderSource> = { type: 'Practitioner', toSources: providersOf };
+
+export function listPractitioners<Source>(emr: Emr, practitioners: List<fhir.Practitioner, Source>): Listing<Source> {
+  // Only providers have hours, which are made of schedules and slots.
+  const with_hours = (practitioners as unknown) === providers;
+  const types = [...role_types, ...(with_hours ? slot_types : [])];
+  return shortList(emr, practitioners, types, (since) => changedPractitioners(emr, since, with_hours));
+}
+
+async function changedPractitioners(
+  emr: Emr,
+  since: string,
+  with_hours: boolean,
+): Promise<ReadonlySet<string> | undefined> {
+  const { client, changes } = emr;
+  const changed = async <T extends fhir.FhirResource>(type: T['resourceType']) =>
+    canSearch(client, type) ? changes.since<T>(type, since) : [];
+  const people = await changed<fhir.Practitioner>('Practitioner');
+  const roles = await changed<fhir.PractitionerRole>('PractitionerRole');
+  const schedules = with_hours ? await changed<fhir.Schedule>('Schedule') : [];
+  const slots = with_hours ? await changed<fhir.Slot>('Slot') : [];
+  if (!people || !roles || !schedules || !slots) return undefined;
+  const resolver = createResolver(client);
+  const slot_refs = slots.map(({ schedule }) => schedule);
+  const touched = await resolver.load<fhir.Schedule>('Schedule', refIds(slot_refs, 'Schedule'));
+  const actors = [...schedules, ...touched.values()].flatMap(({ actor }) => list(actor));
+  const actor_roles = await resolver.load<fhir.PractitionerRole>(
+    'PractitionerRole',
+    refIds(actors, 'PractitionerRole'),
+  );
+  const owners = [...roles, ...actor_roles.values()].map(({ practitioner }) => practitioner);
+  return new Set([...people.map(({ id }) => id ?? ''), ...refIds([...owners, ...actors], 'Practitioner')]);
+}
 
 export const staff: List<fhir.Practitioner, StaffMemberSource> = {
   type: 'Practitioner',

@@ -16,12 +16,95 @@ export type List<T extends Resource, Source> = {
   dependents?: readonly Dependent[];
 };
 
-/** A list that supports incremental reads if the server can search by `_lastUpdated`. */
+/** A long list, which supports incremental reads if the server can search by `_lastUpdated`. */
 export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
   if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => readAll(emr, list);
   const listing: Listing<Source> = ({ since, from } = {}) => readOrdered(emr, list, since, from);
-  return Object.assign(listing, { incremental: true as const });
+  const verifiable =
+    emr.client.capabilities.interactions(list.type).has('read') || canSearch(emr.client, list.type, ['_id']);
+  return Object.assign(listing, {
+    incremental: true as const,
+    ...(verifiable && { findDeleted: (known: readonly string[]) => findDeleted(emr, list, known) }),
+  });
 }
+
+/**
+ * A short list. If nothing it is made of has changed, it costs one request per type, which other lists share. `changed`
+ * returns the ids of the records to read again, or undefined if the server cannot say.
+ */
+export function shortList<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  types: readonly Resource['resourceType'][],
+  changed: (since: string) => Promise<ReadonlySet<string> | undefined>,
+): Listing<Source> {
+  if (!tellsChanges(emr, types)) return () => readAll(emr, list);
+  const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
+    const ids = since === undefined ? undefined : await changed(since);
+    if (!ids) {
+      yield* readAll(emr, list);
+      return;
+    }
+    const resolver = createResolver(emr.client);
+    const found = await resolver.load<T>(list.type, [...ids]);
+    if (found.size > 0) yield await list.toSources([...found.values()], emr, resolver);
+  };
+  return Object.assign(read, { incremental: true as const });
+}
+
+/** A list that cannot be read in parts: if anything it is made of has changed, it is read as a whole. */
+export function wholeList<Source>(
+  emr: Emr,
+  types: readonly Resource['resourceType'][],
+  hasChanged: (since: string) => Promise<boolean>,
+  readWhole: () => AsyncIterable<Source[]>,
+): Listing<Source> {
+  if (!tellsChanges(emr, types)) return () => readWhole();
+  const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
+    if (since !== undefined && !(await hasChanged(since))) return;
+    for await (const page of readWhole()) yield Object.assign(page, { whole: true as const });
+    yield Object.assign([], { whole: true as const });
+  };
+  return Object.assign(read, { incremental: true as const });
+}
+
+/** Whether the server can list changes of all these types, as far as it has them. */
+function tellsChanges({ client }: Emr, types: readonly Resource['resourceType'][]): boolean {
+  return types.every((type) => !canSearch(client, type) || canSearch(client, type, ['_lastUpdated']));
+}
+
+/** Whether any record of these types has changed. */
+export async function anyChanged(
+  { client, changes }: Emr,
+  types: readonly Resource['resourceType'][],
+  since: string,
+): Promise<boolean> {
+  for (const type of types.filter((each) => canSearch(client, each))) {
+    const found = await changes.since(type, since);
+    if (found === undefined || found.length > 0) return true;
+  }
+  return false;
+}
+
+/**
+ * The records that the server no longer has: lists only ids, and looks up the missing ones, because a list that changes
+ * while it is read may skip a record.
+ */
+async function findDeleted<T extends Resource>(
+  { client }: Emr,
+  { type, params = {} }: Pick<List<T, unknown>, 'type' | 'params'>,
+  known: readonly string[],
+): Promise<string[]> {
+  const missing = new Set(known);
+  const ids_only = { ...params, _elements: 'id', _count: String(ids_per_page) };
+  for await (const { matches } of client.search<T>(type, ids_only))
+    for (const { id = '' } of matches) missing.delete(id);
+  const present = await createResolver(client).load<T>(type, [...missing]);
+  return [...missing].filter((id) => !present.has(id));
+}
+
+/** An id is about 100 bytes. Servers may return fewer. */
+const ids_per_page = 1000;
 
 /**
  * Reads a complete list. If the list changes during the read, records may repeat or be missed; a missed one would be
@@ -68,9 +151,10 @@ async function* readOrdered<T extends Resource, Source>(
   const progress: ReadProgress = { through: from ?? since, in_order: true, recent_from_ms, returned: new Map() };
   yield* continueReading(emr, list, progress, since, resolver);
   if (progress.in_order && progress.through !== undefined) {
-    // Reads the last minutes again, for records whose transactions were still open.
-    const newest = new Date(Math.max(recent_from_ms, Date.parse(since ?? '') || 0)).toISOString();
-    yield* continueReading(emr, list, { ...progress, through: newest }, newest, resolver);
+    // Reads the last minutes again, for records whose transactions were still open. Changes are read again anyway,
+    // because each sync starts some minutes before the previous one.
+    const newest = new Date(recent_from_ms).toISOString();
+    if (since === undefined) yield* continueReading(emr, list, { ...progress, through: newest }, newest, resolver);
   } else {
     yield Object.assign([], { through: null });
     yield* readUnordered(emr, list, since, resolver);

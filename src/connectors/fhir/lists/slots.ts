@@ -20,6 +20,10 @@ export type SlotPart = ScheduleOwner & {
 /** First and last date, inclusive. */
 export type DateRange = [from: string, to: string];
 
+/** The types that a practitioner's record, and hours and blocked time, are made of. */
+export const role_types = ['Practitioner', 'PractitionerRole'] as const;
+export const slot_types = ['Schedule', 'Slot'] as const;
+
 /** Availability covers at most 92 days. */
 const ahead_days = 92;
 

@@ -1,15 +1,26 @@
 import type * as fhir from 'fhir/r4.js';
 import type { VisitCodeSource } from '../../../model/records/visitTypes.ts';
+import type { Listing } from '../../connector.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { list, text } from '../values.ts';
+import { anyChanged, wholeList } from './readList.ts';
 
 /** FHIR's appointment statuses, without `entered-in-error`. */
 export async function* listVisitStatuses(): AsyncGenerator<VisitCodeSource[]> {
   yield statuses.map(([code, description]) => ({ ehr_id: code, code, description, minutes: null }));
 }
 
+export function visitTypes(emr: Emr): Listing<VisitCodeSource> {
+  return wholeList(
+    emr,
+    ['Schedule'],
+    (since) => anyChanged(emr, ['Schedule'], since),
+    () => listVisitTypes(emr),
+  );
+}
+
 /** FHIR's appointment types, and the service types of this practice's schedules. */
-export async function* listVisitTypes(emr: Emr): AsyncGenerator<VisitCodeSource[]> {
+async function* listVisitTypes(emr: Emr): AsyncGenerator<VisitCodeSource[]> {
   const types = await visitTypesOf(emr);
   yield [...types].map(([code, { coding }]) => ({
     ehr_id: code,

@@ -58,6 +58,8 @@ export type ServerFacts = {
   probed_at?: string;
 } & ObservedFacts;
 export type ParamsByType = Record<string, string[]>;
+/** The parameters of one type that a probe found to work or not to work. */
+export type ParamFindings = { working: readonly string[]; useless: readonly string[] };
 
 /** What writes have shown about a server. */
 export type ObservedFacts = {
@@ -164,11 +166,7 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
 }
 
 /** Adds what a probe of one type found. Returns whether it is news. */
-export function mergeParams(
-  facts: ServerFacts,
-  type: string,
-  { working, useless }: { working: readonly string[]; useless: readonly string[] },
-): boolean {
+export function mergeParams(facts: ServerFacts, type: string, { working, useless }: ParamFindings): boolean {
   const before = JSON.stringify([facts.working_params?.[type], facts.useless_params?.[type]]);
   const merge = (known: string[] | undefined, more: readonly string[], less: readonly string[]) =>
     [...new Set([...(known ?? []), ...more])].filter((name) => !less.includes(name)).sort();

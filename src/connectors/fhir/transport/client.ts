@@ -1,8 +1,14 @@
 import type * as fhir from 'fhir/r4.js';
 import type { Access, EmrEndpoint } from '../../connector.ts';
 import type { Page } from './bundles.ts';
-import { type Capabilities, mergeParams, type ServerFacts, toCapabilities } from './capabilities.ts';
-import { type ParamFindings, probeParams, sampleType } from './paramProbes.ts';
+import {
+  type Capabilities,
+  mergeParams,
+  type ParamFindings,
+  type ServerFacts,
+  toCapabilities,
+} from './capabilities.ts';
+import { probeParams, sampleType } from './paramProbes.ts';
 import { canFind, create, createBinary, findByMarker, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';

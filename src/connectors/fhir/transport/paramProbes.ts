@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { toBundle, toPage } from './bundles.ts';
+import type { ParamFindings } from './capabilities.ts';
 import { type SearchParams, type SearchServer, searchValue, sendSearch } from './search.ts';
 
 /** What a server returns of a type to a search without criteria. */
@@ -11,7 +12,6 @@ export type Sample = {
   working: string[];
   useless: string[];
 };
-export type ParamFindings = { working: string[]; useless: string[] };
 
 /**
  * Reads a few records of a type, which the probes then search for. Some servers find nothing when `_count` is sent, so an
@@ -39,7 +39,7 @@ export async function probeParams(
   records: readonly Resource[],
   declared: ReadonlySet<string>,
 ): Promise<ParamFindings> {
-  const found: ParamFindings = { working: [], useless: [] };
+  const found = { working: [] as string[], useless: [] as string[] };
   const relied = Object.entries({ ...common_params, ...relied_params[type] }).filter(
     ([name]) => declared.has(name) || (name === '_sort' && declared.has('_lastUpdated')),
   );

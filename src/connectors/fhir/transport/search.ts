@@ -2,8 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
 import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
-import type { Capabilities, ServerFacts } from './capabilities.ts';
-import type { ParamFindings } from './paramProbes.ts';
+import type { Capabilities, ParamFindings, ServerFacts } from './capabilities.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
 export type SendRequest = (request: FhirRequest) => Promise<FhirResponse>;

@@ -33,7 +33,6 @@ export const unsupported_fields: Connector['unsupported_fields'] = {
     'pcp_last_name',
     'referred_to_provider_id',
   ],
-  searchPatients: ['include'],
   createAppointment: ['new_patient'],
   uploadDocument: ['template_name'],
 };
