@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { StartFailure } from './errors.ts';
+import { parseUrl } from './parseUrl.ts';
 
 type Setting<T> = {
   description: string;
@@ -188,6 +189,18 @@ export const settings = {
   ),
   REQUESTS_DAYS: number('Days to keep the request log. The audit log is kept forever.', 7, 1, 365),
   SYNC_MINUTES: number('Minutes between syncs of each organization with its EMR.', 15, 1, 10_080),
+  SYNC_REMOVALS_PERCENT: number(
+    'Share of a list, in percent, that a sync removes without confirmation. 100: any share.',
+    20,
+    1,
+    100,
+  ),
+  SYNC_REMOVALS_COUNT: number(
+    'Records of a list that a sync removes without confirmation, whatever their share.',
+    10,
+    0,
+    1_000_000,
+  ),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Name = keyof typeof settings;
@@ -255,7 +268,7 @@ function networks(name: string, values: string[]): string[] {
 }
 
 function address(name: string, value: string, protocols: string[]): string {
-  if (URL.canParse(value) && protocols.includes(new URL(value).protocol)) return value;
+  if (protocols.includes(parseUrl(value)?.protocol ?? '')) return value;
   throw new StartFailure(`${name} must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
 }
 

@@ -4,6 +4,7 @@ import type { Connector } from './connectors/connector.ts';
 import type { Database, Fragment, Sql, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';
 import type { Notifications } from './db/notifications.ts';
+import type { FairSlots } from './fairSlots.ts';
 import type { Metrics } from './metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
 import type { KeyRing } from './security/openKeys.ts';
@@ -11,7 +12,6 @@ import type { Outbound } from './security/outbound.ts';
 import type { SigningKeys } from './security/signingKeys.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
-import type { FairSlots } from './worker/fairSlots.ts';
 
 /** The dependencies of every module. Created once in main.ts and passed as the first argument. */
 export type Context = {

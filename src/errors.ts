@@ -37,6 +37,13 @@ export const errors = {
     message: 'emr_instance_domain does not match the EMR address of this organization.',
   },
   emr_domain_invalid: { status: 400, message: 'emr_instance_domain {rule}' },
+  emr_app_not_found: { status: 404, message: "EMR app with ID '{id}' not found." },
+  emr_app_mismatch: { status: 400, message: 'emr_app_id belongs to another EMR than this organization.' },
+  emr_app_exists: { status: 409, message: 'There is already an EMR app for this address.' },
+  emr_app_in_use: {
+    status: 409,
+    message: '{count} linked accounts use this EMR app. Unlink them, or link them again with another app.',
+  },
   callback_url_unregistered: { status: 400, message: 'callback_url is not registered for this client.' },
   link_token_invalid: { status: 400, message: 'Invalid or expired link_token.' },
   link_exhausted: { status: 410, message: 'Too many sign-in attempts with this link_token. Create a new one.' },
@@ -49,6 +56,18 @@ export const errors = {
   emr_code_wrong: { status: 400, message: '{emr} rejected this one-time code. Try the current one.' },
   emr_locked: { status: 400, message: '{emr} has locked this user after too many failed attempts. Try again later.' },
   emr_access_refused: { status: 400, message: '{emr} rejected these credentials.' },
+  emr_client_refused: { status: 400, message: '{emr} does not know this client ID.' },
+  emr_secret_refused: { status: 400, message: '{emr} rejected the client secret.' },
+  emr_key_refused: {
+    status: 400,
+    message: '{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}',
+  },
+  emr_scope_refused: { status: 400, message: '{emr} does not grant this client the requested scopes: {scopes}' },
+  emr_method_refused: {
+    status: 400,
+    message: '{emr} does not allow this way to sign in. credentials.way can be one of: {methods}',
+  },
+  emr_no_records: { status: 400, message: '{emr} accepted the sign-in, but this account cannot read any records.' },
   emr_user_mismatch: {
     status: 400,
     message: 'This account belongs to {name}. Sign in as that user, or link a new account.',

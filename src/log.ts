@@ -19,6 +19,7 @@ const allowed = new Set<string>([
   'delivery',
   'webhook_endpoint',
   'reason',
+  'record_kind',
   'problem',
 ]);
 

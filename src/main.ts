@@ -19,6 +19,7 @@ import { openNotifications } from './db/notifications.ts';
 import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
+import { fairSlots } from './fairSlots.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { buildServer } from './http/server.ts';
 import { addSystemRoutes, type Health } from './http/systemRoutes.ts';
@@ -27,6 +28,7 @@ import { link_endpoints } from './linkpage/endpoints.ts';
 import { serveLink } from './linkpage/serveLink.ts';
 import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
+import type { Document } from './openapi/document.ts';
 import { openApi } from './openapi/openApi.ts';
 import { serveReceiver } from './receiver/serveReceiver.ts';
 import { banner, ownerNotice } from './sandbox/banner.ts';
@@ -37,7 +39,6 @@ import { emrRules, webhookRules } from './security/addresses.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
 import { version } from './version.ts';
-import { fairSlots } from './worker/fairSlots.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 /** Which part of the service a process runs. Any number of processes can share one database. */
@@ -148,7 +149,7 @@ async function openContext(
     emr_outbound,
     webhook_outbound,
     connectors: own,
-    document_slots: fairSlots({ total: documentsMax(config.uploads_parallel) }),
+    document_slots: fairSlots({ total: documentsMax(config.uploads_parallel), per_client: 'share' }),
   };
 }
 
@@ -171,7 +172,12 @@ async function listen(
   const available = [...endpoints, ...link_endpoints, ...dashboard].filter(
     (each) => !each.sandbox || ctx.config.sandbox,
   );
-  const document = openApi(available, { version, base_url });
+  // When it is first requested: it takes longer than all other steps up to listening.
+  let described: Document | undefined;
+  const document = () => {
+    described ??= openApi(available, { version, base_url });
+    return described;
+  };
   const http = buildServer(ctx, available);
   // An open stream would keep its connection open forever.
   http.addHook('preClose', async () => live.close());

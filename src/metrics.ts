@@ -51,6 +51,12 @@ export function openMetrics() {
       help: 'Unfinished jobs that no worker would have started, returned to their queue. Expected to stay 0.',
       registers: [registry],
     }),
+    removals_held_back: new Counter({
+      name: 'chartwire_removals_held_back_total',
+      help: 'Full readings of a list that missed too many records to be applied, by record kind.',
+      labelNames: ['kind'],
+      registers: [registry],
+    }),
     oldest_transaction: new Gauge({
       name: 'chartwire_oldest_transaction_seconds',
       help: 'Age of the oldest open transaction in the database. PostgreSQL cannot remove dead rows newer than it.',

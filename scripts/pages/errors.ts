@@ -49,6 +49,8 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'live_streams_exceeded',
     'owner_last',
     'account_revoked',
+    'emr_app_exists',
+    'emr_app_in_use',
     'emr_check_refused',
     'erasure_blocked',
     'job_not_repeatable',

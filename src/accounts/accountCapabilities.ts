@@ -17,7 +17,7 @@ export function knownToWork(tx: Tx) {
 }
 
 /** What linking, or reading a server's capabilities again, found out. */
-export type Findings = { capabilities: readonly Capability[]; evidence?: readonly Evidence[] };
+export type Findings = { capabilities: readonly Capability[]; evidence?: readonly Evidence<Capability>[] };
 
 /** What a server declares and did not refuse when it was probed. */
 export function offeredOf({ capabilities, evidence = [] }: Findings): Capability[] {
@@ -30,7 +30,7 @@ export function offeredOf({ capabilities, evidence = [] }: Findings): Capability
  * refused in use until `forgetRefusals`.
  */
 export async function storeEvidence(tx: Tx, { id, client_id }: Owner, findings: Findings): Promise<void> {
-  const known = new Map<Capability, Evidence>(
+  const known = new Map<Capability, Evidence<Capability>>(
     findings.capabilities.map((capability) => [capability, { capability, state: 'declared' }]),
   );
   for (const found of findings.evidence ?? []) {

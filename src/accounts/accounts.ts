@@ -44,6 +44,8 @@ export type StoredAccount = Account & {
   /** The person who signed in to the EMR when the account was linked. */
   emr_user_id: string;
   emr_user_name: string;
+  /** The app it was linked with, if any. */
+  emr_app_id: string | null;
   /** When the account was last linked, as PostgreSQL writes it: a Date would lose the microseconds. */
   linked_at: string;
   /** When the account was last unlinked. */
@@ -59,8 +61,8 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
   const [row] = await tx<StoredAccount[]>`
     SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
            organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
-           accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.unlinked_at,
-           accounts.linked_at::text AS linked_at, ${knownToWork(tx)} AS known_to_work,
+           accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.emr_app_id,
+           accounts.unlinked_at, accounts.linked_at::text AS linked_at, ${knownToWork(tx)} AS known_to_work,
            accounts.credentials_sealed, accounts.grant_sealed, accounts.token_hash, accounts.token_sealed
       FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;
@@ -117,6 +119,7 @@ export type LinkedAccount = {
   credentials_sealed: Buffer;
   grant_sealed: Buffer;
   user: { ehr_id: string; name: string };
+  emr_app_id: string | null;
   capabilities: readonly Capability[] | null;
 };
 
@@ -129,10 +132,10 @@ export async function addAccount(
 ): Promise<void> {
   const { id, client_id, organization_id, user_id, token } = account;
   await tx`INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed,
-      status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, capabilities)
+      status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, emr_app_id, capabilities)
     VALUES (${id}, ${client_id}, ${organization_id}, ${user_id}, ${newReference('access_token_reference_id')},
       ${token.hash}, ${token.sealed}, 'active', ${linked.credentials_sealed}, ${linked.grant_sealed},
-      ${linked.user.ehr_id}, ${linked.user.name}, ${linked.capabilities && [...linked.capabilities]})`;
+      ${linked.user.ehr_id}, ${linked.user.name}, ${linked.emr_app_id}, ${linked.capabilities && [...linked.capabilities]})`;
   await announceChange(tx);
 }
 
@@ -140,7 +143,7 @@ export async function addAccount(
 export async function relinkAccount(tx: Tx, id: string, linked: LinkedAccount): Promise<void> {
   await tx`UPDATE accounts SET status = 'active', status_reason = NULL,
     credentials_sealed = ${linked.credentials_sealed}, grant_sealed = ${linked.grant_sealed},
-    emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name},
+    emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name}, emr_app_id = ${linked.emr_app_id},
     capabilities = ${linked.capabilities && [...linked.capabilities]}, linked_at = clock_timestamp()
     WHERE id = ${id}`;
   await announceChange(tx);
@@ -201,6 +204,15 @@ export async function markLoginRequired(tx: Tx, id: string, attempted_at: Date, 
     WHERE id = ${id} AND status = 'active' AND linked_at < ${attempted_at}`;
   if (changed.count > 0) await announceChange(tx);
   return changed.count > 0;
+}
+
+/** Makes the expired accounts of an app active again, because its credentials have changed. Returns their ids. */
+export async function reactivateAccounts(tx: Tx, emr_app_id: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    UPDATE accounts SET status = 'active', status_reason = NULL, linked_at = clock_timestamp()
+     WHERE emr_app_id = ${emr_app_id} AND status = 'login_required' RETURNING id`;
+  if (rows.length > 0) await announceChange(tx);
+  return rows.map(({ id }) => id);
 }
 
 /** Revokes an account and deletes its credentials, session and access token. */

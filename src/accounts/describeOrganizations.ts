@@ -25,6 +25,10 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
                     SELECT job.id FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
                      ORDER BY job.id DESC LIMIT ${syncs_looked_at})
                   ORDER BY step.name, step.n DESC) AS kind) AS kinds,
+        (SELECT coalesce(json_agg(json_build_object('kind', pass.kind, 'stored', pass.held_stored,
+                  'missing', pass.held_missing, 'at', iso(pass.held_at), 'confirmed', pass.removal_confirmed)
+                  ORDER BY pass.kind), '[]')
+           FROM sync_passes AS pass WHERE pass.organization_id = organization.id AND pass.held_at IS NOT NULL) AS held_removals,
         (SELECT coalesce(json_agg(json_build_object('id', replace(account.id::text, '-', ''),
             'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
             'reason', account.status_reason, 'emr_user_name', account.emr_user_name,

@@ -18,6 +18,7 @@ export type NewLink = {
   emr_address: string;
   /** The account to link again, in update mode. */
   account_id: string | null;
+  emr_app_id: string | null;
   credentials: Credentials;
   signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
 };
@@ -48,6 +49,7 @@ export async function linkAccount(
     credentials_sealed: await seal(bindings.credentials(account_id), JSON.stringify(link.credentials)),
     grant_sealed: await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant)),
     user: link.signed_in.user,
+    emr_app_id: link.emr_app_id,
     capabilities: link.signed_in.capabilities || link.signed_in.evidence ? offeredOf(findings) : null,
   };
   const access_token = newToken('access_token');

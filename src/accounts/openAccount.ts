@@ -1,6 +1,7 @@
 import {
   type Capability,
   type Connector,
+  type Credentials,
   EmrFailure,
   type Grant,
   type OperationName,
@@ -26,6 +27,7 @@ import {
   type StoredAccount,
   withdrawCapability,
 } from './accounts.ts';
+import { findEmrApp } from './emrApps.ts';
 import { type OperationObserver, watchOperations } from './watchOperations.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
@@ -60,7 +62,7 @@ export async function openAccount(
     if (account?.status !== 'active') return undefined;
     return {
       account,
-      credentials: await ctx.vault.unseal(tx, account.credentials_sealed, bindings.credentials(account.id)),
+      credentials: await currentCredentials(ctx, tx, account, account.credentials_sealed),
       grant: await ctx.vault.unseal(tx, account.grant_sealed, bindings.grant(account.id)),
     };
   });
@@ -70,8 +72,8 @@ export async function openAccount(
   let stored_grant = account.grant_sealed;
   const endpoint = { address: account.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
   const access = {
-    // Both were sealed by linkAccount from values of these types.
-    credentials: JSON.parse(opened.credentials),
+    credentials: opened.credentials,
+    // Sealed by linkAccount from a value of this type.
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
     saveGrant: async (grant: Grant) => {
@@ -138,6 +140,19 @@ async function isUnlinked(tx: Tx, { status, unlinked_at }: StoredAccount, job_id
   const [earlier] = await tx`SELECT FROM jobs JOIN accounts ON accounts.id = jobs.account_id
     WHERE jobs.id = ${job_id} AND jobs.created_at < accounts.unlinked_at`;
   return earlier !== undefined;
+}
+
+/** The credentials of an account. Those of its app replace what was stored when the account was linked. */
+export async function currentCredentials(
+  ctx: Pick<Context, 'vault'>,
+  tx: Tx,
+  { id, emr_app_id }: Pick<StoredAccount, 'id' | 'emr_app_id'>,
+  sealed: Buffer,
+): Promise<Credentials> {
+  // Sealed by linkAccount from a value of this type.
+  const stored: Credentials = JSON.parse(await ctx.vault.unseal(tx, sealed, bindings.credentials(id)));
+  const app = emr_app_id === null ? undefined : await findEmrApp(ctx, tx, emr_app_id);
+  return { ...stored, ...app?.credentials };
 }
 
 export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {

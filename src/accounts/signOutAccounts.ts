@@ -2,7 +2,7 @@ import { type Credentials, EmrFailure, type Grant } from '../connectors/connecto
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
 import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './endedGrants.ts';
-import { connectorOf } from './openAccount.ts';
+import { connectorOf, currentCredentials } from './openAccount.ts';
 
 export type SignOutContext = Pick<
   Context,
@@ -56,8 +56,8 @@ type Outcome = 'signed_out' | 'not_offered' | 'given_up';
 async function attempt(ctx: SignOutContext, account: StoredAccount, ended: EndedGrant): Promise<Outcome | undefined> {
   try {
     const access = await ctx.db.tenant(account.client_id, async (tx) => ({
-      // Both were sealed by linkAccount from values of these types.
-      credentials: JSON.parse(await ctx.vault.unseal(tx, ended.credentials_sealed, bindings.credentials(account.id))),
+      credentials: await currentCredentials(ctx, tx, account, ended.credentials_sealed),
+      // Sealed by linkAccount from a value of this type.
       grant: JSON.parse(await ctx.vault.unseal(tx, ended.grant_sealed, bindings.grant(account.id))),
     }));
     return (await signOut(ctx, account, access)) ? 'signed_out' : 'not_offered';

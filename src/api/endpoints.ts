@@ -4,6 +4,7 @@ import linkTokenCreate from './link/token.create.ts';
 import linkTokenExchange from './link/token.exchange.ts';
 import { recordLists } from './recordLists.ts';
 import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
+import accountConnectionReport from './v1/account.connection-report.ts';
 import accountDelete from './v1/account.delete.ts';
 import accountRotateToken from './v1/account.rotate-token.ts';
 import appointmentsCreate from './v1/appointments.create.ts';
@@ -34,6 +35,7 @@ export const endpoints: readonly Endpoint[] = byResource([
   linkTokenCreate,
   linkTokenExchange,
   linkEmrsList,
+  accountConnectionReport,
   accountRotateToken,
   accountDelete,
   sandboxPublicTokenCreate,

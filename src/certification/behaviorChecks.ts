@@ -11,8 +11,9 @@ import { fail, skip } from './outcomes.ts';
 import { prepareWrite } from './prepareWrite.ts';
 import { reads } from './readChecks.ts';
 import { samples, type WriteName } from './samples.ts';
+import { attemptSignIn } from './signInChecks.ts';
 
-/** Cancellation, parallel lanes, expired sessions, and the texts of failures. */
+/** Cancellation, parallel lanes, expired and ended sessions, and the texts of failures. */
 export const behaviorChecks: readonly Check[] = [
   {
     id: 'stop.before',
@@ -88,6 +89,28 @@ export const behaviorChecks: readonly Check[] = [
       const again = await env.open({ grant });
       await collect(listOf(again.emr, name)());
       if (again.saved.length > 0) fail('the saved grant is not valid');
+    },
+  },
+  {
+    id: 'session.signed_out',
+    expectation: 'signing out ends the session, and everything that could renew it without a person',
+    run: async (env) => {
+      const { connector, credentials } = env;
+      if (!connector.signOut) return skip('the connector does not sign out');
+      const name = await firstList(env);
+      // Earlier checks may have let the session expire. Only one that still works can be ended.
+      const before = await env.open();
+      await env.track(collect(listOf(before.emr, name)()));
+      const grant = before.saved.at(-1) ?? (await env.session()).grant;
+      const ended = await env.track(connector.signOut(env.endpoint().endpoint, { credentials, grant }));
+      if (!ended) return skip('this EMR cannot end a session');
+      const after = await env.open({ grant });
+      const failure = await env.track(collect(listOf(after.emr, name)())).catch((error: unknown) => error);
+      if (failure instanceof EmrFailure && failure.kind === 'login_required') return;
+      if (failure instanceof Error) fail('a call after signing out failed, but not as login_required');
+      if (after.saved.length === 0) fail('the session still works after signing out');
+      const again = await attemptSignIn(env, credentials);
+      if (again.outcome !== 'signed_in') fail('the session was renewed after signing out, without a person');
     },
   },
   {

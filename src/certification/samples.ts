@@ -100,6 +100,7 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
       folder: 'Certification',
       type: 'application/pdf',
       content: pdf(env.uniqueTag()),
+      file_name: 'synthetic referral.pdf',
       assigned_to_ehr_id: null,
       reviewed: false,
       high_priority: false,

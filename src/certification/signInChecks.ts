@@ -66,7 +66,8 @@ export const signInChecks: readonly Check[] = [
   },
 ];
 
-function attemptSignIn(env: Environment, credentials: Credentials, code?: string): Promise<SignIn> {
+/** A sign-in besides the one of `env.signIn`, which is the only one with a valid code. */
+export function attemptSignIn(env: Environment, credentials: Credentials, code?: string): Promise<SignIn> {
   return env.track(env.connector.signIn(env.endpoint().endpoint, credentials, code));
 }
 

@@ -72,7 +72,8 @@ const logo_types: Record<string, string> = {
   svg: 'image/svg+xml',
 };
 
-async function readLogo(path: string): Promise<string> {
+/** Reads a picture as a `data:` URL. */
+export async function readLogo(path: string): Promise<string> {
   const type = logo_types[path.split('.').at(-1)?.toLowerCase() ?? ''];
   if (!type) throw new StartFailure('--logo must be a .png, .jpg or .svg file.');
   const content = await readFile(path).catch((cause: unknown) => {

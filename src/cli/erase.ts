@@ -24,12 +24,16 @@ type Values = {
  * running, but only the service can finish jobs that are still queued.
  */
 export async function eraseCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
+  const subject = readSubject(what, values);
   const outbound = createOutbound(emrRules(config));
   try {
     await withAudit(config, async (db, audit, keys) => {
-      const scope = await findScope(db, what, values);
+      const scope = await findScope(db, subject, values);
+      const plan = await planErasure({ db }, scope);
+      if (scope.of === 'patient' && scope.patient.id === null && Object.keys(plan.rows).length === 0) {
+        throw new StartFailure('--patient must be the ID or the MRN of a patient of this practice.');
+      }
       if (!values.yes) {
-        const plan = await planErasure({ db }, scope);
         const waits = `linked accounts: ${plan.linked_accounts}, unfinished jobs: ${plan.unfinished_jobs}`;
         process.stdout.write(`${table(plan.rows)}\n${waits}\n\nNothing was erased. To erase this, add --yes.\n`);
         return;
@@ -64,18 +68,33 @@ export async function eraseCommand(config: Config, what: string | undefined, val
   }
 }
 
-async function findScope(db: Database, what: string | undefined, values: Values): Promise<ErasureScope> {
+/** What can be erased, from the largest to the smallest, and the option that names it. */
+const subjects = [
+  { name: 'client', option: 'client' },
+  { name: 'practice', option: 'org' },
+  { name: 'patient', option: 'patient' },
+] as const;
+type Subject = (typeof subjects)[number]['name'];
+
+/** An option that names something smaller would be ignored, and more erased than was meant. */
+function readSubject(what: string | undefined, values: Values): Subject {
+  const subject = subjects.find(({ name }) => name === what);
+  if (!subject) throw new StartFailure('Say what to erase: client, practice or patient. See: chartwire help');
+  const smaller = subjects.slice(subjects.indexOf(subject) + 1);
+  const unused = smaller.find(({ option }) => values[option] !== undefined);
+  if (unused) throw new StartFailure(`--${unused.option} is not an option of: chartwire erase ${subject.name}`);
+  return subject.name;
+}
+
+async function findScope(db: Database, subject: Subject, values: Values): Promise<ErasureScope> {
   const { client: public_id, org, patient } = values;
-  if (what !== 'client' && what !== 'practice' && what !== 'patient') {
-    throw new StartFailure('Say what to erase: client, practice or patient. See: chartwire help');
-  }
   const [client] = await db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id ?? ''}`;
   if (!client) throw new StartFailure('--client must be the client_id of an existing client.');
-  if (what === 'client') return { of: 'client', client_id: client.id };
+  if (subject === 'client') return { of: 'client', client_id: client.id };
   const practice = await findOrganizationScope({ db }, client.id, org ?? '');
   if (!practice) throw new StartFailure('--org must be the org_id of a practice of this client.');
-  if (what === 'practice') return practice;
-  if (!patient) throw new StartFailure('--patient must be the ID or the MRN of a patient.');
+  if (subject === 'practice') return practice;
+  if (!patient) throw new StartFailure('--patient must be the ID or the MRN of a patient of this practice.');
   const { client_id, organization_id } = practice;
   return findPatientScope({ db }, { client_id, organization_id }, patient);
 }

@@ -6,6 +6,7 @@ import { version } from '../version.ts';
 import { reanchorAuditCommand, verifyAuditCommand } from './audit.ts';
 import { certifyCommand } from './certify.ts';
 import { createClientCommand } from './createClient.ts';
+import { emrAppsCommand } from './emrApps.ts';
 import { eraseCommand } from './erase.ts';
 import { resetOperatorCommand } from './resetOperator.ts';
 import { rotateKeysCommand } from './rotateKeys.ts';
@@ -31,6 +32,12 @@ const usage = `chartwire ${version}
   chartwire audit verify [--anchor-file FILE]...
                                               verify the audit log, also against further files of anchors
   chartwire audit reanchor                    accept the audit log as it is, after a restore from a backup
+  chartwire emr-apps list   --client CLIENT_ID
+  chartwire emr-apps add    --client CLIENT_ID --emr EMR --name NAME --credentials-file FILE
+                    [--address URL] [--logo FILE]
+                                              store the client ID that an EMR issued, so that staff need not enter it;
+                                              without --address it is the default
+  chartwire emr-apps remove --client CLIENT_ID --app APP_ID
   chartwire keys rotate                       create new signing keys for EMRs that use the published key set
   chartwire help                              show this help
 
@@ -60,7 +67,9 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (command === 'keys rotate') await rotateKeysCommand(config());
   else if (command === 'audit verify') await verifyAuditCommand(config(), values['anchor-file'] ?? []);
   else if (command === 'audit reanchor') await reanchorAuditCommand(config());
-  else if (command.startsWith('erase')) await eraseCommand(config(), positionals[1], values);
+  else if (positionals[0] === 'emr-apps' && positionals.length <= 2)
+    await emrAppsCommand(config(), positionals[1], values);
+  else if (positionals[0] === 'erase' && positionals.length <= 2) await eraseCommand(config(), positionals[1], values);
   else if (command.startsWith('connectors certify')) {
     await certifyCommand(config(), positionals[2], values);
   } else throw new StartFailure(`Unknown command '${command}'. See: chartwire help`);
@@ -87,6 +96,8 @@ function parse(argv: string[]) {
         'one-time-code': { type: 'string' },
         'patient-mrn': { type: 'string' },
         'write-synthetic-records': { type: 'boolean' },
+        app: { type: 'string' },
+        emr: { type: 'string' },
         'empty-lists': { type: 'string' },
         client: { type: 'string' },
         org: { type: 'string' },

@@ -1,5 +1,6 @@
 import { apiError } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
+import { parseUrl } from '../parseUrl.ts';
 
 /** Validates what the schema cannot express and throws on the first error. Returns the settings in canonical form. */
 export function checkClient(changes: ClientChanges): ClientChanges {
@@ -12,13 +13,13 @@ export function checkClient(changes: ClientChanges): ClientChanges {
 }
 
 function checkCallback(url: string): string {
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  if (/^https?:$/.test(parseUrl(url)?.protocol ?? '')) return url;
   throw invalid('callback_urls', `must be URLs that start with https:// or http://, not '${url}'`);
 }
 
 /** An origin consists of scheme, host and port, which is all that browsers compare. */
 function readOrigin(text: string): string {
-  const origin = URL.canParse(text) ? new URL(text).origin : 'null';
+  const origin = parseUrl(text)?.origin ?? 'null';
   if (origin !== 'null' && [origin, `${origin}/`].includes(text.toLowerCase())) return origin;
   throw invalid('frame_origins', `must be origins such as https://app.example.org, not '${text}'`);
 }
@@ -30,7 +31,8 @@ function readColour(text: string): string {
 
 const logo_bytes_max = 65_536;
 
-function checkLogo(logo: string): void {
+/** A `data:` URL of a picture. */
+export function checkLogo(logo: string): void {
   const [, data] = /^data:image\/(?:png|jpeg|svg\+xml);base64,([A-Za-z0-9+/]+=*)$/.exec(logo) ?? [];
   if (data === undefined) throw invalid('logo', 'must be a PNG, JPEG or SVG file');
   if (Buffer.byteLength(data, 'base64') > logo_bytes_max) throw invalid('logo', 'must be a file of at most 64 KB');

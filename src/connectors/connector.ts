@@ -5,7 +5,7 @@ import type { PatientSource } from '../model/records/patients.ts';
 import type { CodeLists } from '../model/settings.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
-import type { ConnectionReport, Evidence } from './evidence.ts';
+import type { ConnectionReport, Evidence, ReportStep } from './evidence.ts';
 import type { FieldCapability, FieldOperation } from './fields.ts';
 import type {
   InsuranceUpdate,
@@ -25,6 +25,8 @@ export type EmrEndpoint = {
   outbound: Outbound;
   signal: AbortSignal;
   keys?: Pick<SigningKeys, 'current'> | undefined;
+  /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
+  record?: ((step: ReportStep) => void) | undefined;
 };
 
 /**
@@ -49,6 +51,8 @@ export type SignInWay = {
    * What the EMR's administrator must register: the URL of our public keys, or the address the EMR redirects back to.
    */
   must_register?: 'key_set' | 'return_address';
+  /** An operator can configure it once for all accounts at an address (an EMR app). */
+  by_app?: true;
   /** The person signs in on the EMR's own page, in a separate window. See `PageSignIn`. */
   on_page?: boolean;
 };
@@ -63,7 +67,12 @@ export type PageSignIn = {
   /** `returned` is the full redirect URL. `pending` is what `start` returned. */
   finish: (endpoint: EmrEndpoint, credentials: Credentials, pending: Grant, returned: URL) => Promise<PageOutcome>;
 };
-export type PageOutcome = { outcome: 'signed_in'; grant: Grant } | { outcome: 'refused'; reason: 'person' | 'access' };
+/** `person`: the person declined. `expired`: the page's result is no longer valid, for example an authorization code. */
+export type PageOutcome =
+  | { outcome: 'signed_in'; grant: Grant }
+  | { outcome: 'refused'; reason: 'person' }
+  | { outcome: 'refused'; reason: 'expired' }
+  | SignInRefusal;
 
 export type Credentials = Record<string, string>;
 /** Session and device tokens issued by the EMR, in the connector's own format. Stored encrypted. */
@@ -80,12 +89,29 @@ export type SignIn =
       /** What this server supports, for EMRs whose servers differ. Absent: everything the connector implements. */
       capabilities?: readonly Capability[];
       /** What was found out about single capabilities. Those without evidence count as declared. */
-      evidence?: readonly Evidence[];
+      evidence?: readonly Evidence<Capability>[];
       report?: ConnectionReport;
     }
   | { outcome: 'code_required' }
-  /** `access`: the rejected credential is neither a user name nor a password (an OAuth client, a token). */
-  | { outcome: 'refused'; reason: 'credentials' | 'code' | 'locked' | 'access' };
+  | SignInRefusal;
+
+/**
+ * Why the EMR refused a sign-in, never one reason for another:
+ * - `credentials`, `code`, `locked`: a user name and password
+ * - `client`: the EMR does not know the OAuth client; `secret`: it does not accept the client's secret
+ * - `access`: another credential (a token), or the EMR does not say whether it was the client or the secret
+ * - `key`: the EMR has no key of ours for this client
+ * - `no_records`: the sign-in was accepted, but the account cannot read anything
+ * - `scope`: the EMR does not grant the requested `scopes`
+ * - `method`: the EMR does not allow this way to sign in, but perhaps `supported_ways`
+ */
+export type SignInRefusal =
+  | {
+      outcome: 'refused';
+      reason: 'credentials' | 'code' | 'locked' | 'access' | 'client' | 'secret' | 'key' | 'no_records';
+    }
+  | { outcome: 'refused'; reason: 'scope'; scopes: string }
+  | { outcome: 'refused'; reason: 'method'; supported_ways: readonly string[] };
 
 /**
  * A linked account. The connector renews its grant without a person where the EMR allows it and passes it to
@@ -202,6 +228,8 @@ export type Operations = ListOperations & {
       folder: string;
       type: 'application/pdf' | 'image/jpeg' | 'image/png';
       content: Buffer;
+      /** As the sender called the file. null: unknown. */
+      file_name: string | null;
       assigned_to_ehr_id: string | null;
       reviewed: boolean;
       high_priority: boolean;
@@ -230,7 +258,7 @@ export type Capability = OperationName | FieldCapability;
 export type RefreshedCapabilities = {
   grant: Grant;
   capabilities: readonly Capability[];
-  evidence?: readonly Evidence[];
+  evidence?: readonly Evidence<Capability>[];
   report?: ConnectionReport;
 };
 
@@ -240,6 +268,11 @@ export type Connector = {
   credential_fields: readonly CredentialField[];
   /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
+  /**
+   * The names of the `sign_in_ways` that this server supports, as far as it says so before anybody signs in. Returns
+   * undefined if it does not say.
+   */
+  offeredWays?: (endpoint: EmrEndpoint) => Promise<readonly string[] | undefined>;
   page_sign_in?: PageSignIn;
   /**
    * The EMR sends one-time codes to the person: a sign-in without a code sends a new one. Absent for authenticator

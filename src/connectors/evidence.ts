@@ -1,5 +1,3 @@
-import type { Capability } from './connector.ts';
-
 /**
  * What is known about one capability of an account's server. `declared`: the server says so, and nothing contradicted
  * it yet. `works`: it was seen to work. `refused`: the server refuses it, so that the account does not offer it.
@@ -7,7 +5,11 @@ import type { Capability } from './connector.ts';
 export type EvidenceState = 'declared' | 'works' | 'refused';
 
 /** What linking or a refresh found out about a capability. `detail` is one plain sentence without health data. */
-export type Evidence = { capability: Capability; state: EvidenceState; detail?: string };
+export type Evidence<Capability extends string = string> = {
+  capability: Capability;
+  state: EvidenceState;
+  detail?: string;
+};
 
 /**
  * One request of a connection report: `GET [base]/Patient?_count=1`. It contains no token and no value that identifies

@@ -18,6 +18,8 @@ import {
   clientsList,
   clientsUpdate,
 } from './clients.ts';
+import { reportsGet, reportsList } from './connectionReports.ts';
+import { emrAppsCreate, emrAppsDelete, emrAppsList, emrAppsUpdate } from './emrApps.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
@@ -44,6 +46,7 @@ import recordsCount from './records/records.count.ts';
 import recordsGet from './records/records.get.ts';
 import recordsList from './records/records.list.ts';
 import { recordSearches } from './records/records.search.ts';
+import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
 import {
@@ -91,6 +94,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsSync,
     accountsCheck,
     accountsRevoke,
+    reportsList,
+    reportsGet,
     organizationsErase,
     // Jobs
     jobsList,
@@ -133,6 +138,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     availabilityList,
     defaultHoursGet,
     defaultHoursUpdate,
+    removalsConfirm,
     // Requests
     requestsList,
     // Sandbox
@@ -150,6 +156,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     clientsKeysCreate,
     clientsKeysDelete,
     clientsErase,
+    emrAppsList,
+    emrAppsCreate,
+    emrAppsUpdate,
+    emrAppsDelete,
     operatorsList,
     operatorsCreate,
     operatorsUpdate,

@@ -4,7 +4,7 @@ import { type ConnectOptions, connect as connectSql, type Sql, type Tx } from '.
 import { type OnNotification, openListener } from '../../sql/listen.ts';
 import type { Fragment, Query } from '../../sql/statement.ts';
 
-import { openFairQueue } from './fairQueue.ts';
+import { fairSlots } from '../fairSlots.ts';
 import { checkRole, type RoleAddresses, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../sql/address.ts';
@@ -59,7 +59,7 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
     pipelined: pipelined.system,
     settings: { statement_timeout: statement_timeout.system },
   });
-  const turns = openFairQueue(pool);
+  const turns = fairSlots({ total: pool, per_client: 'all_but_one' });
   const listener = openListener(addresses.system, application_name);
   const reading =
     (sql: Query) =>

@@ -11,11 +11,14 @@ export type TryItValues = Record<'client_id' | 'client_secret' | 'access_token',
 /** Serves the API reference at `/docs`. */
 export function serveDocs(
   pages: FastifyInstance,
-  document: Document,
+  document: () => Document,
   tryItValues: (() => Promise<TryItValues | undefined>) | undefined,
 ): void {
-  const page = referencePage(document, tryItValues !== undefined);
-  pages.get('/docs', async (_request, reply) => sendPage(reply, page, { isolated: true }));
+  let page: string | undefined;
+  pages.get('/docs', async (_request, reply) => {
+    page ??= referencePage(document(), tryItValues !== undefined);
+    return sendPage(reply, page, { isolated: true });
+  });
   servePageFiles(pages, 'docs', { prefix: '/docs/', cacheControl: () => 'no-cache' });
   if (!tryItValues) return;
   pages.get('/docs/sandbox.json', async (request, reply) => {

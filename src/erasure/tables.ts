@@ -45,6 +45,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['operations', operations],
     ['public_tokens', by_account('account_id')],
     ['page_sign_ins', through('link_token_hash', 'link_tokens', 'token_hash', link_tokens)],
+    ['connection_reports', connection_reports],
     ['link_tokens', link_tokens],
     ['replaced_tokens', by_account('account_id')],
     ['ended_grants', by_account('account_id')],
@@ -58,6 +59,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['requests', by_account('account_id')],
     ['accounts', by_organization],
     ['organizations', { organization: (sql, scope) => sql`id = ${scope.organization_id}` }],
+    ['emr_apps', {}],
     ['receivers', {}],
     ['webhook_secrets', {}],
     ['webhook_endpoints', {}],
@@ -113,6 +115,11 @@ const received_requests: Rules = {
 };
 
 const link_tokens: Rules = { organization: (sql, scope) => sql`org_id = ${scope.org_id}` };
+
+const connection_reports: Rules = {
+  organization: (sql, scope) => sql`account_id IN (${accountsOf(sql, scope.organization_id)}) OR link_token_hash IN (
+    SELECT token_hash FROM link_tokens WHERE org_id = ${scope.org_id})`,
+};
 
 function by_account(column: string): Rules {
   return { organization: (sql, scope) => sql`${sql(column)} IN (${accountsOf(sql, scope.organization_id)})` };

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { apiError } from '../errors.ts';
+import { fairSlots, SlotsBusy } from '../fairSlots.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { text_max } from '../model/fields.ts';
-import { fairSlots, SlotsBusy } from '../worker/fairSlots.ts';
 
-/** The declared file name and type are ignored: callers can set them to anything. */
+/** The declared type is ignored: callers can set it to anything. */
 export type UploadedFile = { content: Buffer };
 
 export type Form = { fields: Record<string, unknown>; file: UploadedFile | undefined };
@@ -21,7 +21,7 @@ export type FormLimiter = <T>(client_id: string, request: FastifyRequest, work: 
  * is in memory that long.
  */
 export function formLimiter(total: number): FormLimiter {
-  const slots = fairSlots({ total, waiting_max, wait_ms_max });
+  const slots = fairSlots({ total, per_client: 'share', waiting_max, wait_ms_max });
   return async (client_id, request, work) => {
     const gone = new AbortController();
     const onClose = () => gone.abort(apiError('request_timeout'));
@@ -42,6 +42,7 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
   if (!request.isMultipart()) throw apiError('media_type_unsupported', { expected: 'multipart/form-data' });
   const fields: Record<string, unknown> = Object.create(null);
   let file: UploadedFile | undefined;
+  let name = '';
   try {
     const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 4 * text_max, fieldNameSize: 200 };
     for await (const part of request.parts({ limits })) {
@@ -50,17 +51,25 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
         fields[part.fieldname] = part.fieldname in fields ? [fields[part.fieldname], part.value] : part.value;
       } else {
         const content = await part.toBuffer();
-        if (part.fieldname === file_field) file = { content };
+        if (part.fieldname === file_field) [file, name] = [{ content }, fileName(part.filename)];
         else fields[part.fieldname] = content.length;
       }
     }
   } catch (error) {
     throw formError(error);
   }
-  // The body only records that a file was sent. A text field in place of the file does not count.
+  // The body only contains the name of the file. A text field in place of the file does not count.
   const { [file_field]: _text, ...others } = fields;
-  return { fields: file ? { ...others, [file_field]: 'file' } : others, file };
+  return { fields: file ? { ...others, [file_field]: name } : others, file };
 }
+
+/** Without the directories and control characters that a caller may have sent. `file` if nothing is left. */
+function fileName(sent: string | undefined): string {
+  const name = (sent ?? '').replace(/^.*[/\\]/s, '').replace(/\p{Cc}/gu, '');
+  return [...name.trim()].slice(0, file_name_max).join('') || 'file';
+}
+
+const file_name_max = 200;
 
 function formError(error: unknown): unknown {
   const code = (error as { code?: string } | null)?.code ?? '';

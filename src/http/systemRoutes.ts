@@ -10,7 +10,12 @@ export type Health = { started: () => boolean; workers: () => boolean };
  * Routes that are not declared as endpoints, because they serve tools rather than clients and have their own formats
  * (Prometheus text, the OpenAPI document, a JWK set).
  */
-export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_document: object, health: Health): void {
+export function addSystemRoutes(
+  ctx: Context,
+  server: FastifyInstance,
+  openapi_document: () => object,
+  health: Health,
+): void {
   // A probe that were limited would have a healthy process restarted. Both cost no more than an error response.
   const exempt = { config: { address_limiting: 'exempt' } } as const;
   const checkDatabase = shared(() => databaseChecks(ctx));
@@ -32,8 +37,11 @@ export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_d
   server.get('/metrics', async (_request, reply) =>
     reply.type(ctx.metrics.registry.contentType).send(await readMetrics()),
   );
-  const document = JSON.stringify(openapi_document);
-  server.get('/openapi.json', async (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
+  let document: string | undefined;
+  server.get('/openapi.json', async (_request, reply) => {
+    document ??= JSON.stringify(openapi_document());
+    return reply.type('application/json; charset=utf-8').send(document);
+  });
   // EMRs fetch it to verify our signatures.
   server.get('/.well-known/jwks.json', async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=3600').send(await ctx.signing_keys.published()),

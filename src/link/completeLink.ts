@@ -1,25 +1,29 @@
 import { findLinkedAccount } from '../accounts/accounts.ts';
 import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
 import { signOut } from '../accounts/signOutAccounts.ts';
-import type { Connector, Credentials, Grant, SignIn } from '../connectors/connector.ts';
+import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../connectors/connector.ts';
+import type { ConnectionReport } from '../connectors/evidence.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSync } from '../records/requestSync.ts';
-import { callEmr, emrEndpoint } from './callEmr.ts';
-import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
+import { hashToken } from '../security/hash.ts';
+import { attemptSignIn, callEmr } from './callEmr.ts';
+import { checkCredentials } from './checkCredentials.ts';
+import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
-import { storedCredentials } from './storedCredentials.ts';
+import { refusalError } from './refusalError.ts';
+import { resolveCredentials } from './resolveCredentials.ts';
 
 /** A successful sign-in at the EMR that is not stored yet. */
 export type SignedInPerson = {
   purpose: LinkPurpose;
   credentials: Credentials;
   signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
+  report: ConnectionReport | undefined;
 };
 
 /**
@@ -32,25 +36,28 @@ export async function signInForLink(
   link_token: string,
   given: { credentials: Credentials; one_time_code: string | undefined },
 ): Promise<SignedInPerson> {
-  const { purpose, stored, paged } = await ctx.db.tenant(client_id, async (tx) => {
+  const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
     if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
     const paged = await readPageGrant(ctx, tx, link_token);
-    return { purpose, stored: await storedCredentials(ctx, tx, purpose), paged };
+    return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, given.credentials), paged };
   });
-  const connector = connectorOf(ctx, purpose.connector);
-  const merged = mergeCredentials(stored, trimCredentials(connector, given.credentials));
-  const on_page = connector.sign_in_ways?.find(({ name }) => name === merged.way)?.on_page ?? false;
+  const { connector, way } = resolved;
+  const on_page = way?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
-  const credentials = on_page && paged ? paged.credentials : merged;
+  const credentials = on_page && paged ? paged.credentials : resolved.credentials;
   checkCredentials(connector, credentials);
   await countSignInAttempt(ctx, client_id, link_token);
   const page_grant = on_page ? paged?.grant : undefined;
   const input = { credentials, one_time_code: given.one_time_code, page_grant };
-  const signed_in = await signIn(ctx, connector, purpose, input);
-  await checkUser(ctx, purpose, { credentials, grant: signed_in.grant }, signed_in.user);
-  return { purpose, credentials, signed_in };
+  const link = { token_hash: hashToken(link_token), purpose };
+  const { result: signed_in, report } = await attemptSignIn(ctx, link, async (endpoint) => {
+    const person = await signIn(ctx, connector, endpoint, input);
+    await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
+    return person;
+  });
+  return { purpose, credentials, signed_in, report };
 }
 
 /** Stores the account, marks the link token as used and queues the first sync, in one transaction. */
@@ -58,12 +65,14 @@ export async function completeLink(
   ctx: Context,
   tx: Tx,
   link_token: string,
-  { purpose, credentials, signed_in }: SignedInPerson,
+  { purpose, credentials, signed_in, report }: SignedInPerson,
 ): Promise<string> {
   if (!(await consumeLinkToken(tx, link_token)))
     throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
+  await removeLinkReport(tx, hashToken(link_token));
+  if (report) await saveAccountReport(tx, { client_id: purpose.client_id, account_id }, report);
   await requestSync(ctx, tx, { ...purpose, organization_id, account_id }, { announce: false });
   // The record of the HTTP request does not name the account.
   await ctx.audit.recordInTransaction(tx, {
@@ -101,21 +110,14 @@ async function checkUser(
 async function signIn(
   ctx: Context,
   connector: Connector,
-  purpose: LinkPurpose,
+  endpoint: EmrEndpoint,
   given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
   const outcome = await callEmr(connector, () =>
-    connector.signIn(emrEndpoint(ctx, purpose), given.credentials, given.one_time_code, given.page_grant),
+    connector.signIn(endpoint, given.credentials, given.one_time_code, given.page_grant),
   );
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw apiError(refused[outcome.reason], { emr });
+  throw refusalError(ctx, connector, outcome);
 }
-
-const refused = {
-  credentials: 'emr_credentials_wrong',
-  code: 'emr_code_wrong',
-  locked: 'emr_locked',
-  access: 'emr_access_refused',
-} as const;

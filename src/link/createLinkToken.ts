@@ -1,14 +1,17 @@
 import { findAccountByToken } from '../accounts/accounts.ts';
+import { type EmrApp, findEmrApp, matchEmrApp } from '../accounts/emrApps.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { type ApiError, apiError } from '../errors.ts';
+import { parseId } from '../ids.ts';
 import type { LinkTokenRequest } from '../model/link.ts';
-import { checkUrl, emrRules, syntaxRefusal } from '../security/addresses.ts';
+import { normalizeEmrAddress, readEmrAddress } from './emrAddress.ts';
 import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 type Organization = { connector: string; emr_address: string };
+type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;
 
 /** Validates a link request and creates its token. */
 export async function createLinkToken(
@@ -22,7 +25,10 @@ export async function createLinkToken(
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
   const [organization] = await tx<Organization[]>`
     SELECT connector, emr_address FROM organizations WHERE org_id = ${request.org_id}`;
-  const emr = organization ? existing(ctx, organization, request) : fresh(ctx, request);
+  const app = request.emr_app_id === undefined ? undefined : await namedApp(ctx, tx, request.emr_app_id);
+  const choice = { ...emrOf(app), ...request };
+  const emr = organization ? existing(ctx, organization, request) : fresh(ctx, choice);
+  if (app) requireFit(app, emr);
   if (request.callback_url !== undefined && !client.callback_urls.includes(request.callback_url)) {
     throw apiError('callback_url_unregistered', undefined, { field: 'callback_url' });
   }
@@ -31,6 +37,7 @@ export async function createLinkToken(
     user_id: request.user_id,
     org_id: request.org_id,
     ...emr,
+    emr_app_id: app?.id ?? (await matchEmrApp(tx, emr)) ?? null,
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
@@ -56,32 +63,47 @@ async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRe
   return account.id;
 }
 
-function existing(ctx: Context, organization: Organization, request: LinkTokenRequest): Organization {
+/** For a new organization, an app with an address says which EMR it is. */
+function emrOf(app: EmrApp | undefined): EmrChoice {
+  return app?.emr_address ? { emr_name: app.connector, emr_instance_domain: app.emr_address } : {};
+}
+
+function existing(ctx: Context, organization: Organization, request: EmrChoice): Organization {
   if (request.emr_name !== undefined && connectorNamed(ctx, request.emr_name).name !== organization.connector) {
     throw apiError('emr_name_mismatch', undefined, { field: 'emr_name' });
   }
   if (request.emr_instance_domain !== undefined) {
-    const text = withScheme(request.emr_instance_domain);
-    const rule = syntaxRefusal(text);
-    if (rule !== undefined) throw invalidDomain(rule);
-    if (normalized(new URL(text)) !== organization.emr_address) {
+    const given = normalizeEmrAddress(request.emr_instance_domain);
+    if ('rule' in given) throw invalidDomain(given.rule);
+    if (given.address !== organization.emr_address) {
       throw apiError('emr_domain_mismatch', undefined, { field: 'emr_instance_domain' });
     }
   }
   return organization;
 }
 
-function fresh(ctx: Context, request: LinkTokenRequest): Organization {
+function fresh(ctx: Context, request: EmrChoice): Organization {
   if (!request.emr_name) throw apiError('missing_field', { field: 'emr_name' }, { field: 'emr_name' });
   const connector = connectorNamed(ctx, request.emr_name);
   if (!request.emr_instance_domain) {
     throw apiError('missing_field', { field: 'emr_instance_domain' }, { field: 'emr_instance_domain' });
   }
-  const checked = checkUrl(withScheme(request.emr_instance_domain), emrRules(ctx.config));
-  if ('refused' in checked) throw invalidDomain(checked.refused);
-  const rule = connector.refuseAddress(checked);
-  if (rule !== undefined) throw invalidDomain(rule);
-  return { connector: connector.name, emr_address: normalized(checked) };
+  const given = readEmrAddress(ctx, connector, request.emr_instance_domain);
+  if ('rule' in given) throw invalidDomain(given.rule);
+  return { connector: connector.name, emr_address: given.address };
+}
+
+/** The app that the request names, which must fit the EMR. */
+async function namedApp(ctx: Context, tx: Tx, text: string): Promise<EmrApp> {
+  const id = parseId(text);
+  const app = id && (await findEmrApp(ctx, tx, id));
+  if (!app) throw apiError('emr_app_not_found', { id: text }, { field: 'emr_app_id' });
+  return app;
+}
+
+function requireFit(app: EmrApp, emr: Organization): void {
+  const fits = app.connector === emr.connector && (app.emr_address ?? emr.emr_address) === emr.emr_address;
+  if (!fits) throw apiError('emr_app_mismatch', undefined, { field: 'emr_app_id' });
 }
 
 function connectorNamed(ctx: Context, emr_name: string): Connector {
@@ -93,14 +115,4 @@ function connectorNamed(ctx: Context, emr_name: string): Connector {
 
 function invalidDomain(rule: string): ApiError {
   return apiError('emr_domain_invalid', { rule }, { field: 'emr_instance_domain' });
-}
-
-/** Otherwise as typed: the checks must see what the URL parser would silently change. */
-function withScheme(domain: string): string {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(domain) ? domain : `https://${domain}`;
-}
-
-/** As stored: without trailing slashes. */
-function normalized(url: URL): string {
-  return url.href.replace(/\/+$/, '');
 }

@@ -1,4 +1,5 @@
 import type { StoredAccount } from '../accounts/accounts.ts';
+import { matchEmrApp } from '../accounts/emrApps.ts';
 import type { Tx } from '../db/database.ts';
 import { addLinkToken } from './linkTokens.ts';
 
@@ -6,13 +7,18 @@ import { addLinkToken } from './linkTokens.ts';
  * A link token for linking a known account again from the dashboard, where its access token is not available. A revoked
  * account is linked like a new one: its credentials were deleted.
  */
-export function createRelinkToken(tx: Tx, account: StoredAccount, language: 'en' | 'es' | undefined): Promise<string> {
+export async function createRelinkToken(
+  tx: Tx,
+  account: StoredAccount,
+  language: 'en' | 'es' | undefined,
+): Promise<string> {
   return addLinkToken(tx, {
     client_id: account.client_id,
     user_id: account.user_id,
     org_id: account.org_id,
     connector: account.connector,
     emr_address: account.emr_address,
+    emr_app_id: (await matchEmrApp(tx, account)) ?? null,
     account_id: account.status === 'revoked' ? null : account.id,
     callback_url: null,
     language: language ?? null,

@@ -1,10 +1,11 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
-import { callEmr, emrEndpoint } from './callEmr.ts';
+import { attemptSignIn, callEmr } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';
-import { returnAddress } from './startPageSignIn.ts';
+import { refusalError } from './refusalError.ts';
+import { returnAddress } from './registrationUrls.ts';
 
 /** Completes a sign-in after the EMR's page has redirected back. Link's own window learns of it by polling. */
 export async function finishPageSignIn(ctx: Context, query: string, window: string): Promise<void> {
@@ -18,8 +19,8 @@ export async function finishPageSignIn(ctx: Context, query: string, window: stri
     const grant = await exchange(ctx, link_token_hash, page, returned);
     await endPageSignIn(ctx, client_id, link_token_hash, state, { grant });
   } catch (error) {
-    const failure = error instanceof ApiError ? error.code : 'internal';
-    await endPageSignIn(ctx, client_id, link_token_hash, state, { failure });
+    const { code: failure, message } = error instanceof ApiError ? error : apiError('internal');
+    await endPageSignIn(ctx, client_id, link_token_hash, state, { failure, message });
     throw error;
   }
 }
@@ -34,10 +35,12 @@ async function exchange(
   const connector = link && connectorOf(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
   if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
-  const outcome = await callEmr(connector, () =>
-    page_sign_in.finish(emrEndpoint(ctx, link.purpose), credentials, pending, returned),
-  );
-  if (outcome.outcome === 'signed_in') return outcome.grant;
-  const emr = connector.display_name;
-  throw apiError(outcome.reason === 'person' ? 'emr_page_declined' : 'emr_access_refused', { emr });
+  const { result } = await attemptSignIn(ctx, { ...link, token_hash: link_token_hash }, async (endpoint) => {
+    const outcome = await callEmr(connector, () => page_sign_in.finish(endpoint, credentials, pending, returned));
+    if (outcome.outcome === 'signed_in') return outcome.grant;
+    if (outcome.reason === 'person') throw apiError('emr_page_declined', { emr: connector.display_name });
+    if (outcome.reason === 'expired') throw apiError('page_sign_in_unknown');
+    throw refusalError(ctx, connector, outcome);
+  });
+  return result;
 }

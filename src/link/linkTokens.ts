@@ -10,6 +10,7 @@ export type LinkPurpose = {
   org_id: string;
   connector: string;
   emr_address: string;
+  emr_app_id: string | null;
   account_id: string | null;
   callback_url: string | null;
   language: string | null;
@@ -27,10 +28,11 @@ export const sign_ins_max = 20;
 
 export async function addLinkToken(tx: Tx, purpose: LinkPurpose): Promise<string> {
   const token = newToken('link_token');
-  await tx`INSERT INTO link_tokens (token_hash, client_id, user_id, org_id, connector, emr_address, account_id,
-      callback_url, language, created_in, expires_at)
+  await tx`INSERT INTO link_tokens (token_hash, client_id, user_id, org_id, connector, emr_address, emr_app_id,
+      account_id, callback_url, language, created_in, expires_at)
     VALUES (${hashToken(token)}, ${purpose.client_id}, ${purpose.user_id}, ${purpose.org_id}, ${purpose.connector},
-      ${purpose.emr_address}, ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language}, ${purpose.created_in},
+      ${purpose.emr_address}, ${purpose.emr_app_id}, ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language},
+      ${purpose.created_in},
       now() + make_interval(mins => ${link_minutes[purpose.created_in]}))`;
   return token;
 }
@@ -38,7 +40,7 @@ export async function addLinkToken(tx: Tx, purpose: LinkPurpose): Promise<string
 /** The purpose of a valid link token. Reading does not use it up, so that a wrong password can be corrected. */
 export async function findLinkToken(tx: Tx, token: string): Promise<LinkPurpose | undefined> {
   const [row] = await tx<LinkPurpose[]>`
-    SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, created_in
+    SELECT client_id, user_id, org_id, connector, emr_address, emr_app_id, account_id, callback_url, language, created_in
       FROM link_tokens WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now()`;
   return row;
 }
@@ -58,7 +60,8 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
   const [row] = await ctx.db.read<LinkPurpose & { state: LinkState }>(
     known.client_id,
     (sql) => sql`
-      SELECT client_id, user_id, org_id, connector, emr_address, account_id, callback_url, language, created_in,
+      SELECT client_id, user_id, org_id, connector, emr_address, emr_app_id, account_id, callback_url, language,
+             created_in,
              CASE WHEN used_at IS NOT NULL AND attempts > ${sign_ins_max} THEN 'exhausted'
                   WHEN used_at IS NOT NULL THEN 'used'
                   WHEN expires_at <= now() THEN 'expired'

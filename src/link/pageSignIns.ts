@@ -24,7 +24,8 @@ export async function addPageSignIn(
     INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, pending_sealed)
     VALUES (${hash}, ${client_id}, ${hashToken(state)}, ${hashToken(window)}, ${sealed})
     ON CONFLICT (link_token_hash) DO UPDATE SET state_hash = excluded.state_hash, window_hash = excluded.window_hash,
-      pending_sealed = excluded.pending_sealed, grant_sealed = NULL, failure = NULL, returned_at = NULL, created_at = now()`;
+      pending_sealed = excluded.pending_sealed, grant_sealed = NULL, failure = NULL, failure_message = NULL,
+      returned_at = NULL, created_at = now()`;
 }
 
 /** Claims a sign-in for completion, in the window that started it. Of several attempts exactly one succeeds. */
@@ -56,29 +57,35 @@ export async function endPageSignIn(
   client_id: string,
   link_token_hash: Buffer,
   state: string,
-  end: { grant: Grant } | { failure: string },
+  end: { grant: Grant } | { failure: string; message: string },
 ): Promise<void> {
   await ctx.db.tenant(client_id, async (tx) => {
     const grant =
       'grant' in end
         ? await ctx.vault.seal(tx, ownerOf(client_id), bindings.grant(link_token_hash), JSON.stringify(end.grant))
         : null;
-    await tx`UPDATE page_sign_ins SET grant_sealed = ${grant}, failure = ${'failure' in end ? end.failure : null}
+    const [failure, message] = 'failure' in end ? [end.failure, end.message] : [null, null];
+    await tx`UPDATE page_sign_ins SET grant_sealed = ${grant}, failure = ${failure}, failure_message = ${message}
       WHERE link_token_hash = ${link_token_hash} AND state_hash = ${hashToken(state)}`;
   });
 }
 
-export type PageState = { state: 'none' | 'waiting' | 'returned' | 'signed_in' | 'failed'; failure: string | null };
+export type PageState = {
+  state: 'none' | 'waiting' | 'returned' | 'signed_in' | 'failed';
+  /** An error code and its message. */
+  failure: string | null;
+  message: string | null;
+};
 
 export async function readPageState(ctx: Context, client_id: string, link_token: string): Promise<PageState> {
   const [row] = await ctx.db.read<PageState>(
     client_id,
     (sql) => sql`
-      SELECT failure, CASE WHEN failure IS NOT NULL THEN 'failed' WHEN grant_sealed IS NOT NULL THEN 'signed_in'
+      SELECT failure, failure_message AS message, CASE WHEN failure IS NOT NULL THEN 'failed' WHEN grant_sealed IS NOT NULL THEN 'signed_in'
                            WHEN returned_at IS NOT NULL THEN 'returned' ELSE 'waiting' END AS state
         FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`,
   );
-  return row ?? { state: 'none', failure: null };
+  return row ?? { state: 'none', failure: null, message: null };
 }
 
 /** The grant of a completed sign-in, and the credentials it was started with. */

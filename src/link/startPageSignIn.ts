@@ -1,19 +1,15 @@
-import { connectorOf } from '../accounts/openAccount.ts';
 import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
-import { callEmr, emrEndpoint } from './callEmr.ts';
-import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
+import { hashToken } from '../security/hash.ts';
+import { attemptSignIn, callEmr } from './callEmr.ts';
+import { checkCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { addPageSignIn } from './pageSignIns.ts';
-import { storedCredentials } from './storedCredentials.ts';
-
-/** The redirect URI of the EMR's page. It must be registered with the EMR, so it is the same for every link. */
-export function returnAddress(ctx: Context): string {
-  return `${ctx.base_url}/link/v1/oauth/callback`;
-}
+import { returnAddress } from './registrationUrls.ts';
+import { resolveCredentials } from './resolveCredentials.ts';
 
 /**
  * Starts a sign-in on the EMR's own page. `window` is a secret of the window that goes there and is required when it
@@ -25,11 +21,10 @@ export async function startPageSignIn(
   given: Credentials,
 ): Promise<{ url: string; window: string }> {
   const { purpose } = link;
-  const connector = connectorOf(ctx, purpose.connector);
-  const stored = await ctx.db.tenant(purpose.client_id, (tx) => storedCredentials(ctx, tx, purpose));
-  const credentials = mergeCredentials(stored, trimCredentials(connector, given));
+  const { connector, credentials, way } = await ctx.db.tenant(purpose.client_id, (tx) =>
+    resolveCredentials(ctx, tx, purpose, given),
+  );
   checkCredentials(connector, credentials);
-  const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
   const { page_sign_in } = connector;
   if (!way?.on_page || !page_sign_in) {
     const rule = 'credentials.way does not use an EMR page.';
@@ -38,9 +33,11 @@ export async function startPageSignIn(
   await countSignInAttempt(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
   const back = { return_address: returnAddress(ctx), state };
-  const { url, pending } = await callEmr(connector, () =>
-    page_sign_in.start(emrEndpoint(ctx, purpose), credentials, back),
+  const attempt = { token_hash: hashToken(link.token), purpose };
+  const { result } = await attemptSignIn(ctx, attempt, (endpoint) =>
+    callEmr(connector, () => page_sign_in.start(endpoint, credentials, back)),
   );
+  const { url, pending } = result;
   const page = { credentials, pending };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };

@@ -23,6 +23,8 @@ export const link_endpoints: readonly Endpoint[] = [
     response: Type.Object({
       success,
       emr: Type.String(),
+      /** Set if an operator configured the sign-in: only what is missing is asked for. */
+      app: nullable(Type.Object({ logo: nullable(Type.String()) })),
       organization: Type.String(),
       emr_host: Type.String(),
       update: Type.Boolean(),
@@ -141,6 +143,7 @@ export const link_endpoints: readonly Endpoint[] = [
       success,
       state: Type.Union(['none', 'waiting', 'returned', 'signed_in', 'failed'].map((each) => Type.Literal(each))),
       failure: nullable(Type.String()),
+      message: nullable(Type.String()),
     }),
     handle: async ({ ctx, client, link }) => ({ success: true, ...(await readPageState(ctx, client.id, link.token)) }),
   }),

@@ -1,6 +1,7 @@
 import type { PagePolicy } from '../http/pages/servePages.ts';
 import { type ShellPage, shellPage } from '../http/pages/shellPage.ts';
 import type { LinkState } from '../link/linkTokens.ts';
+import { parseUrl } from '../parseUrl.ts';
 
 export type LinkPage = {
   mode: 'frame' | 'hosted';
@@ -56,7 +57,7 @@ const loopback_origins = ['http://localhost:*', 'http://127.0.0.1:*'];
 
 /** The origins that may frame a client's Link. Anything but a plain origin is left out, because it could end the directive. */
 export function framingOrigins(registered: readonly string[], sandbox: boolean): string[] {
-  const origins = registered.filter((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
+  const origins = registered.filter((origin) => parseUrl(origin)?.origin === origin);
   return sandbox ? [...origins, ...loopback_origins] : origins;
 }
 

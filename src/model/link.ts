@@ -8,6 +8,12 @@ export const LinkTokenRequest = Type.Object({
   emr_instance_domain: Type.Optional(
     text({ description: 'URL of the EMR instance. Required for the first user of a new organization' }),
   ),
+  emr_app_id: Type.Optional(
+    text({
+      description:
+        'EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address',
+    }),
+  ),
   access_token: Type.Optional(secret({ description: 'Update mode: access token of the account to re-link' })),
   callback_url: Type.Optional(
     text({ description: 'URL to which the hosted page redirects; must be registered for the client' }),

@@ -7,7 +7,7 @@ import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { sync_lane } from './requestSync.ts';
 import { rowFunctionOf } from './rowFunctions.ts';
-import type { SyncScope } from './syncPasses.ts';
+import type { Removals, SyncScope } from './syncPasses.ts';
 
 type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
 
@@ -103,12 +103,31 @@ export function seenBySync(tx: Tx, organization_id: string): Fragment {
 
 /** Removes what the EMR no longer lists. Only called after a full sync has read the list to its end. */
 export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope): Promise<number> {
-  const synced = kind.active_providers_only
-    ? tx`provider_ehr_id <> ALL (${await inactiveProviders(tx, scope)})`
-    : tx`true`;
-  const removed = await tx`DELETE FROM ${tx(kind.name)} WHERE organization_id = ${scope.organization_id}
-    AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${synced} RETURNING id`;
+  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope));
+  const removed = await tx`DELETE FROM ${tx(kind.name)} WHERE ${unseen} RETURNING id`;
   return removed.length;
+}
+
+/** How many records are stored, and how many of them `removeUnseen` would remove. */
+export async function countUnseen(tx: Tx, kind: Kind, scope: SyncScope): Promise<Removals> {
+  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope));
+  // Past ones leave a list of the coming weeks by themselves.
+  const expected = kind.lists_future_only ? tx`starts_at >= now()` : tx`true`;
+  const [row] = await tx<Removals[]>`SELECT count(*)::int AS stored,
+      count(*) FILTER (WHERE ${unseen} AND ${expected})::int AS missing
+    FROM ${tx(kind.name)} WHERE organization_id = ${scope.organization_id} AND ehr_id IS NOT NULL`;
+  if (!row) throw new Error('An aggregate returned no row.');
+  return row;
+}
+
+/** The providers whose records of this kind a sync leaves alone. */
+function keptProviders(tx: Tx, kind: Kind, scope: SyncScope): Promise<string[]> | undefined {
+  return kind.active_providers_only ? inactiveProviders(tx, scope) : undefined;
+}
+
+function isUnseen(tx: Tx, scope: SyncScope, kept_providers: string[] | undefined): Fragment {
+  const synced = kept_providers ? tx`provider_ehr_id <> ALL (${kept_providers})` : tx`true`;
+  return tx`organization_id = ${scope.organization_id} AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${synced}`;
 }
 
 /** Deletes all records of a kind. */

@@ -6,9 +6,10 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { type Kind, sync_order } from '../model/records/kinds.ts';
+import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
-import { countStored, removeUnseen, storePage } from './storeRecords.ts';
+import { countStored, storePage } from './storeRecords.ts';
 import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
@@ -121,11 +122,16 @@ async function syncKind(
       const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
       if (noted) await run.steps.note(kind.name, { stored });
     }
-    const removed = await whileLeased(async (tx) => {
+    const outcome = await whileLeased(async (tx): Promise<RemovalOutcome> => {
       await finishPass(tx, scope, kind.name);
-      return pass.full ? removeUnseen(tx, kind, scope) : 0;
+      return pass.full ? applyRemovals(tx, ctx.config, kind, scope) : { removed: 0 };
     });
-    await run.steps.note(kind.name, { stored, removed });
+    if (outcome.held_back) {
+      ctx.metrics.removals_held_back.inc({ kind: kind.name });
+      const fields = { job_id: id, client: client_id, record_kind: kind.name };
+      ctx.log.warn(fields, 'a list of the EMR lacks too many records; none was removed');
+    }
+    await run.steps.note(kind.name, { stored, ...outcome });
   }
   return whileLeased((tx) => countStored(tx, kind, organization_id));
 }

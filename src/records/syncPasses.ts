@@ -70,6 +70,41 @@ export async function deletePasses(tx: Tx, organization_id: string): Promise<voi
   await tx`DELETE FROM sync_passes WHERE organization_id = ${organization_id}`;
 }
 
+/** What a full pass would remove: how many records are stored, and how many of them the EMR did not list. */
+export type Removals = { stored: number; missing: number };
+
+/** The removals that an earlier pass held back, and whether an operator confirmed them since. */
+export async function readHeldRemovals(
+  tx: Tx,
+  { organization_id }: Scope,
+  kind: string,
+): Promise<{ missing: number; confirmed: boolean } | undefined> {
+  const [row] = await tx<{ missing: number; confirmed: boolean }[]>`
+    SELECT held_missing AS missing, removal_confirmed AS confirmed FROM sync_passes
+     WHERE organization_id = ${organization_id} AND kind = ${kind} AND held_at IS NOT NULL FOR UPDATE`;
+  return row;
+}
+
+/** Marks that removals were held back, or with undefined, that there are none any more. */
+export async function setHeldRemovals(
+  tx: Tx,
+  { organization_id }: Scope,
+  kind: string,
+  held: Removals | undefined,
+): Promise<void> {
+  await tx`UPDATE sync_passes SET held_at = CASE WHEN ${held !== undefined} THEN now() END,
+      held_stored = ${held?.stored ?? null}, held_missing = ${held?.missing ?? null}, removal_confirmed = false
+    WHERE organization_id = ${organization_id} AND kind = ${kind} AND (held_at IS NOT NULL OR ${held !== undefined})`;
+}
+
+/** Lets the next full pass remove what was held back, and makes the next pass a full one. Returns the counts, if any. */
+export async function confirmRemovals(tx: Tx, organization_id: string, kind: string): Promise<Removals | undefined> {
+  const [row] = await tx<Removals[]>`UPDATE sync_passes SET removal_confirmed = true, full_as_of = NULL
+    WHERE organization_id = ${organization_id} AND kind = ${kind} AND held_at IS NOT NULL
+    RETURNING held_stored AS stored, held_missing AS missing`;
+  return row;
+}
+
 function rangeOf({ full_pass, since }: { full_pass: boolean; since: Date | null }) {
   return { full: full_pass, since: full_pass ? undefined : since?.toISOString() };
 }

@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import type { Config } from '../config.ts';
+import { parseUrl } from '../parseUrl.ts';
 import { type AddressKind, classifyAddress } from './classifyAddress.ts';
 
 export type UrlRules = {
@@ -41,7 +42,7 @@ export function syntaxRefusal(text: string): string | undefined {
   if (text.length > url_length_max) return `must be at most ${url_length_max} characters long.`;
   // Also https:host and https:///host, which the parser completes.
   const incomplete = /^https?:(?!\/\/[^/])/i.test(text);
-  if (/[\s\p{Cc}\p{Cf}\\]/u.test(text) || incomplete || !URL.canParse(text)) {
+  if (/[\s\p{Cc}\p{Cf}\\]/u.test(text) || incomplete || !parseUrl(text)) {
     return 'must be a full address, such as https://example.org/path.';
   }
   if (text.includes('#')) return 'must not have a fragment (#).';
@@ -90,8 +91,8 @@ function hostOf(url: URL): string {
 function allows(entry: string, url: URL): boolean {
   const [, name, port] = (isIPv6(entry) ? undefined : /^(.*?)(?::(\d+))?$/.exec(entry)) ?? [entry, `[${entry}]`];
   // Parsed as a URL, so that an entry may use any spelling that a URL may use.
-  if (!name || !URL.canParse(`http://${name}`)) return false;
-  if (hostOf(new URL(`http://${name}`)) !== hostOf(url)) return false;
+  const allowed = name ? parseUrl(`http://${name}`) : undefined;
+  if (!allowed || hostOf(allowed) !== hostOf(url)) return false;
   return port === undefined || Number(port) === portOf(url);
 }
 

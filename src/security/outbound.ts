@@ -1,6 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { Agent, Pool } from 'undici';
+import { parseUrl } from '../parseUrl.ts';
 import { isWithin, private_address, reachOf, refusalOf, type UrlRules } from './addresses.ts';
 import { exchange, type OutboundRequest, type OutboundResponse } from './exchange.ts';
 import { OutboundFailure } from './outboundFailure.ts';
@@ -40,8 +41,8 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
   return {
     fetch: async (address, request) => {
       // Node's own error would contain the whole URL with its query.
-      if (!URL.canParse(String(address))) throw new OutboundFailure('refused_address', 'The address is not a URL.');
-      const url = new URL(address);
+      const url = parseUrl(String(address));
+      if (!url) throw new OutboundFailure('refused_address', 'The address is not a URL.');
       // Checked here because there is no lookup for a host that is an IP address.
       const refused = refusalOf(url, rules);
       if (refused !== undefined) throw new OutboundFailure('refused_address', `${url.host} ${refused}`);

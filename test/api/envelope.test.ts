@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
-import { apiOf, expectApiError, raw } from './support.ts';
+import { apiOf, expectApiError, raw, sendBytes } from './support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -98,17 +98,7 @@ describe('an error', () => {
   });
 
   test('has the same format for a request that is not HTTP', async () => {
-    const { createConnection } = await import('node:net');
-    const { port, hostname } = new URL(fixture.sandbox.base_url);
-    const text = await new Promise<string>((resolve, reject) => {
-      let received = '';
-      const socket = createConnection(Number(port), hostname, () => socket.write('NONSENSE\r\n\r\n'));
-      socket.on('data', (chunk) => {
-        received += chunk.toString();
-      });
-      socket.on('close', () => resolve(received));
-      socket.on('error', reject);
-    });
+    const text = await sendBytes(fixture.sandbox.base_url, 'NONSENSE\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1.1 400 /);
     expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ success: false, message: expect.any(String) });
     expect(text).toMatch(/x-request-id: [0-9a-f]{32}/i);

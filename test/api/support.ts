@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { createConnection } from 'node:net';
 import { Compile } from 'typebox/compile';
 import { expect } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
@@ -92,6 +93,20 @@ export function raw(
     });
     if (Array.isArray(body)) for (const chunk of body) sent.write(chunk);
     sent.end(Array.isArray(body) ? undefined : body);
+  });
+}
+
+/** Sends bytes that need not be HTTP, and returns everything that is received until the connection closes. */
+export function sendBytes(base_url: string, bytes: string): Promise<string> {
+  const { port, hostname } = new URL(base_url);
+  return new Promise((resolve, reject) => {
+    let received = '';
+    const socket = createConnection(Number(port), hostname, () => socket.write(bytes));
+    socket.on('data', (chunk) => {
+      received += chunk.toString();
+    });
+    socket.on('close', () => resolve(received));
+    socket.on('error', reject);
   });
 }
 

@@ -3,7 +3,16 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
-const vocabulary = new Set(['model/', 'errors.ts', 'events.ts', 'failures.ts', 'ids.ts', 'config.ts', 'version.ts']);
+const vocabulary = new Set([
+  'model/',
+  'errors.ts',
+  'events.ts',
+  'failures.ts',
+  'ids.ts',
+  'config.ts',
+  'parseUrl.ts',
+  'version.ts',
+]);
 
 /** `a.ts` → the files it imports, relative to the root. */
 const imports = new Map(
@@ -55,6 +64,11 @@ test('web imports nothing from outside web', () => {
       .map((target) => `${file} → ${target}`),
   );
   expect(crossing).toStrictEqual([]);
+});
+
+test('nothing uses URL.canParse, which is unreliable in Node 20 and 22', () => {
+  const uses = [...imports.keys()].filter((file) => file.startsWith('src/') || file.startsWith('larkspur/'));
+  expect(uses.filter((file) => /URL\.canParse\(/.test(readFileSync(join(root, file), 'utf8')))).toStrictEqual([]);
 });
 
 test('there are no import cycles', () => {

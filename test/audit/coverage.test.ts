@@ -34,9 +34,12 @@ const all = [...endpoints, ...link_endpoints, ...dashboard];
 
 /** Endpoints that show no health data and change nothing. Every other endpoint is audited. */
 const exempt = [
+  'account.connection-report',
   'dashboard.accounts.list',
   'dashboard.availability.list',
   'dashboard.clients.list',
+  'dashboard.connection-reports.get',
+  'dashboard.connection-reports.list',
   'dashboard.default-hours.get',
   'dashboard.encryption.get',
   'dashboard.eventTypes.list',

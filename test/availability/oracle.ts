@@ -12,26 +12,45 @@ import { isoAt, type Minute, minute_ms, minutesOfDay, plusDays, startOfDay, week
 export type OracleRange = Omit<FreeRange, 'duration_string' | 'provider_name' | 'facility_name' | 'timezone_abbr'>;
 export type OracleResult = { free: OracleRange[]; explanations: Explanation[] };
 
+/** Instants as numbers: reading them again for each minute took most of the time. */
+type Timed<T extends Appointment | Block> = T & { start: number };
+type OracleInput = Omit<AvailabilityInput, 'appointments' | 'blocks' | 'not_before'> & {
+  appointments: Timed<Appointment>[];
+  blocks: Timed<Block>[];
+  not_before: number;
+};
 type ShiftToday = { shift: HoursShift; on: boolean[]; why_not: string | undefined };
 /** One provider at one facility on one day. */
 type FacilityDay = {
-  input: AvailabilityInput;
+  input: OracleInput;
   date: string;
   minutes: Minute[];
   shifts: ShiftToday[];
-  appointments: Appointment[];
-  blocks: Block[];
+  appointments: Timed<Appointment>[];
+  blocks: Timed<Block>[];
   /** Those in the role that the limits count. */
-  counted: Appointment[];
+  counted: Timed<Appointment>[];
   excluded: 'location' | 'inactive_location' | 'daily_limit' | undefined;
   rules: RuleToday[];
 };
-type RuleToday = { visit_type: string; visits_max: number; inside: boolean[]; on: boolean[]; visits: Appointment[] };
+type RuleToday = {
+  visit_type: string;
+  visits_max: number;
+  inside: boolean[];
+  on: boolean[];
+  visits: Timed<Appointment>[];
+};
 type Run = { first: number; length: number; visit_type: string; left: number | null; visits_max: number | null };
 
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-export function oracleAvailability(input: AvailabilityInput): OracleResult {
+export function oracleAvailability(given: AvailabilityInput): OracleResult {
+  const input: OracleInput = {
+    ...given,
+    appointments: given.appointments.map(timed),
+    blocks: given.blocks.map(timed),
+    not_before: given.not_before === undefined ? Number.NEGATIVE_INFINITY : new Date(given.not_before).getTime(),
+  };
   const result: OracleResult = { free: [], explanations: [] };
   for (let date = input.start_date; date <= input.end_date; date = plusDays(date, 1)) {
     for (const provider of input.providers) addDay(input, provider, date, result);
@@ -39,8 +58,12 @@ export function oracleAvailability(input: AvailabilityInput): OracleResult {
   return result;
 }
 
+function timed<T extends Appointment | Block>(entry: T): Timed<T> {
+  return { ...entry, start: new Date(entry.starts_at).getTime() };
+}
+
 function addDay(
-  input: AvailabilityInput,
+  input: OracleInput,
   provider: AvailabilityInput['providers'][number],
   date: string,
   result: OracleResult,
@@ -79,7 +102,7 @@ function addDay(
   for (const facility of new Set(shifts.map((shift) => shift.facility_id ?? null))) {
     const here = shifts.filter((shift) => (shift.facility_id ?? null) === facility);
     for (const { start, end } of here.filter((shift) => shift.end <= shift.start)) {
-      const from = minutes.find(({ local }) => `${local}:00` >= `${date} ${start.slice(1)}`)?.ms ?? next_day;
+      const from = minutes.find(({ local_s }) => local_s >= `${date} ${start.slice(1)}`)?.ms ?? next_day;
       const to = minutes.find(({ local }) => local >= `${date} ${end.slice(1, 6)}`)?.ms ?? next_day;
       addExplanation(facility, from, to, 'invalid_shift');
     }
@@ -176,7 +199,7 @@ function works({ shifts }: FacilityDay, index: number): boolean {
   return shifts.some(({ on, why_not }) => on[index] && !why_not);
 }
 
-function isFree(day: FacilityDay, minute: Minute, appointments: Appointment[]): boolean {
+function isFree(day: FacilityDay, minute: Minute, appointments: Timed<Appointment>[]): boolean {
   return (
     !isPast(day, minute) &&
     !appointments.some((each) => takes(each, minute)) &&
@@ -186,7 +209,7 @@ function isFree(day: FacilityDay, minute: Minute, appointments: Appointment[]): 
 }
 
 function isPast({ input: { not_before } }: FacilityDay, { ms }: Minute): boolean {
-  return not_before !== undefined && ms < new Date(not_before).getTime();
+  return ms < not_before;
 }
 
 /** Why a minute is not free; undefined if it is in no shift. */
@@ -209,10 +232,11 @@ function reasonAt(day: FacilityDay, minute: Minute, index: number): string | und
 
 /** Which minutes are after the clock first showed `start` and before it first showed the minute of `end`. */
 function between(minutes: Minute[], date: string, start: string, end: string): boolean[] {
+  const [from, to] = [`${date} ${start.slice(1)}`, `${date} ${end.slice(1, 6)}`];
   let [started, finished] = [false, false];
-  return minutes.map(({ local }) => {
-    started ||= `${local}:00` >= `${date} ${start.slice(1)}`;
-    finished ||= local >= `${date} ${end.slice(1, 6)}`;
+  return minutes.map(({ local, local_s }) => {
+    started ||= local_s >= from;
+    finished ||= local >= to;
     return started && !finished;
   });
 }
@@ -255,23 +279,21 @@ function nthInMonth(date: string): number {
   return week_before.slice(0, 7) === date.slice(0, 7) ? nthInMonth(week_before) + 1 : 1;
 }
 
-function countsFor(appointment: Appointment, { options }: AvailabilityInput): string | null {
+function countsFor(appointment: Appointment, { options }: OracleInput): string | null {
   return options.provider_type === 'secondary' ? appointment.secondary_provider_ehr_id : appointment.provider_ehr_id;
 }
 
-function startsIn(entry: Appointment | Block, { ms }: Minute): boolean {
-  const start = new Date(entry.starts_at).getTime();
+function startsIn({ start }: Timed<Appointment>, { ms }: Minute): boolean {
   return start >= ms && start < ms + minute_ms;
 }
 
-function takes(entry: Appointment | Block, minute: Minute): boolean {
-  const start = new Date(entry.starts_at).getTime();
-  return meets(start, start + entry.minutes * minute_ms, minute);
+function takes({ start, minutes }: Timed<Appointment> | Timed<Block>, minute: Minute): boolean {
+  return meets(start, start + minutes * minute_ms, minute);
 }
 
-function keepsFree(each: Appointment, minute: Minute, { options }: AvailabilityInput): boolean {
-  const end = new Date(each.starts_at).getTime() + Math.max(0, each.minutes) * minute_ms;
-  const matches = [each.visit_type, 'all'].includes(options.visit_type);
+function keepsFree(each: Timed<Appointment>, minute: Minute, { options }: OracleInput): boolean {
+  const end = each.start + Math.max(0, each.minutes) * minute_ms;
+  const matches = options.visit_type === each.visit_type || options.visit_type === 'all';
   return matches && meets(end, end + options.buffer_min * minute_ms, minute);
 }
 

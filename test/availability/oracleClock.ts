@@ -1,5 +1,5 @@
 /** The oracle's own clock and calendar: it reads the local time of each minute from Intl. */
-export type Minute = { ms: number; local: string };
+export type Minute = { ms: number; local: string; local_s: string };
 
 export const minute_ms = 60_000;
 const hour_ms = 60 * minute_ms;
@@ -17,7 +17,10 @@ export function minutesOfDay(zone: string, date: string): Minute[] {
   if (known) return known;
   const end = startOfDay(zone, plusDays(date, 1));
   const minutes: Minute[] = [];
-  for (let ms = startOfDay(zone, date); ms < end; ms += minute_ms) minutes.push({ ms, local: localAt(zone, ms) });
+  for (let ms = startOfDay(zone, date); ms < end; ms += minute_ms) {
+    const local = localAt(zone, ms);
+    minutes.push({ ms, local, local_s: `${local}:00` });
+  }
   days.set(key, minutes);
   return minutes;
 }

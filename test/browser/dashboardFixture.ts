@@ -66,13 +66,17 @@ export async function signIn(page: Page, { email, password }: { email: string; p
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Checks a page with axe in light and dark mode, and that it does not scroll sideways at 320 px. */
-export async function expectAccessible(page: Page): Promise<void> {
+/**
+ * Checks a page with axe in light and dark mode, and that it does not scroll sideways at 320 px. `within` limits axe to an
+ * element, for pages that otherwise look like one that is checked completely.
+ */
+export async function expectAccessible(page: Page, { within = 'html' } = {}): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.waitForSelector(`html[data-mantine-color-scheme="${colorScheme}"]`);
     // The colors change a moment after the attribute; real violations remain.
-    const faults = () => accessibilityViolations(page, colorScheme === 'light' ? 'all' : 'colors');
+    const rules = colorScheme === 'light' ? 'all' : 'colors';
+    const faults = () => accessibilityViolations(page, { rules, within });
     await expect.poll(faults, { message: colorScheme }).toStrictEqual([]);
   }
   await page.emulateMedia({ colorScheme: 'light' });

@@ -35,6 +35,7 @@ function linkToken(): Promise<string> {
       user_id: 'user',
       org_id: 'org',
       connector: 'larkspur',
+      emr_app_id: null,
       emr_address: 'https://emr.example.org',
       account_id: null,
       callback_url: null,

@@ -124,6 +124,20 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     }),
   },
   {
+    fault: 'reports a sign-out that it did not send',
+    detected_by: 'session.signed_out',
+    inject: (original) => ({ ...original, signOut: async () => true }),
+  },
+  {
+    fault: 'ends the session at sign-out, but leaves the device that can open a new one',
+    detected_by: 'session.signed_out',
+    inject: (original) => ({
+      ...original,
+      signOut: async (endpoint, { credentials, grant }) =>
+        original.signOut?.(endpoint, { credentials, grant: { ...grant, device_token: 'another device' } }) ?? false,
+    }),
+  },
+  {
     fault: 'does not mark the password as a secret',
     detected_by: 'declaration.secrets',
     inject: (original) => ({

@@ -2,13 +2,12 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type ErasureCounts, erase, planErasure } from '../../src/erasure/erase.ts';
 import { findOrganizationScope, findPatientScope } from '../../src/erasure/findScope.ts';
 import { type ErasureScope, erasableTables } from '../../src/erasure/tables.ts';
-import { apiOf, newClient, type OtherClient } from '../api/support.ts';
-import type { Api } from '../harness/api.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { until } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
+import { createPatient, newTenant, type Tenant, tablesWith } from './fixture.ts';
 
 let fixture: TestSandbox;
 let operator: TestOperator;
@@ -16,51 +15,6 @@ beforeAll(async () => {
   fixture = await sharedSandbox();
   operator = await openOperator(fixture);
 });
-
-type Tenant = OtherClient & { org_id: string; organization_id: string; linked: Api };
-
-let tenants = 0;
-/** A client with one practice, synced. Its `org_id` contains a word that is nowhere else. */
-async function newTenant(word: string): Promise<Tenant> {
-  const client = await newClient(fixture);
-  const org_id = `${word}-practice-${++tenants}`;
-  const access_token = await client.api.link({ user_id: `${word}-user`, org_id, staff: 8 });
-  const [row] = await until('the first sync', async () => {
-    const found = await fixture.owner<{ id: string }[]>`
-      SELECT id FROM organizations WHERE org_id = ${org_id} AND synced_at IS NOT NULL`;
-    return found.length > 0 && found;
-  });
-  const { client_id, client_secret } = client;
-  const linked = apiOf(fixture, { client_id, client_secret, access_token });
-  return { ...client, org_id, organization_id: row?.id ?? '', linked };
-}
-
-/** Creates a patient with a telephone encounter, all of it containing the word, and returns the MRN. */
-async function createPatient(api: Api, word: string): Promise<{ mrn: string; id: string }> {
-  const hook = { webhook_url: 'http://127.0.0.1:9/hook' };
-  await api.call('POST', '/v1/webhook', { body: hook, headers: { access_token: null } });
-  const body = { first_name: 'Ida', last_name: word, dob: '1980-02-03', sex: 'female' };
-  const created = await api.call('POST', '/v1/patients', { body });
-  const { data } = await api.untilEvent(created.body.job_id);
-  const call = await api.callIn({ patient_mrn: data.mrn, message: `Asked for ${word}` });
-  await api.untilEvent(call.body.job_id);
-  const fetched = await api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: data.mrn } });
-  await api.untilEvent(fetched.body.job_id);
-  return { mrn: data.mrn, id: data.patient_id };
-}
-
-/** The tables with a row of the client that contains the text. Other clients have the same EMR, and its patients. */
-async function tablesWith(tenant: Tenant, text: string): Promise<string[]> {
-  const tables = [...erasableTables().map(([table]) => table), 'audit_records'];
-  const found: string[] = [];
-  for (const table of tables) {
-    const rows = await fixture.owner`SELECT FROM ${fixture.owner(table)} AS row
-      WHERE ${fixture.owner(table === 'clients' ? 'id' : 'client_id')} = ${tenant.id}
-        AND position(lower(${text}) IN lower(row::text)) > 0 LIMIT 1`;
-    if (rows.length > 0) found.push(table);
-  }
-  return found;
-}
 
 const noRecord = async () => {};
 
@@ -74,7 +28,7 @@ test('every table with rows of a client is erased with it, except the audit log'
 
 describe('a patient', () => {
   test('is erased with everything that names them, by count and with a record, and does not return', async () => {
-    const tenant = await newTenant('plantpatient');
+    const tenant = await newTenant(fixture, 'plantpatient');
     const word = 'Plantedsurname';
     const { mrn, id } = await createPatient(tenant.linked, word);
     const others = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND id <> ${id}`;
@@ -82,7 +36,7 @@ describe('a patient', () => {
     const planned = await operator.post(path, { dry_run: true });
     expect(planned.status, JSON.stringify(planned.body)).toBe(200);
     expect(planned.body.erasure).toMatchObject({ erased: false, unfinished_jobs: 0 });
-    expect(await tablesWith(tenant, word), 'a dry run deletes nothing').toEqual(
+    expect(await tablesWith(fixture, tenant, word), 'a dry run deletes nothing').toEqual(
       expect.arrayContaining(['patients', 'operations', 'events']),
     );
     const erased = await operator.post(path, { dry_run: false });
@@ -91,7 +45,7 @@ describe('a patient', () => {
       erasure.rows.filter(({ table }) => table !== 'delivery_attempts');
     expect(counts(erased.body)).toStrictEqual(counts(planned.body));
     expect(erased.body.erasure.erased).toBe(true);
-    expect([await tablesWith(tenant, word), await tablesWith(tenant, mrn)]).toStrictEqual([[], []]);
+    expect([await tablesWith(fixture, tenant, word), await tablesWith(fixture, tenant, mrn)]).toStrictEqual([[], []]);
     expect(await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id}`).toHaveLength(others.length);
     const [record] = await fixture.owner`SELECT action, outcome, subject, detail, cardinality(patients) AS patients
       FROM audit_records WHERE request_id = ${erased.headers.get('x-request-id')}`;
@@ -103,11 +57,11 @@ describe('a patient', () => {
       detail: { erased: 'patient', rows },
     });
     await tenant.linked.sync();
-    expect(await tablesWith(tenant, word), 'a sync does not bring the patient back').toStrictEqual([]);
+    expect(await tablesWith(fixture, tenant, word), 'a sync does not bring the patient back').toStrictEqual([]);
   });
 
   test('with an unfinished job is refused, and the job runs', async () => {
-    const tenant = await newTenant('busypatient');
+    const tenant = await newTenant(fixture, 'busypatient');
     const { mrn, id } = await createPatient(tenant.linked, 'Busysurname');
     const { client_id, organization_id } = { client_id: tenant.id, organization_id: tenant.organization_id };
     const job_id = await withJobsPaused(fixture, async () => {
@@ -124,7 +78,7 @@ describe('a patient', () => {
 
 describe('a practice', () => {
   test('is erased with its accounts, records, jobs and keys; other practices stay', async () => {
-    const tenant = await newTenant('plantpractice');
+    const tenant = await newTenant(fixture, 'plantpractice');
     const kept = `${tenant.org_id}-kept`;
     await tenant.linked.link({ user_id: 'kept-user', org_id: kept, staff: 9 });
     await createPatient(tenant.linked, 'Practicesurname');
@@ -140,8 +94,8 @@ describe('a practice', () => {
     expect(recorded).toStrictEqual(erased);
     expect(erased).toMatchObject({ accounts: 1, organizations: 1, patients: planned.rows.patients });
     expect([
-      await tablesWith(tenant, 'Asked for Practicesurname'),
-      await tablesWith(tenant, 'plantpractice-user'),
+      await tablesWith(fixture, tenant, 'Asked for Practicesurname'),
+      await tablesWith(fixture, tenant, 'plantpractice-user'),
     ]).toStrictEqual([
       [],
       // The actor of the link.
@@ -157,7 +111,7 @@ describe('a practice', () => {
   });
 
   test('waits for the jobs of its accounts: they fail, nothing is written, and only then it is erased', async () => {
-    const tenant = await newTenant('waitpractice');
+    const tenant = await newTenant(fixture, 'waitpractice');
     const scope = await scopeOf(tenant);
     const { erasing, patient_id } = await withJobsPaused(fixture, async () => {
       const body = { first_name: 'Ida', last_name: 'Waiting', dob: '1980-02-03', sex: 'female' };
@@ -180,12 +134,12 @@ describe('a practice', () => {
 });
 
 test('a client is erased with everything but its audit records', async () => {
-  const tenant = await newTenant('plantclient');
+  const tenant = await newTenant(fixture, 'plantclient');
   await createPatient(tenant.linked, 'Clientsurname');
   const response = await operator.post(`clients/${tenant.client_id}/erase`, { dry_run: false });
   expect(response.status, JSON.stringify(response.body)).toBe(200);
   expect(response.body.erasure.rows).toContainEqual({ table: 'clients', rows: 1 });
-  expect(await tablesWith(tenant, 'Clientsurname')).toStrictEqual([]);
+  expect(await tablesWith(fixture, tenant, 'Clientsurname')).toStrictEqual([]);
   for (const [table] of erasableTables()) {
     const column = table === 'clients' ? 'id' : 'client_id';
     const rows = await fixture.owner`SELECT FROM ${fixture.owner(table)}

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import type { DatabaseAddress } from '../../sql/address.ts';
@@ -64,6 +65,7 @@ export async function spawnSandbox(options: Options = {}): Promise<
 > {
   const [port, larkspur_port] = [await freePort(), await freePort()];
   const installation = await createInstallation({
+    ...options,
     env: { PORT: `${port}`, LARKSPUR_PORT: `${larkspur_port}`, ...options.env },
   });
   const processes = new Set<TestProcess>();
@@ -114,6 +116,20 @@ export async function startProcess(role: string, env: Record<string, string>): P
   };
   await ready;
   return { child, output: () => output, kill };
+}
+
+/** Runs a command of the program `chartwire` to its end. Needs `npm run build`. */
+export async function runCommand(
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
+  const child = spawn(process.execPath, [entry, ...args], {
+    env: { ...unset, PATH, CHARTWIRE_TEST_ROOT, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code, stdout, stderr };
 }
 
 /** A port below the ephemeral range (from 32768), from which the system might assign it before it is used. */

@@ -108,7 +108,7 @@ describe('a practice on a FHIR server', () => {
     await runScheduledSync();
     for (const type of ['Patient', 'Appointment', 'Claim', 'ServiceRequest']) {
       // A request for one record probes whether the server supports the list.
-      const requested = searches(server, type).filter((path) => !path.includes('_id=') && !path.endsWith('?_count=1'));
+      const requested = searches(server, type).filter((path) => !path.includes('_id=') && !path.endsWith('?_count=20'));
       expect(requested.length, type).toBeGreaterThan(0);
       expect(
         requested.every((path) => path.includes('_lastUpdated=ge')),
@@ -154,19 +154,24 @@ describe('a practice on a FHIR server', () => {
   });
 
   test('keeps the records of a list that the account may no longer read, and syncs the others', async () => {
+    const before = (await api.call('GET', '/v1/claims')).body.pagination.total_count;
     server.faults.forbidden = ['Claim'];
     await change<fhir.Patient>('Patient', 'pat-3', { birthDate: '1999-09-09' });
-    const before = (await api.call('GET', '/v1/claims')).body.pagination.total_count;
     const { body } = await api.call('POST', '/v1/sync');
     const event = await api.untilEvent(body.job_id);
-    server.reset();
     expect(event.event_type).toBe('sync.completed');
     expect(event.data.records).not.toHaveProperty('claims');
-    expect((await api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(before);
     expect(await patient('pat-3')).toMatchObject({ dob: '1999-09-09' });
-    expect(JSON.stringify((await api.job(body.job_id)).timeline)).toContain(
-      'This account is not allowed to perform this operation',
-    );
+    const { timeline } = await api.job(body.job_id);
+    expect(timeline.find(({ step }: { step: string }) => step === 'capabilities')?.detail).toStrictEqual({
+      gained: [],
+      lost: ['listClaims'],
+    });
+    // Not an empty list: the client learns that it cannot be read.
+    expect(await api.call('GET', '/v1/claims')).toMatchObject({ status: 400, body: { code: 'operation_not_offered' } });
+    server.reset();
+    await api.sync();
+    expect((await api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(before);
   });
 
   test('is asked for its capabilities by every sync, and the timeline lists what changed', async () => {

@@ -135,7 +135,7 @@ async function untilApplied(api: Api, { telephone_encounter_id }: Accepted): Pro
 
 describe('the whole product in one process', () => {
   test('runs every write that it accepted with 200 after it was killed and started again', async () => {
-    const spawned = await spawnSandbox({ env: lease });
+    const spawned = await spawnSandbox({ small: true, env: lease });
     onTestFinished(spawned.close);
     const { owner } = spawned;
     const product = await spawned.start();
@@ -161,7 +161,7 @@ describe('the whole product in one process', () => {
   });
 
   test('applies writes that were accepted while the EMR was down once it is back', async () => {
-    const spawned = await spawnSandbox({ env: lease });
+    const spawned = await spawnSandbox({ small: true, env: lease });
     onTestFinished(spawned.close);
     const { owner } = spawned;
     const product = await spawned.start();

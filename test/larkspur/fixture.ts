@@ -1,6 +1,7 @@
 import { currentCode } from '../../larkspur/signin/credentials.ts';
 import { type Larkspur, startLarkspur } from '../../larkspur/start.ts';
-import { freshDatabase } from '../harness/postgres.ts';
+import { seededLarkspur } from '../harness/larkspur.ts';
+import type { FreshDatabase } from '../harness/postgres.ts';
 
 export interface ClinicResponse {
   status: number;
@@ -65,11 +66,13 @@ export interface Clinic {
   close(): Promise<void>;
 }
 
-/** Starts Larkspur on a new database, with a fixed clock. */
-export async function openClinic(): Promise<Clinic> {
-  const database = await freshDatabase('larkspur');
+const opened_at = new Date('2026-03-10T15:00:05Z');
+
+/** Starts Larkspur with a fixed clock, by default on a seeded database of its own. */
+export async function openClinic(given?: FreshDatabase): Promise<Clinic> {
+  const database = given ?? (await seededLarkspur({ now: opened_at }));
   const clock = {
-    at: new Date('2026-03-10T15:00:05Z'),
+    at: opened_at,
     advance: (ms: number) => {
       clock.at = new Date(clock.at.getTime() + ms);
     },

@@ -74,7 +74,10 @@ test('fails with EADDRINUSE if the port is in use', async () => {
 });
 
 test('every database gets the same seed but different credentials', async () => {
-  const clinics = [await openClinic(), await openClinic()];
+  const clinics = [
+    await openClinic(await freshDatabase('larkspur')),
+    await openClinic(await freshDatabase('larkspur')),
+  ];
   for (const clinic of clinics) closing.push(clinic.close);
   const [one, other] = await Promise.all(clinics.map(readLists));
   expect(one).toEqual(other);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir } from '../../src/connectors/fhir/fhir.ts';
 import { apiOf, expectApiError, expectSchema } from '../api/support.ts';
+import { statedTypes } from '../connectors/fhir/fixture.ts';
 import type { Api } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -105,21 +106,59 @@ describe('credentials with several sign-in methods', () => {
   });
 });
 
-test('a server that cannot be used is rejected at linking, with the reason', async () => {
-  for (const [types, reason] of [[['Patient'], 'This account cannot read Patient records on the server.']] as const) {
-    server.faults.forbidden = types;
-    expectApiError(
-      await signIn(await createLinkToken(), bearerCredentials()),
-      400,
-      `FHIR R4 rejected the sign-in: ${reason}`,
-    );
-  }
-  const elsewhere = await createLinkToken({ emr_instance_domain: fixture.sandbox.base_url });
-  expectApiError(
-    await signIn(elsewhere, bearerCredentials()),
-    400,
-    /^FHIR R4 rejected the sign-in: There is no FHIR server/,
-  );
+describe('a refused sign-in', () => {
+  const bySecret = () => ({ way: 'client_secret', ...server.clients.confidential });
+
+  test('has a code for each reason', async () => {
+    const refusals: [Partial<FhirServer['faults']>, Record<string, string>, string, string][] = [
+      [
+        { client_errors: 'described' },
+        { ...bySecret(), client_id: 'x' },
+        'emr_client_refused',
+        'FHIR R4 does not know this client ID.',
+      ],
+      [
+        { client_errors: 'described' },
+        { ...bySecret(), client_secret: 'x' },
+        'emr_secret_refused',
+        'FHIR R4 rejected the client secret.',
+      ],
+      [{}, { ...bySecret(), client_secret: 'x' }, 'emr_access_refused', 'FHIR R4 rejected these credentials.'],
+      [
+        {},
+        { way: 'backend_services', client_id: 'x' },
+        'emr_key_refused',
+        `FHIR R4 does not accept our signing key for this client ID. Register our key set with it: ${fixture.sandbox.base_url}/.well-known/jwks.json`,
+      ],
+      [
+        { services_need_key: true },
+        bySecret(),
+        'emr_method_refused',
+        'FHIR R4 does not allow this way to sign in. credentials.way can be one of: backend_services, authorization_code, bearer_token',
+      ],
+    ];
+    for (const [faults, credentials, code, message] of refusals) {
+      Object.assign(server.faults, faults);
+      const response = await signIn(await createLinkToken(), credentials);
+      expect([response.status, response.body.code, response.body.message]).toEqual([400, code, message]);
+      server.reset();
+    }
+    server.fail({ kind: 'invalid_scope', path: '/auth/token', times: 2 });
+    const scope = await signIn(await createLinkToken(), bySecret());
+    expectApiError(scope, 400, 'FHIR R4 does not grant this client the requested scopes: system/*.*');
+    server.faults.forbidden = await statedTypes(server);
+    const nothing = await signIn(await createLinkToken(), bearerCredentials());
+    expectApiError(nothing, 400, 'FHIR R4 accepted the sign-in, but this account cannot read any records.');
+    server.reset();
+    server.fail({ kind: 'error_503', path: '/auth/token' });
+    expectApiError(await signIn(await createLinkToken(), bySecret()), 503, /^FHIR R4 cannot be reached/);
+  });
+
+  test('names a server that cannot be used', async () => {
+    const elsewhere = await createLinkToken({ emr_instance_domain: fixture.sandbox.base_url });
+    const response = await signIn(elsewhere, bearerCredentials());
+    expectApiError(response, 400, /^FHIR R4 rejected the sign-in: There is no FHIR server/);
+  });
 });
 
 describe('the capabilities of a server', () => {

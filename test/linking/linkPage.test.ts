@@ -36,6 +36,7 @@ describe('GET /link/v1/session', () => {
     expect(response.body).toStrictEqual({
       success: true,
       emr: 'Larkspur',
+      app: null,
       organization: 'drawn',
       emr_host: new URL(fixture.sandbox.larkspur.url).host,
       update: false,

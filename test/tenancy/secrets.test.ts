@@ -28,7 +28,7 @@ let secrets: Record<string, string>;
 const responses: ApiResponse[] = [];
 
 beforeAll(async () => {
-  fixture = await spawnSandbox({ env: { LOG_LEVEL: 'trace' } });
+  fixture = await spawnSandbox({ small: true, env: { LOG_LEVEL: 'trace' } });
   serving = await fixture.start('all');
   ({ sandbox } = await fixture.read());
   const client = await newClient({ env: fixture.env, sandbox });

@@ -13,6 +13,8 @@ export type Input = {
 export type FormParts = {
   title: string;
   lead: string;
+  /** The EMR's logo. */
+  picture?: string | undefined;
   /** Read-only values above the inputs. */
   facts: [name: string, value: string][];
   inputs: Input[];
@@ -24,10 +26,13 @@ export type FormParts = {
   send: (values: Record<string, string>) => void;
 };
 
+/** `detail` is for the administrator, shown below the message in small print; `value` is to be copied. */
+export type ErrorText = { text: string; detail?: string; value?: string };
+
 /** A form on the card. */
 export type Form = {
   /** Shows an error, clears passwords and focuses the input `at`. */
-  fail(text: string, at?: string): void;
+  fail(error: ErrorText, at?: string): void;
   /** Shows a message and keeps all input. */
   interrupt(text: string, at?: string): void;
   /** Shows a status that is not an error. */
@@ -59,11 +64,12 @@ export function showForm(card: Card, parts: FormParts): Form {
     if (busy()) return;
     parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
   });
-  card.show(make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
+  const picture = parts.picture ? [make('img', { src: parts.picture, alt: '', class: 'emr-logo' })] : [];
+  card.show(...picture, make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
   focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
-  const warn = (text: string, field: HTMLInputElement | undefined, invalid: boolean) => {
-    alert.replaceChildren(icon('alert'), make('span', {}, text));
+  const warn = (error: ErrorText, field: HTMLInputElement | undefined, invalid: boolean) => {
+    alert.replaceChildren(icon('alert'), make('span', {}, error.text, ...drawDetail(error)));
     status.textContent = '';
     for (const input of inputs.values()) input.removeAttribute('aria-invalid');
     if (invalid) field?.setAttribute('aria-invalid', 'true');
@@ -73,12 +79,12 @@ export function showForm(card: Card, parts: FormParts): Form {
     alert.scrollIntoView({ block: 'nearest' });
   };
   return {
-    interrupt: (text, at) => warn(text, at === undefined ? undefined : inputs.get(at), true),
-    fail: (text, at) => {
+    interrupt: (text, at) => warn({ text }, at === undefined ? undefined : inputs.get(at), true),
+    fail: (error, at) => {
       const secrets = [...inputs.values()].filter(({ dataset, value }) => dataset.secret && value !== '');
       for (const input of secrets) input.value = '';
       // A cleared password must be entered again, whatever the error was.
-      warn(text, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
+      warn(error, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
     },
     inform: (text) => {
       alert.replaceChildren();
@@ -162,6 +168,11 @@ function drawRow(
   });
   row.append(make('div', { class: 'with-button' }, input, button));
   return row;
+}
+
+function drawDetail({ detail, value }: ErrorText): Node[] {
+  if (detail === undefined) return [];
+  return [make('small', {}, detail, ...(value === undefined ? [] : [' ', make('code', {}, value)]))];
 }
 
 function drawFacts(facts: FormParts['facts']): Node[] {

@@ -10,7 +10,7 @@ import {
   type SignInMethod,
 } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
-import { error_texts, isText, type Translate } from './texts.ts';
+import { error_texts, isText, type TextName, type Translate } from './texts.ts';
 
 type Flow = {
   session: Session;
@@ -39,7 +39,7 @@ export function runLink(flow: Flow): void {
     askCredentials(
       flow,
       names.map(({ name }) => name),
-      t(session.update ? 'lead_update' : 'lead'),
+      t(session.update ? 'lead_update' : session.app && !method?.on_page ? 'lead_app' : 'lead'),
       method,
     );
   }
@@ -70,8 +70,9 @@ function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
     lead: t('lead_update'),
     facts: [...account, ...facts(flow)],
     inputs: [],
-    submit: t(method?.on_page ? 'open_page' : 'reconnect'),
-    others: method ? [{ label: t('other_method'), press: () => chooseMethod(flow) }] : [],
+    picture: pictureOf(flow),
+    submit: t(method?.on_page ? pageLabel(flow) : 'reconnect'),
+    others: otherMethods(flow),
     send: () => send(flow, form, method, {}),
   });
 }
@@ -92,9 +93,10 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
       show: { label: t('show'), text: t(method ? 'show_secret' : 'show_password') },
       hide: { label: t('hide'), text: t(method ? 'hide_secret' : 'hide_password') },
     },
-    submit: t(method?.on_page ? 'open_page' : 'sign_in'),
-    others: method ? [{ label: t('other_method'), press: () => chooseMethod(flow) }] : [],
-    note: t(method ? 'privacy_method' : 'privacy'),
+    picture: pictureOf(flow),
+    submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
+    others: otherMethods(flow),
+    ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
     send: (values) => {
       const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
       if (empty) return form.interrupt(t('missing_field'), empty.name);
@@ -161,7 +163,21 @@ function labelOf(
   return autocomplete === 'current-password' ? t('password') : textFor(flow, `field_${name}`, label);
 }
 
+function otherMethods(flow: Flow): { label: string; press: () => void }[] {
+  return flow.session.ways.length > 1 ? [{ label: flow.t('other_method'), press: () => chooseMethod(flow) }] : [];
+}
+
+function pageLabel({ session }: Flow): TextName {
+  return session.app ? 'continue_to' : 'open_page';
+}
+
+function pictureOf({ session }: Flow): string | undefined {
+  return session.app?.logo ?? undefined;
+}
+
+/** Which EMR this is. An app's name says it better. */
 function facts({ session, t }: Flow): [string, string][] {
+  if (session.app) return [];
   return [
     [t('organization'), session.organization],
     [t('address'), session.emr_host],
@@ -188,16 +204,24 @@ async function signIn(
 /** Shows the error at the form. If saved credentials were rejected, asks for new ones. */
 function showSignInError(flow: Flow, form: Form, method: SignInMethod | undefined, result: ErrorResult): void {
   const fields = fieldsOf(flow, method);
-  const rejected = result.code === 'emr_credentials_wrong' || result.code === 'emr_access_refused';
+  const rejected = rejections.includes(result.code);
   if (!rejected || !fields.some(({ known }) => known)) {
-    const at = fields.find(({ secret, optional }) => secret && !optional) ?? fields[0];
-    fail(flow, form, result, rejected ? at?.name : undefined);
+    fail(flow, form, result, rejected ? fieldAtFault(fields, result.code)?.name : undefined, method);
     return;
   }
   for (const field of fields) field.known = false;
   flow.host.event('error', result.code);
   const names = fields.map(({ name }) => name);
   askCredentials(flow, names, flow.t(method ? 'lead_update_method' : 'lead_update_password'), method);
+}
+
+/** Errors that another input can correct. */
+const rejections = ['emr_credentials_wrong', 'emr_access_refused', 'emr_client_refused', 'emr_secret_refused'];
+
+function fieldAtFault(fields: Session['fields'], code: string): Session['fields'][number] | undefined {
+  const secrets = fields.filter(({ secret }) => secret);
+  const secret = secrets.find(({ optional }) => !optional) ?? (code === 'emr_secret_refused' ? secrets[0] : undefined);
+  return (code === 'emr_client_refused' ? undefined : secret) ?? fields[0];
 }
 
 function askCode(flow: Flow, credentials: Record<string, string>): void {
@@ -234,13 +258,13 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
   });
 }
 
-function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, at?: string): void {
+function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, at?: string, method?: SignInMethod): void {
   flow.host.event('error', code);
   // The link was used in another window.
   if (code === 'link_token_invalid') flow.dead('used');
   else if (code.startsWith('link_')) flow.dead(code.slice('link_'.length));
   else if (page_errors.includes(code)) form.interrupt(errorText(flow, code, message));
-  else form.fail(errorText(flow, code, message), at);
+  else form.fail({ text: errorText(flow, code, message), ...errorDetail(flow, code, message, method) }, at);
 }
 
 /** Errors of the EMR's sign-in page, which have nothing to do with the input here. */
@@ -258,6 +282,15 @@ function errorText({ t }: Flow, code: string, message: string): string {
   }
   const [, reason] = code === 'emr_sign_in_refused' ? message.split(/: (.*)/s) : [];
   return reason ? `${text} ${t('reason')} ${reason}` : text;
+}
+
+/** What the administrator must change, with the key set or the scopes to copy. */
+function errorDetail({ t }: Flow, code: string, message: string, method?: SignInMethod) {
+  const name = `${code}_detail`;
+  if (!isText(name)) return {};
+  const [, scopes] = code === 'emr_scope_refused' ? message.split(/: (.*)/s) : [];
+  const value = code === 'emr_key_refused' ? method?.tells?.value : scopes;
+  return { detail: t(name), ...(value && { value }) };
 }
 
 function finish({ host, hosted, card, t }: Flow, { public_token, return_to }: Linked): void {

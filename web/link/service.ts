@@ -20,6 +20,8 @@ export type SignInMethod = {
 
 export type Session = {
   emr: string;
+  /** Set if an operator configured the sign-in. */
+  app: { logo: string | null } | null;
   organization: string;
   emr_host: string;
   update: boolean;
@@ -34,7 +36,7 @@ export type Session = {
 
 export type Linked = { public_token: string | null; return_to: string | null };
 
-export type PageState = { state: string; failure: string | null };
+export type PageState = { state: string; failure: string | null; message: string | null };
 
 /** `code` is the service's error code, or `offline` if there was no response. */
 export type ErrorResult = { code: string; message?: string };

@@ -41,7 +41,10 @@ export function openSignInWindow(
     // Another poll may have finished meanwhile. An error is retried with the next poll.
     if (timer === undefined || (response && isError(response))) return;
     if (response?.state === 'signed_in') return finish('signed_in');
-    if (response?.state === 'failed') return finish({ code: response.failure ?? 'trouble' });
+    if (response?.state === 'failed') {
+      const { failure, message } = response;
+      return finish({ code: failure ?? 'trouble', message: message ?? '' });
+    }
     if (closed && !reported_closed && response?.state !== 'returned') {
       reported_closed = true;
       on.closed();

@@ -6,6 +6,9 @@ const en = {
   lead_update: 'The connection between {client} and {emr} must be renewed.',
   lead_update_password: '{emr} no longer accepts the saved password. Enter your current password.',
   lead_update_method: '{emr} no longer accepts the saved credentials. Enter the current ones.',
+  lead_app: 'Connect {emr} to {client}.',
+  connect: 'Connect',
+  continue_to: 'Continue to {emr}',
   saved_account: 'Account',
   organization: 'Organization',
   address: 'Address',
@@ -70,6 +73,24 @@ const en = {
   page_lost: 'This sign-in was started in another window or has expired. Close this window and start again.',
   reason: 'Reason:',
   emr_access_refused: '{emr} did not accept these credentials. Check them with your administrator and try again.',
+  emr_client_refused: '{emr} does not know this client ID. Check it with your EMR administrator.',
+  emr_client_refused_detail:
+    'For the administrator: register the application with the EMR, or enter the client ID exactly as the EMR shows it.',
+  emr_secret_refused: '{emr} did not accept the client secret. Check it with your EMR administrator.',
+  emr_secret_refused_detail:
+    'For the administrator: the client ID is known. Enter the current secret, or create a new one in the EMR.',
+  emr_key_refused:
+    '{emr} does not accept our signing key for this client ID. Ask your EMR administrator to register it.',
+  emr_key_refused_detail: 'For the administrator: register our key set (JWKS URL) for the client ID.',
+  emr_scope_refused: '{emr} does not give this application the access that it needs. Ask your EMR administrator.',
+  emr_scope_refused_detail: 'For the administrator: grant the application the requested scopes.',
+  emr_method_refused: '{emr} does not allow this method for this application. Choose another method.',
+  emr_method_refused_detail:
+    'For the administrator: the application is registered for another grant type or client authentication.',
+  emr_no_records:
+    'You are signed in to {emr}, but this account cannot read any records. Ask your EMR administrator for access.',
+  emr_no_records_detail:
+    'For the administrator: every test request was refused (403). Grant the account or client read access to patients and schedules.',
   emr_page_declined: 'Sign-in was canceled or denied at {emr}. Try again.',
   emr_credentials_wrong: 'Incorrect username or password.',
   emr_code_wrong: 'Incorrect or expired code. Enter the latest code.',
@@ -108,6 +129,9 @@ const es: Texts = {
   lead_update: 'Es necesario renovar la conexión entre {client} y {emr}.',
   lead_update_password: '{emr} ya no acepta la contraseña guardada. Introduzca su contraseña actual.',
   lead_update_method: '{emr} ya no acepta las credenciales guardadas. Introduzca las actuales.',
+  lead_app: 'Conecte {emr} con {client}.',
+  connect: 'Conectar',
+  continue_to: 'Continuar en {emr}',
   saved_account: 'Cuenta',
   organization: 'Organización',
   address: 'Dirección',
@@ -173,6 +197,25 @@ const es: Texts = {
   page_lost: 'Este inicio de sesión se abrió en otra ventana o ha caducado. Cierre esta ventana y empiece de nuevo.',
   reason: 'Motivo:',
   emr_access_refused: '{emr} no aceptó estas credenciales. Compruébelas con su administrador e inténtelo de nuevo.',
+  emr_client_refused: '{emr} no conoce este ID de cliente. Compruébelo con el administrador de su EMR.',
+  emr_client_refused_detail:
+    'Para el administrador: registre la aplicación en el EMR o introduzca el ID de cliente tal como lo muestra el EMR.',
+  emr_secret_refused: '{emr} no aceptó el secreto de cliente. Compruébelo con el administrador de su EMR.',
+  emr_secret_refused_detail:
+    'Para el administrador: el ID de cliente es conocido. Introduzca el secreto actual o cree uno nuevo en el EMR.',
+  emr_key_refused:
+    '{emr} no acepta nuestra clave de firma para este ID de cliente. Pida al administrador de su EMR que la registre.',
+  emr_key_refused_detail:
+    'Para el administrador: registre nuestro conjunto de claves (URL de JWKS) para el ID de cliente.',
+  emr_scope_refused: '{emr} no da a esta aplicación el acceso que necesita. Consulte al administrador de su EMR.',
+  emr_scope_refused_detail: 'Para el administrador: conceda a la aplicación los permisos (scopes) solicitados.',
+  emr_method_refused: '{emr} no permite este método para esta aplicación. Elija otro método.',
+  emr_method_refused_detail:
+    'Para el administrador: la aplicación está registrada para otro tipo de concesión o de autenticación de cliente.',
+  emr_no_records:
+    'Ha iniciado sesión en {emr}, pero esta cuenta no puede leer ningún registro. Pida acceso al administrador de su EMR.',
+  emr_no_records_detail:
+    'Para el administrador: se rechazaron todas las solicitudes de prueba (403). Conceda a la cuenta o al cliente acceso de lectura a pacientes y agendas.',
   emr_page_declined: 'El inicio de sesión se canceló o se denegó en {emr}. Inténtelo de nuevo.',
   emr_credentials_wrong: 'Usuario o contraseña incorrectos.',
   emr_code_wrong: 'El código es incorrecto o ha caducado. Introduzca el más reciente.',
@@ -227,6 +270,12 @@ export const error_texts: Record<string, TextName> = {
   emr_code_wrong: 'emr_code_wrong',
   emr_locked: 'emr_locked',
   emr_access_refused: 'emr_access_refused',
+  emr_client_refused: 'emr_client_refused',
+  emr_secret_refused: 'emr_secret_refused',
+  emr_key_refused: 'emr_key_refused',
+  emr_scope_refused: 'emr_scope_refused',
+  emr_method_refused: 'emr_method_refused',
+  emr_no_records: 'emr_no_records',
   emr_page_required: 'popup_closed',
   emr_page_declined: 'emr_page_declined',
   page_sign_in_unknown: 'page_lost',

@@ -20,6 +20,8 @@ export default endpoint({
     'emr_name_mismatch',
     'emr_domain_mismatch',
     'emr_domain_invalid',
+    'emr_app_not_found',
+    'emr_app_mismatch',
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],

@@ -1,10 +1,11 @@
 import type { Connector } from '../connector.ts';
 import { operationNames } from '../operations.ts';
 import { fieldNames, openOperations, operations, server_fields } from './operations.ts';
+import { readSmartConfiguration } from './sign-in/discover.ts';
 import { pageSignIn } from './sign-in/pageSignIn.ts';
 import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
-import { credential_fields, sign_in_ways } from './sign-in/signInWays.ts';
+import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { signOut } from './sign-in/signOut.ts';
 import { openClient } from './transport/client.ts';
 import { unsupported_fields } from './writes/unsupportedFields.ts';
@@ -14,6 +15,10 @@ export const fhir: Connector = {
   display_name: 'FHIR R4',
   credential_fields,
   sign_in_ways,
+  offeredWays: async (endpoint) => {
+    const authority = await readSmartConfiguration(endpoint);
+    return authority && offeredWays(authority);
+  },
   page_sign_in: pageSignIn,
   // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1 },

@@ -1,5 +1,5 @@
 import type { Capability, OperationName, Operations } from '../connector.ts';
-import type { FieldCapability } from '../fields.ts';
+import type { FieldCapability, FieldOperation } from '../fields.ts';
 import { operationNames } from '../operations.ts';
 import { listPatientInsurances } from './charts/coverage.ts';
 import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
@@ -17,7 +17,7 @@ import type { Emr } from './references.ts';
 import type { Capabilities, Interaction } from './transport/capabilities.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
-import { createPatient, updatePatient } from './writes/patientWrites.ts';
+import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
 
 /**
@@ -29,6 +29,8 @@ export type Requirement = {
   interactions: readonly Interaction[];
   params?: readonly string[];
   all?: true;
+  /** The server must take appointments with other participants than the patient. */
+  books_people?: true;
 };
 
 /**
@@ -67,14 +69,14 @@ export const operations: {
   getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
-  createPatient: { requires: [can('Patient', 'create'), can('Coverage', 'create')], open: createPatient },
+  createPatient: { requires: [can('Patient', 'create')], open: createPatient },
   updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
   addPatientInsurance: {
-    requires: [can('Coverage', 'create'), can('RelatedPerson', 'create'), read('Organization')],
+    requires: [can('Coverage', 'create'), read('Organization')],
     open: addPatientInsurance,
   },
   updatePatientInsurance: {
-    requires: [can('Coverage', 'read', 'update'), can('RelatedPerson', 'create'), read('Organization')],
+    requires: [can('Coverage', 'read', 'update'), read('Organization')],
     open: updatePatientInsurance,
   },
 };
@@ -85,6 +87,11 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   'uploadDocument.emr_assigned_to_id': [can('Task', 'create')],
   'uploadDocument.is_high_priority': [can('Task', 'create')],
   'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
+  'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
+  ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
+  // A subscriber other than the patient is a record of its own.
+  'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
+  'updatePatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
 };
 
 export function fieldNames(fields: typeof server_fields): FieldCapability[] {
@@ -115,7 +122,9 @@ export function openOperations(emr: Emr): Partial<Operations> {
   return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
 }
 
-function meets(capabilities: Capabilities, { type, interactions, params = [], all }: Requirement): boolean {
+function meets(capabilities: Capabilities, requirement: Requirement): boolean {
+  const { type, interactions, params = [], all, books_people } = requirement;
+  if (books_people && capabilities.books_by_slot) return false;
   const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
   // Without versions an update could overwrite a concurrent change, so updates are not offered.
   const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
@@ -123,6 +132,14 @@ function meets(capabilities: Capabilities, { type, interactions, params = [], al
   return (
     safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
   );
+}
+
+function requireFor(
+  operation: FieldOperation,
+  fields: readonly string[],
+  requirements: readonly Requirement[],
+): Record<FieldCapability, readonly Requirement[]> {
+  return Object.fromEntries(fields.map((field) => [`${operation}.${field}`, requirements]));
 }
 
 function list(type: string): Requirement {

@@ -44,6 +44,17 @@ export const organization_row = Type.Object({
   kinds: Type.Array(
     Type.Object({ kind: Type.String(), records: Type.Integer(), at: date_time, job_id: Type.Integer() }),
   ),
+  /** Lists of which a sync would remove so many records that it waits for an operator's confirmation. */
+  held_removals: Type.Array(
+    Type.Object({
+      kind: Type.String(),
+      stored: Type.Integer(),
+      missing: Type.Integer(),
+      at: date_time,
+      /** The next full sync removes them. */
+      confirmed: Type.Boolean(),
+    }),
+  ),
   accounts: Type.Array(account_row),
 });
 export type OrganizationRow = Static<typeof organization_row>;

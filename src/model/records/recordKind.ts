@@ -27,6 +27,8 @@ export type RecordKind<
   after: readonly string[];
   /** A sync leaves records of inactive providers alone. The source then has `provider_ehr_id`. */
   active_providers_only: boolean;
+  /** Its list covers the time from now on (`starts_at`), so that past records leave it without being deleted. */
+  lists_future_only: boolean;
   /** Columns that belong to the service and survive a sync; `row` gets their values. */
   kept_columns: readonly string[];
   /** Maps a record to its row. Kinds that copy from other tables have a row function in records/ instead. */
@@ -68,7 +70,15 @@ type DayMatch = 'from_day' | 'to_day' | 'from_local_day' | 'to_local_day';
 
 export type Order = { column: string; descending?: true };
 
-type Defaults = 'after' | 'active_providers_only' | 'kept_columns' | 'row' | 'filters' | 'order' | 'counted';
+type Defaults =
+  | 'after'
+  | 'active_providers_only'
+  | 'lists_future_only'
+  | 'kept_columns'
+  | 'row'
+  | 'filters'
+  | 'order'
+  | 'counted';
 
 export function recordKind<const Name extends string, const Operation extends `list${string}`, Source extends TObject>(
   declaration: Omit<RecordKind<Name, Operation, Source>, Defaults> &
@@ -77,6 +87,7 @@ export function recordKind<const Name extends string, const Operation extends `l
   return {
     after: [],
     active_providers_only: false,
+    lists_future_only: false,
     kept_columns: [],
     row: (source, id) => ({ doc: { id, ...source } }),
     filters: {},

@@ -24,4 +24,5 @@ export const scheduleBlocks = recordKind({
   group: 'Appointments',
   after: ['providers'],
   active_providers_only: true,
+  lists_future_only: true,
 });

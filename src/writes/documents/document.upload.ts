@@ -43,6 +43,7 @@ export const uploadDocument = defineWrite({
         folder: input.folder_name,
         type: input.document_type,
         content: file,
+        file_name: input.document === 'file' ? null : input.document,
         assigned_to_ehr_id: input.emr_assigned_to_id ?? null,
         reviewed: input.is_reviewed === 'true',
         high_priority: input.is_high_priority === 'true',

@@ -5,6 +5,7 @@ import type { InsuranceUpdate, NewPatient, Saved } from '../../../src/connectors
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
+import { booking, document, empty_patient, insurance } from './inputs.ts';
 
 let server: FhirServer;
 let charts: Charts;
@@ -18,16 +19,6 @@ afterAll(() => server.close());
 let count = 0;
 const newMarker = () => `${String(++count).padStart(4, '0')}-step`;
 
-const empty_patient: NewPatient = {
-  first_name: 'Nova',
-  last_name: 'Fixtureson',
-  dob: '1990-02-03',
-  sex: 'female',
-  payer: null,
-  coverages: [],
-  check_eligibility: false,
-  pharmacy_ehr_id: null,
-};
 const insured: NewPatient = {
   ...empty_patient,
   middle_name: 'Bea',
@@ -46,53 +37,6 @@ const insured: NewPatient = {
     { company: { name: 'Unheard Of Plan' }, member_id: null, priority: 2 },
   ],
 };
-const booking = {
-  patient_ehr_id: 'pat-1',
-  provider_ehr_id: 'prac-1',
-  secondary_provider_ehr_id: 'prac-2',
-  location_ehr_id: 'loc-1',
-  visit_type: 'FOLLOWUP',
-  starts_at: '2031-03-03T10:00:00',
-  minutes: 20,
-  default_minutes: 30,
-  reason: 'Synthetic reason',
-  note: 'Synthetic note',
-  new_patient: false,
-  prevent_double_booking: false,
-};
-const document = {
-  patient_ehr_id: 'pat-1',
-  folder: 'Referrals/2026',
-  type: 'application/pdf' as const,
-  content: Buffer.from('%PDF-1.4 synthetic'),
-  assigned_to_ehr_id: 'staff-1',
-  reviewed: true,
-  high_priority: true,
-  notes: 'Received by fax.',
-  template_name: null,
-};
-const insurance = {
-  patient_ehr_id: 'pat-2',
-  company_ehr_id: 'payer-2',
-  member_id: 'MEM-9',
-  group_id: 'GRP-9',
-  priority: 2 as const,
-  plan_begin_date: '2026-01-01',
-  copayment: 12.5,
-  relationship: '19' as const,
-  subscriber: {
-    first_name: 'Parenta',
-    last_name: 'Mockberry',
-    street: '1 Mock Lane',
-    city: 'Exampleton',
-    state: 'NY',
-    zip: '12207',
-    sex: 'female' as const,
-    dob: '1970-06-01',
-    phone: '518-555-0188',
-  },
-};
-
 const ofPerson = (input: InsuranceUpdate, marker: string): InsuranceUpdate => ({
   ...input,
   subscriber: { ...insurance.subscriber, first_name: `Parenta ${marker}` },
@@ -158,6 +102,8 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
     server.faults.search_by_identifier = false;
     server.faults.conditional_create = false;
     const { emr, lose, requests } = await openCharts(server);
+    // The first one also probes the searches that it needs.
+    await performWrite(write(emr), input as never, newMarker());
     requests();
     await performWrite(write(emr), input as never, newMarker());
     lose(requests(), 'after');
@@ -278,7 +224,7 @@ describe('a concurrent change', () => {
 test('an update whose response was lost is found, with the previous values unknown', async () => {
   const { ehr_id } = await charts.emr.createPatient.send(insured, newMarker());
   const update = { patient_ehr_id: ehr_id, save_previous_address: true, cell_phone: '212-555-0102' };
-  charts.lose(2, 'after');
+  charts.lose(3, 'after');
   const puts = () => server.writes('Patient').filter(({ method, performed }) => method === 'PUT' && performed).length;
   const before = puts();
   const { changes } = (await performWrite(charts.emr.updatePatient, update, newMarker())) as Saved;
@@ -499,50 +445,5 @@ describe('an appointment', () => {
       newMarker(),
     );
     expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({ minutes: 45 });
-  });
-});
-
-describe('a document', () => {
-  test('is stored with its content, its folder and a task for the assignee', async () => {
-    const marker = newMarker();
-    const { ehr_id } = await charts.emr.uploadDocument.send(document, marker);
-    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
-    expect(stored).toMatchObject({
-      id: ehr_id,
-      docStatus: 'final',
-      category: [{ text: 'Referrals/2026' }],
-      description: 'Received by fax.',
-      subject: { reference: 'Patient/pat-1' },
-    });
-    const data = stored?.content[0]?.attachment.data ?? '';
-    expect(Buffer.from(data, 'base64').equals(document.content)).toBe(true);
-    const [task] = await markedBy<fhir.Task>(server, 'Task', marker);
-    expect(task).toMatchObject({
-      priority: 'urgent',
-      owner: { reference: 'Practitioner/staff-1' },
-      focus: { reference: `DocumentReference/${ehr_id}` },
-    });
-  });
-
-  test('is stored as a separate Binary if the server rejects embedded content', async () => {
-    server.fail({ kind: 'forbidden', method: 'POST', path: '/DocumentReference' });
-    const marker = newMarker();
-    await charts.emr.uploadDocument.send(document, marker);
-    const [stored] = await markedBy<fhir.DocumentReference>(server, 'DocumentReference', marker);
-    const { url, data } = stored?.content[0]?.attachment ?? {};
-    expect(data).toBeUndefined();
-    const binary = (await server.resources<fhir.Binary>('Binary')).find(({ id }) => url === `Binary/${id}`);
-    expect(Buffer.from(binary?.data ?? '', 'base64').equals(document.content)).toBe(true);
-    expect(binary?.securityContext).toStrictEqual({ reference: 'Patient/pat-1' });
-  });
-
-  test('is refused by field name if the server does not support a field', async () => {
-    server.faults.withheld = { Task: 'all' };
-    const { emr } = await openCharts(server);
-    const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
-    expect(failure).toMatchObject({
-      kind: 'refused',
-      message: "Field 'emr_assigned_to_id' is not supported by this EMR.",
-    });
   });
 });

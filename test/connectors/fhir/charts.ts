@@ -1,5 +1,11 @@
 import type * as fhirTypes from 'fhir/r4.js';
-import { type EmrEndpoint, EmrFailure, type EmrWrite, type Operations } from '../../../src/connectors/connector.ts';
+import {
+  type EmrEndpoint,
+  EmrFailure,
+  type EmrWrite,
+  type Grant,
+  type Operations,
+} from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
@@ -17,6 +23,8 @@ export type Charts = {
   before: (method: string, work: () => Promise<void>) => void;
   /** How many requests were sent since the last call. */
   requests: () => number;
+  /** The grant as last stored. */
+  grant: () => Grant;
 };
 
 /** Links an account to the server in its current state. */
@@ -40,7 +48,11 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
     return response;
   };
   const endpoint = { ...endpoint_plain, outbound: { ...endpoint_plain.outbound, fetch } };
-  const opened = fhir.open(endpoint, { credentials, grant, timezone, saveGrant: async () => {} });
+  let stored = grant;
+  const saveGrant = async (saved: Grant) => {
+    stored = saved;
+  };
+  const opened = fhir.open(endpoint, { credentials, grant, timezone, saveGrant });
   return {
     // A test that uses an unsupported operation fails.
     emr: opened as Operations,
@@ -55,6 +67,7 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
       requests_sent = 0;
       return before;
     },
+    grant: () => stored,
   };
 }
 

@@ -13,7 +13,8 @@ const many = 250;
 beforeAll(async () => {
   server = await startFhirServer();
   for (let n = 0; n < many; n++) {
-    await server.storeUnchecked({ resourceType: 'Patient', id: `p${n}`, name: [{ family: n % 2 ? 'Odd' : 'Even' }] });
+    const name = [{ family: n % 2 ? 'Odd' : 'Even' }];
+    await server.storeUnchecked({ resourceType: 'Patient', id: `p${n}`, name, identifier: [{ value: `N-${n}` }] });
   }
   await server.storeUnchecked({ resourceType: 'Organization', id: 'o1', name: 'Examplecare' });
   await server.storeUnchecked({

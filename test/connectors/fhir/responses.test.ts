@@ -246,7 +246,7 @@ describe('a response of the server', () => {
 
   test.each([
     [403, 'not_permitted'],
-    [404, 'patient_not_found'],
+    [404, 'not_supported'],
     [405, 'not_supported'],
     [410, 'patient_not_found'],
     [501, 'not_supported'],
@@ -255,10 +255,11 @@ describe('a response of the server', () => {
   });
 
   test('that the operation is not supported is a refusal', async () => {
-    for (const status of [405, 501]) {
+    for (const status of [404, 405, 501]) {
       expect((await exchange({ status, raw: '' })).create).toMatchObject({
         kind: 'refused',
-        message: 'The EMR does not support this operation.',
+        message: `The server does not accept new Patient records (${status}).`,
+        not_offered: true,
       });
     }
   });

@@ -23,10 +23,11 @@ describe('a token that expires early', () => {
     const { client, endpoint, saved } = await linkedClient(server);
     server.expireTokens('access');
     expect(await client.searchAll('Patient', {})).toEqual([]);
-    expect(pathsOf(endpoint)).toEqual([patients, token_path, patients]);
+    // An empty list is requested again without paging parameters.
+    expect(pathsOf(endpoint)).toEqual([patients, token_path, patients, patients]);
     expect(saved).toHaveLength(1);
     await client.searchAll('Patient', {});
-    expect(pathsOf(endpoint)).toHaveLength(4);
+    expect(pathsOf(endpoint)).toHaveLength(6);
   });
 
   test('is renewed once for several concurrent calls, including a write', async () => {

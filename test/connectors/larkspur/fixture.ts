@@ -4,7 +4,6 @@ import { inspect } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
 import { expect } from 'vitest';
 import { type Larkspur, startLarkspur } from '../../../larkspur/start.ts';
-import type { DatabaseAddress } from '../../../sql/address.ts';
 import {
   type Access,
   type Credentials,
@@ -16,7 +15,7 @@ import {
 } from '../../../src/connectors/connector.ts';
 import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../../src/security/outbound.ts';
-import { freshDatabase, onDatabase } from '../../harness/postgres.ts';
+import { seededLarkspur } from '../../harness/larkspur.ts';
 
 export type LarkspurFixture = {
   emr: Larkspur;
@@ -33,9 +32,8 @@ export type LarkspurFixture = {
 
 /** `small`: few claims and appointments, for tests that read all of them often. */
 export async function openFixture(options: { small?: boolean } = {}): Promise<LarkspurFixture> {
-  const database = await freshDatabase('larkspur');
+  const database = await seededLarkspur(options);
   const emr = await startLarkspur({ database: database.address, host: '127.0.0.1', port: 0 });
-  if (options.small) await thinOut(database.address);
   const person: LarkspurFixture['person'] = (index) => {
     const { username, password, totp_secret } = required(emr.staff[index % emr.staff.length]);
     const totp = new TOTP({ secret: Secret.fromBase32(totp_secret) });
@@ -64,14 +62,6 @@ export async function openFixture(options: { small?: boolean } = {}): Promise<La
       await database.drop();
     },
   };
-}
-
-async function thinOut(address: DatabaseAddress): Promise<void> {
-  await onDatabase(address, async (sql) => {
-    await sql`DELETE FROM claims WHERE claim_id NOT IN (SELECT claim_id FROM claims ORDER BY claim_id LIMIT 60)`;
-    await sql`DELETE FROM appointments
-      WHERE appointment_id NOT IN (SELECT appointment_id FROM appointments ORDER BY appointment_id LIMIT 60)`;
-  });
 }
 
 /** An endpoint that records the called paths. */

@@ -9,7 +9,7 @@ import {
   SignJWT,
 } from 'jose';
 import type { Authorize, Person, RegisteredClient } from './authorize.ts';
-import type { HttpResponse } from './faults.ts';
+import { type FaultSwitches, type HttpResponse, refusesScope } from './faults.ts';
 import type { Tokens } from './tokens.ts';
 
 export type AuthServer = {
@@ -20,10 +20,11 @@ export type AuthServer = {
     headers: Record<string, string | undefined>;
     body: string;
   }): Promise<HttpResponse | undefined>;
-  discovery: Record<string, unknown>;
+  discovery: () => Record<string, unknown>;
 };
 
 type Parts = {
+  faults: FaultSwitches;
   issuer: string;
   clients: Map<string, RegisteredClient>;
   tokens: Tokens;
@@ -31,29 +32,31 @@ type Parts = {
 };
 
 /** The EMR's authorization server: discovery, the authorize page, and tokens by secret, signed assertion and code. */
-export async function openAuthServer({ issuer, clients, tokens, authorize }: Parts): Promise<AuthServer> {
+export async function openAuthServer({ faults, issuer, clients, tokens, authorize }: Parts): Promise<AuthServer> {
   const key = await generateKeyPair('ES384');
   const jwk = { ...(await exportJWK(key.publicKey)), kid: 'emr-1', alg: 'ES384', use: 'sig' };
   const spent = new Set<string>();
-  const discovery = discoveryOf(issuer);
+  const discovery = () => discoveryOf(issuer, faults);
 
-  /** The authenticated client of a token request. */
+  /** The authenticated client of a token request, or what is wrong with it. */
   async function clientOf(
     form: URLSearchParams,
     authorization: string | undefined,
-  ): Promise<RegisteredClient | undefined> {
+  ): Promise<RegisteredClient | Refusal> {
     const assertion = form.get('client_assertion');
     if (assertion !== null) return byAssertion(assertion);
-    const [id, secret] = basicOf(authorization) ?? [form.get('client_id') ?? '', form.get('client_secret')];
+    const basic = faults.basic_credentials === 'refused' ? undefined : basicOf(authorization, faults.basic_credentials);
+    const [id, secret] = basic ?? [form.get('client_id') ?? '', form.get('client_secret')];
     const client = clients.get(id);
-    if (client?.jwks || client?.jwks_url) return undefined;
-    return client?.client_secret === (secret ?? undefined) ? client : undefined;
+    if (!client) return 'Invalid client';
+    if (client.jwks || client.jwks_url) return 'Invalid client';
+    return client.client_secret === (secret ?? undefined) ? client : 'Invalid secret';
   }
 
-  async function byAssertion(assertion: string): Promise<RegisteredClient | undefined> {
+  async function byAssertion(assertion: string): Promise<RegisteredClient | Refusal> {
     try {
       const client = clients.get(decodeJwt(assertion).iss ?? '');
-      if (!client) return undefined;
+      if (!client) return 'Invalid client';
       const keys = client.jwks_url
         ? createRemoteJWKSet(new URL(client.jwks_url))
         : // Registered by a test with public keys made by jose.
@@ -66,24 +69,34 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
         maxTokenAge: '5m',
         requiredClaims: ['exp', 'jti'],
       });
-      if (spent.has(payload.jti ?? '')) return undefined;
+      if (spent.has(payload.jti ?? '')) return 'Invalid assertion';
       spent.add(payload.jti ?? '');
       return client;
     } catch {
-      return undefined;
+      return 'Invalid assertion';
     }
+  }
+
+  function clientError(refusal: Refusal): HttpResponse {
+    if (faults.client_errors === 'plain') return plain(401, { error: 'invalid_client' });
+    return plain(400, { error: 'invalid_request', error_description: refusal });
   }
 
   async function token(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
     const client = await clientOf(form, authorization);
-    if (!client) return plain(401, { error: 'invalid_client' });
+    if (typeof client === 'string') return clientError(client);
     const { client_id } = client;
     const scope = form.get('scope') ?? '';
     switch (form.get('grant_type')) {
-      case 'client_credentials':
-        if (!client.client_secret && !client.jwks && !client.jwks_url)
+      case 'client_credentials': {
+        const by_key = form.get('client_assertion') !== null;
+        if ((!client.client_secret && !by_key) || (faults.services_need_key && !by_key))
           return plain(400, { error: 'unauthorized_client' });
-        return granted(tokens.issue({ client_id, scope, user: undefined }, { refresh: false }), scope);
+        if (refusesScope(faults, scope)) return plain(400, { error: 'invalid_scope' });
+        const issued = tokens.issue({ client_id, scope, user: undefined }, { refresh: false });
+        // A token of the server itself, in an algorithm that discovery does not list.
+        return granted(faults.unasked_id_token ? { ...issued, id_token: unasked_id_token } : issued, scope);
+      }
       case 'authorization_code': {
         const known = authorize.redeem(
           form.get('code') ?? '',
@@ -94,9 +107,10 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
         if (!known) return plain(400, { error: 'invalid_grant' });
         const bearer = { client_id, scope: known.scope, user: known.person.username };
         const issued = tokens.issue(bearer, { refresh: known.scope.includes('offline_access') });
-        const id_token = known.scope.includes('openid')
-          ? await idToken(known.person, client_id, known.nonce)
-          : undefined;
+        const id_token =
+          known.scope.includes('openid') && !faults.no_id_token
+            ? await idToken(known.person, client_id, known.nonce)
+            : undefined;
         return granted({ ...issued, ...(id_token && { id_token }) }, known.scope);
       }
       case 'refresh_token': {
@@ -111,12 +125,13 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
 
   async function revoke(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
     const client = await clientOf(form, authorization);
-    if (!client) return plain(401, { error: 'invalid_client' });
+    if (typeof client === 'string') return clientError(client);
     tokens.revoke(form.get('token') ?? '', client.client_id);
     return plain(200, {});
   }
 
-  function idToken(person: Person, client_id: string, nonce: string): Promise<string> {
+  function idToken(person: Person, client_id: string, sent: string): Promise<string> {
+    const nonce = { sent, always: sent || 'made-up', never: '' }[faults.nonce];
     return new SignJWT({ name: person.name, fhirUser: person.fhir_user, ...(nonce && { nonce }) })
       .setProtectedHeader({ alg: 'ES384', kid: 'emr-1' })
       .setIssuer(issuer)
@@ -133,7 +148,7 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
     handle: async ({ method, url, headers, body }) => {
       const request = `${method} ${url.pathname.replace(pathname, '')}`;
       if (!url.pathname.startsWith(`${pathname}/`)) return undefined;
-      if (request === 'GET /.well-known/openid-configuration') return plain(200, discovery);
+      if (request === 'GET /.well-known/openid-configuration') return plain(200, discovery());
       if (request === 'GET /jwks') return plain(200, { keys: [jwk] });
       if (request === 'POST /revoke') return revoke(new URLSearchParams(body), headers.authorization);
       if (request === 'POST /token') return token(new URLSearchParams(body), headers.authorization);
@@ -144,7 +159,24 @@ export async function openAuthServer({ issuer, clients, tokens, authorize }: Par
   };
 }
 
-function discoveryOf(issuer: string): Record<string, unknown> {
+type Refusal = 'Invalid client' | 'Invalid secret' | 'Invalid assertion';
+
+const unasked_id_token = [{ alg: 'HS256' }, { iss: 'https://elsewhere.example', sub: 'service', nonce: 'made-up' }]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  .concat('c2lnbmF0dXJl')
+  .join('.');
+
+function discoveryOf(issuer: string, faults: FaultSwitches): Record<string, unknown> {
+  const document = plainDiscovery(issuer, faults);
+  const { discovery, scopes, auth_methods } = faults;
+  if (discovery === 'nested')
+    return { ...document, scopes_supported: [scopes], token_endpoint_auth_methods_supported: [auth_methods] };
+  if (discovery === 'mistyped')
+    return { ...document, scopes_supported: [7, ...scopes], revocation_endpoint: null, grant_types_supported: 'any' };
+  return document;
+}
+
+function plainDiscovery(issuer: string, { scopes, auth_methods }: FaultSwitches): Record<string, unknown> {
   return {
     issuer,
     jwks_uri: `${issuer}/jwks`,
@@ -155,15 +187,15 @@ function discoveryOf(issuer: string): Record<string, unknown> {
     response_types_supported: ['code'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES384'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    token_endpoint_auth_methods_supported: auth_methods,
     token_endpoint_auth_signing_alg_values_supported: ['RS384', 'ES384'],
-    scopes_supported: ['openid', 'fhirUser', 'offline_access', 'user/*.*', 'system/*.*'],
+    scopes_supported: scopes,
     code_challenge_methods_supported: ['S256'],
     capabilities: [
       'launch-standalone',
       'client-public',
-      'client-confidential-symmetric',
-      'client-confidential-asymmetric',
+      ...(auth_methods.some((method) => method.startsWith('client_secret')) ? ['client-confidential-symmetric'] : []),
+      ...(auth_methods.includes('private_key_jwt') ? ['client-confidential-asymmetric'] : []),
       'sso-openid-connect',
       'permission-offline',
       'permission-user',
@@ -171,10 +203,11 @@ function discoveryOf(issuer: string): Record<string, unknown> {
   };
 }
 
-function basicOf(authorization: string | undefined): [string, string] | undefined {
+function basicOf(authorization: string | undefined, reading: 'decoded' | 'verbatim'): [string, string] | undefined {
   const [scheme, value = ''] = authorization?.split(' ') ?? [];
   if (scheme?.toLowerCase() !== 'basic') return undefined;
   const [id = '', secret = ''] = Buffer.from(value, 'base64').toString().split(':');
+  if (reading === 'verbatim') return [id, secret];
   // Both are form-encoded (RFC 6749, 2.3.1), so a space is sent as a plus sign.
   const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
   return [decode(id), decode(secret)];

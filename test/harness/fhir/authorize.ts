@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { HttpResponse } from './faults.ts';
+import { type FaultSwitches, type HttpResponse, refusesScope } from './faults.ts';
 
 export type Person = { username: string; password: string; name: string; fhir_user: string };
 
@@ -34,6 +34,7 @@ export function openAuthorize(
   clients: Map<string, RegisteredClient>,
   people: readonly Person[],
   base: string,
+  faults: FaultSwitches,
 ): Authorize {
   const codes = new Map<string, Code>();
 
@@ -43,6 +44,10 @@ export function openAuthorize(
     back.searchParams.set('state', query.get('state') ?? '');
     if (form.get('decision') === 'deny') {
       back.searchParams.set('error', 'access_denied');
+      return redirect(back);
+    }
+    if (refusesScope(faults, query.get('scope') ?? '')) {
+      back.searchParams.set('error', 'invalid_scope');
       return redirect(back);
     }
     const typed = [form.get('username'), form.get('password')];

@@ -18,6 +18,7 @@ const types = [
   'Encounter',
   'ExplanationOfBenefit',
   'Flag',
+  'HealthcareService',
   'Location',
   'Medication',
   'MedicationRequest',
@@ -52,7 +53,8 @@ export function parametersOf(type: string, faults: FaultSwitches): SearchParamet
     ({ code, type: kind }) =>
       ['reference', 'string', 'uri', 'token', 'date'].includes(kind) &&
       code !== '_compartment' &&
-      (faults.search_by_identifier || code !== 'identifier'),
+      (faults.search_by_identifier || code !== 'identifier') &&
+      !faults.withheld_params[type]?.includes(code),
   );
 }
 

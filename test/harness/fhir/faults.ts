@@ -14,6 +14,8 @@ export type FaultSwitches = {
   bundle_type: 'searchset' | 'collection';
   /** How a search by a parameter that `metadata` does not list is handled. */
   unknown_parameter: 'empty' | 'refuse' | 'ignore';
+  /** Parameters that find nothing, whether `metadata` lists them or not: `_count`, `identifier`. */
+  useless_params: readonly string[];
   /** A plain date finds nothing, a range does. */
   day_matches_nothing: boolean;
   /** FHIR requires `W/"1"`. `strong` servers send `"1"` and reject the weak form. */
@@ -40,8 +42,46 @@ export type FaultSwitches = {
   foreign_identifiers: boolean;
   /** Types that require search criteria, although `metadata` does not say so. */
   narrow: readonly string[];
+  /** Types whose searches find nothing, as if an access policy hid all records. */
+  hidden: readonly string[];
   /** Types that the token may not access, although `metadata` lists them. */
   forbidden: readonly string[];
+  /** Whether references to records that do not exist are rejected. */
+  checks_references: boolean;
+  /** The status with which writes are refused although `metadata` lists them, per type. */
+  refused_writes: Record<string, { create?: number; update?: number }>;
+  /**
+   * `client`: the server ignores the slots of an appointment. `server`: it marks them as busy and refuses busy ones.
+   * `bound`: it also takes exactly one slot, and only the patient as a participant.
+   */
+  slots_kept_by: 'client' | 'server' | 'bound';
+  /** Larger bodies are rejected with 413 by a proxy: of JSON, and of files in raw form. */
+  json_bytes_max: number;
+  raw_bytes_max: number;
+  /** A Binary in raw form: taken, or rejected because its body is no resource. */
+  raw_binaries: boolean;
+  /** Search parameters that `metadata` omits, per type. */
+  withheld_params: Record<string, readonly string[]>;
+  /** HTTP Basic credentials: form-decoded as RFC 6749 says, taken as they are, or refused in favor of the body. */
+  basic_credentials: 'decoded' | 'verbatim' | 'refused';
+  /** The ways in which discovery lets clients authenticate. */
+  auth_methods: readonly string[];
+  /** A token for a service itself is only issued to a signed assertion, although discovery lists secrets. */
+  services_need_key: boolean;
+  /** `plain`: `invalid_client`. `described`: 400 `invalid_request` with a text that says what is wrong. */
+  client_errors: 'plain' | 'described';
+  /** Tokens for a service carry an ID token that was not asked for, in an algorithm that discovery does not list. */
+  unasked_id_token: boolean;
+  /** The `nonce` of ID tokens: the one that was sent, one in any case, or none. */
+  nonce: 'sent' | 'always' | 'never';
+  /** No ID tokens, although `openid` is listed. */
+  no_id_token: boolean;
+  /** `nested`: lists inside lists. `mistyped`: fields of the wrong type, numbers among texts. */
+  discovery: 'plain' | 'nested' | 'mistyped';
+  /** The scopes that discovery lists. */
+  scopes: readonly string[];
+  /** `all_or_nothing`: a request that contains an unlisted scope is refused. `registered_only`: so is any named scope. */
+  scope_policy: 'any' | 'all_or_nothing' | 'registered_only';
 };
 
 export type Interaction = 'read' | 'search-type' | 'create' | 'update';
@@ -54,6 +94,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   total: true,
   bundle_type: 'searchset',
   unknown_parameter: 'empty',
+  useless_params: [],
   day_matches_nothing: false,
   etag: 'weak',
   versioning: 'versioned-update',
@@ -68,8 +109,32 @@ export const default_behavior: Readonly<FaultSwitches> = {
   withheld: {},
   foreign_identifiers: true,
   narrow: [],
+  hidden: [],
   forbidden: [],
+  checks_references: true,
+  refused_writes: {},
+  slots_kept_by: 'client',
+  json_bytes_max: Number.POSITIVE_INFINITY,
+  raw_bytes_max: Number.POSITIVE_INFINITY,
+  raw_binaries: true,
+  withheld_params: {},
+  basic_credentials: 'decoded',
+  auth_methods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+  services_need_key: false,
+  client_errors: 'plain',
+  unasked_id_token: false,
+  nonce: 'sent',
+  no_id_token: false,
+  discovery: 'plain',
+  scopes: ['openid', 'fhirUser', 'offline_access', 'user/*.*', 'system/*.*'],
+  scope_policy: 'any',
 };
+
+export function refusesScope({ scope_policy, scopes }: FaultSwitches, scope: string): boolean {
+  const asked = scope.split(' ').filter(Boolean);
+  if (scope_policy === 'registered_only') return asked.length > 0;
+  return scope_policy === 'all_or_nothing' && !asked.every((each) => scopes.includes(each));
+}
 
 /** A fault that occurs a number of times. `performed`: the request is performed and only the response is affected. */
 export type Incident = {
@@ -105,9 +170,20 @@ export const fault_responses = {
   too_many_retry_after: { status: 429, headers: { 'retry-after': '1' }, body: '' },
   html_500: { status: 502, headers: html, body: '<!doctype html><title>Bad gateway</title><h1>Bad gateway</h1>' },
   html_200: { status: 200, headers: html, body: '<!doctype html><title>Maintenance</title><h1>Back soon</h1>' },
+  too_large: { status: 413, headers: html, body: '<html><title>413 Request Entity Too Large</title></html>' },
   empty: { status: 200, headers: {}, body: '' },
   not_fhir: { status: 200, headers: { 'content-type': 'application/json' }, body: '{"ok":true}' },
   unauthorized: { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' }, body: '' },
   forbidden: { status: 403, headers: {}, body: '' },
+  invalid: {
+    status: 422,
+    headers: fhir,
+    body: '{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"invalid"}]}',
+  },
+  invalid_scope: {
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    body: '{"error":"invalid_scope"}',
+  },
   redirect: { status: 302, headers: { location: 'http://127.0.0.1:9/elsewhere' }, body: '' },
 } satisfies Record<string, HttpResponse>;

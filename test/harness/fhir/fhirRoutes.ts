@@ -1,9 +1,9 @@
 import { badRequest, getStatus, normalizeOperationOutcome, notFound, preconditionFailed } from '@medplum/core';
 import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-router';
-import type { OperationOutcome, Resource } from '@medplum/fhirtypes';
+import type { OperationOutcome, Resource, Slot } from '@medplum/fhirtypes';
 
 import { interactionsOf } from './capabilityStatement.ts';
-import type { FaultSwitches, HttpResponse, Interaction } from './faults.ts';
+import { type FaultSwitches, fault_responses, type HttpResponse, type Interaction } from './faults.ts';
 import type { CheckedRepository } from './repository.ts';
 import type { Searches } from './searches.ts';
 
@@ -105,6 +105,11 @@ async function write(
   type: string,
   interaction: Interaction,
 ): Promise<HttpResponse> {
+  const is_json = (request.headers['content-type'] ?? '').includes('json');
+  const { json_bytes_max, raw_bytes_max } = store.faults;
+  if (request.body.length > (is_json ? json_bytes_max : raw_bytes_max)) return fault_responses.too_large;
+  const refused_status = store.faults.refused_writes[type]?.[interaction === 'create' ? 'create' : 'update'];
+  if (refused_status !== undefined) return outcome(refused_status, 'exception');
   const alone = interaction === 'create' && store.faults.one_create_at_a_time;
   if (alone) {
     if (store.creating > 0) return outcome(500, 'lock-error');
@@ -112,12 +117,25 @@ async function write(
     await new Promise((done) => setTimeout(done, 50));
   }
   try {
-    const body = resourceIn(request, type);
+    const body = is_json || store.faults.raw_binaries ? resourceIn(request, type) : undefined;
     if (!body) return refused(badRequest('The body is not a resource.'));
-    return interaction === 'create' ? await create(store, request, body) : await update(store, request, body);
+    if (interaction === 'update') return await update(store, request, body);
+    return (await bookSlots(store, body)) ?? (await create(store, request, body));
   } finally {
     if (alone) store.creating--;
   }
+}
+
+/** The response that refuses an appointment; otherwise its slots are busy afterwards, if the server keeps them. */
+async function bookSlots({ repo, faults }: Store, body: Resource): Promise<HttpResponse | undefined> {
+  if (body.resourceType !== 'Appointment' || faults.slots_kept_by === 'client') return undefined;
+  const { slot = [], participant } = body;
+  if (faults.slots_kept_by === 'bound' && (slot.length !== 1 || participant.length !== 1))
+    return outcome(422, 'invalid');
+  const slots = await Promise.all(slot.map((each) => repo.readReference<Slot>(each)));
+  if (slots.some(({ status }) => status !== 'free')) return outcome(409, 'conflict');
+  for (const each of slots) await repo.updateResource<Slot>({ ...each, status: 'busy' });
+  return undefined;
 }
 
 async function create(store: Store, request: FhirRequest, { id, meta, ...resource }: Resource): Promise<HttpResponse> {
@@ -189,7 +207,13 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
 function resourceIn(request: FhirRequest, type: string): Resource | undefined {
   const media_type = request.headers['content-type'] ?? '';
   if (type === 'Binary' && !media_type.includes('json')) {
-    return { resourceType: 'Binary', contentType: media_type, data: request.body.toString('base64') };
+    const reference = request.headers['x-security-context'];
+    return {
+      resourceType: 'Binary',
+      contentType: media_type,
+      data: request.body.toString('base64'),
+      ...(reference && { securityContext: { reference } }),
+    };
   }
   try {
     const parsed: unknown = JSON.parse(request.body.toString());

@@ -45,7 +45,8 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
         known.map(({ code }) => code),
         faults,
       );
-      if (params === undefined) return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
+      if (params === undefined || faults.hidden.includes(type))
+        return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
       const { count, ...request } = parseSearchRequest(`${type}?${params}`);
       const emptied = faults.day_matches_nothing && asksForDay(query, known);
       // The repository copies every match before it applies `count`, so all matches are read once.
@@ -86,9 +87,15 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
 }
 
 /** The effective query. undefined if an unknown parameter finds nothing. */
-function knownOnly(type: string, query: URLSearchParams, codes: string[], { unknown_parameter }: FaultSwitches) {
+function knownOnly(
+  type: string,
+  query: URLSearchParams,
+  codes: string[],
+  { unknown_parameter, useless_params }: FaultSwitches,
+) {
   const params = new URLSearchParams();
   for (const [name, value] of query) {
+    if (useless_params.includes(name.split(':')[0] ?? '')) return undefined;
     if (['_include', '_total', '_format', '_summary', '_elements'].includes(name)) continue;
     const plain = name.split(':')[0] ?? '';
     if (['_count', '_sort', '_offset'].includes(plain) || codes.includes(plain)) params.append(name, value);

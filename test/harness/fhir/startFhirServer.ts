@@ -84,12 +84,12 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const faults: FaultSwitches = structuredClone(default_behavior);
   const incidents: Incident[] = [];
   const ledger: Entry[] = [];
-  const repo = new CheckedRepository();
+  const repo = new CheckedRepository(faults);
   await seedPractice(repo, options.data ?? 'none');
   const tokens = openTokens(faults);
   const clients = clientsOf(options.redirect_uris ?? []);
-  const authorize = openAuthorize(clients, people, base);
-  const auth = await openAuthServer({ issuer, clients, tokens, authorize });
+  const authorize = openAuthorize(clients, people, base, faults);
+  const auth = await openAuthServer({ faults, issuer, clients, tokens, authorize });
   const store: Store = { repo, searches: openSearches(repo, base, faults), faults, base, creating: 0 };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -172,12 +172,13 @@ function entryOf(request: IncomingMessage, url: URL, body: Buffer): Entry {
   return { method: request.method ?? '', path, headers, body: body.toString(), status: 0, performed: false };
 }
 
-function oauthOf({ discovery }: AuthServer): { authorize: string; token: string } {
-  return { authorize: String(discovery.authorization_endpoint), token: String(discovery.token_endpoint) };
+function oauthOf(auth: AuthServer): { authorize: string; token: string } {
+  const { authorization_endpoint, token_endpoint } = auth.discovery();
+  return { authorize: String(authorization_endpoint), token: String(token_endpoint) };
 }
 
 function configuration({ discovery }: AuthServer): HttpResponse {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(discovery) };
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(discovery()) };
 }
 
 /** Sends the response, or what the incident makes of it. */

@@ -1,7 +1,6 @@
-import { createConnection } from 'node:net';
 import { loadConfig } from '../../../src/config.ts';
 import { startService } from '../../../src/main.ts';
-import { apiOf, newClient, raw } from '../../api/support.ts';
+import { apiOf, newClient, raw, sendBytes } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { pdfOf } from '../../harness/documents.ts';
 import { freePort, type TestSandbox } from '../../harness/sandbox.ts';
@@ -104,16 +103,7 @@ async function exceedRateLimit(fixture: TestSandbox): Promise<ApiResponse> {
 }
 
 async function sendInvalidHttp(fixture: TestSandbox): Promise<CollectedError> {
-  const { port, hostname } = new URL(fixture.sandbox.base_url);
-  const text = await new Promise<string>((resolve, reject) => {
-    let received = '';
-    const socket = createConnection(Number(port), hostname, () => socket.write('NONSENSE\r\n\r\n'));
-    socket.on('data', (chunk) => {
-      received += chunk.toString();
-    });
-    socket.on('close', () => resolve(received));
-    socket.on('error', reject);
-  });
+  const text = await sendBytes(fixture.sandbox.base_url, 'NONSENSE\r\n\r\n');
   const [head = '', body = ''] = text.split('\r\n\r\n');
   const request_id = /x-request-id: (\w+)/i.exec(head)?.[1] ?? null;
   return { what: 'invalid HTTP', status: Number(head.split(' ')[1]), request_id, body: JSON.parse(body) };

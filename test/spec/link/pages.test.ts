@@ -38,6 +38,7 @@ test(row('DEC-096'), async () => {
         user_id: 'user',
         org_id: 'org',
         connector: 'larkspur',
+        emr_app_id: null,
         emr_address: 'https://emr.example.org',
         account_id: null,
         callback_url: null,

@@ -44,7 +44,8 @@ export function Erase({ noun, name, erase, onErased }: Props) {
         name="name"
         required
         autoComplete="off"
-        pattern={name.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&')}
+        // Browsers ignore a pattern with an unnecessary escape, and then any text would confirm.
+        pattern={name.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')}
       />
     </FormDialog>
   );

@@ -33,6 +33,8 @@ export const endpoints = {
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
   'accounts.check': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
+  'connection-reports.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports' },
+  'connection-reports.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports/{report_id}' },
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
@@ -77,6 +79,7 @@ export const endpoints = {
   'availability.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/availability' },
   'default-hours.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/default-hours' },
   'default-hours.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/default-hours' },
+  'removals.confirm': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/removals/{kind}/confirm' },
   'requests.list': { method: 'GET', path: '/dashboard/api/requests' },
   'sandbox.get': { method: 'GET', path: '/dashboard/api/sandbox' },
   'sandbox.faults.set': { method: 'POST', path: '/dashboard/api/sandbox/faults/{switch_id}' },
@@ -96,6 +99,10 @@ export const endpoints = {
   'clients.keys.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/keys' },
   'clients.keys.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/keys/{key_id}' },
   'clients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/erase' },
+  'emr-apps.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/emr-apps' },
+  'emr-apps.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
+  'emr-apps.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/emr-apps/{app_id}' },
   'operators.list': { method: 'GET', path: '/dashboard/api/operators' },
   'operators.create': { method: 'POST', path: '/dashboard/api/operators' },
   'operators.update': { method: 'PATCH', path: '/dashboard/api/operators/{id}' },
@@ -118,6 +125,8 @@ export type AccountRow = {
   lacks: Array<string>;
   evidence: Array<EvidenceRow>;
 };
+
+export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
 
 export type Appointment = {
   id: string;
@@ -411,6 +420,19 @@ export type ClientSettings = {
   keys: Array<{ id: string; created_at: string }>;
 };
 
+export type ConnectionReport = {
+  address: string;
+  at: string;
+  steps: Array<{
+    stage: "discovery" | "sign_in" | "probe";
+    request: string;
+    status: number | null;
+    duration_ms: number;
+    outcome: "ok" | "refused" | "failed";
+    note?: string;
+  }>;
+};
+
 export type CreatedLink = { url: string; minutes: number; expires_at: string };
 
 export type DeliveryAttempt = {
@@ -420,6 +442,30 @@ export type DeliveryAttempt = {
   status_code: number | null;
   problem: string | null;
   snippet: string | null;
+};
+
+export type EmrApp = {
+  id: string;
+  name: string;
+  logo: string | null;
+  emr: string;
+  emr_name: string;
+  emr_address: string | null;
+  way: string;
+  values: Record<string, string | null>;
+  accounts: number;
+  created_at: string;
+};
+
+export type EmrAppChoice = {
+  emr: string;
+  emr_name: string;
+  ways: Array<{
+    name: string;
+    label: string;
+    about: string;
+    fields: Array<{ name: string; label: string; secret: boolean; optional: boolean }>;
+  }>;
 };
 
 export type EmrRow = { emr: string; emr_name: string };
@@ -626,6 +672,14 @@ export type Location = {
   fax: string | null;
 };
 
+export type NewApp = {
+  name: string;
+  logo?: string | null;
+  emr: string;
+  emr_address?: string | null;
+  credentials: Record<string, string>;
+};
+
 export type NewClient = { name: string; mode: "live" | "test" };
 
 export type NewLink = {
@@ -673,6 +727,7 @@ export type OrganizationRow = {
   timezone: string;
   sync: { job_id: number; state: string; at: string } | null;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
+  held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
   accounts: Array<AccountRow>;
 };
 
@@ -783,6 +838,27 @@ export type ReferringProvider = {
   address_state: string | null;
   address_zip: string | null;
   status: "active" | "inactive";
+};
+
+export type ReportDetails = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+  report: ConnectionReport;
+};
+
+export type ReportRow = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
 };
 
 export type RequestRow = {
@@ -939,6 +1015,11 @@ export type Endpoints = {
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };
+  };
+  'connection-reports.list': { params: { client_id: string }; response: { success: true; reports: Array<ReportRow> } };
+  'connection-reports.get': {
+    params: { client_id: string; report_id: string };
+    response: { success: true; report: ReportDetails };
   };
   'organizations.erase': {
     params: { client_id: string; organization_id: string };
@@ -1213,6 +1294,10 @@ export type Endpoints = {
     body: { hours?: HoursRequest | null; appointment_minutes?: number | null };
     response: { success: true };
   };
+  'removals.confirm': {
+    params: { client_id: string; organization_id: string; kind: string };
+    response: { success: true };
+  };
   'requests.list': {
     query: RequestSearch;
     response: { success: true; rows: Array<RequestRow>; next: string | null };
@@ -1293,6 +1378,17 @@ export type Endpoints = {
     body: ErasureRequest;
     response: { success: true; erasure: Erasure };
   };
+  'emr-apps.list': {
+    params: { client_id: string };
+    response: { success: true; emr_apps: Array<EmrApp>; emrs: Array<EmrAppChoice> };
+  };
+  'emr-apps.create': { params: { client_id: string }; body: NewApp; response: { success: true; id: string } };
+  'emr-apps.update': {
+    params: { client_id: string; app_id: string };
+    body: AppChanges;
+    response: { success: true };
+  };
+  'emr-apps.delete': { params: { client_id: string; app_id: string }; response: { success: true } };
   'operators.list': { response: { success: true; operators: Array<OperatorRow> } };
   'operators.create': {
     body: { email: string; name: string; role: "read_only" | "operator" | "owner" };

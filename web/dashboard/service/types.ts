@@ -9,6 +9,8 @@ export const role_labels: Record<OperatorRole, string> = {
   owner: 'Owner',
 };
 export type Client = ResponseOf<'clients.list'>['clients'][number];
+export type EmrApp = ResponseOf<'emr-apps.list'>['emr_apps'][number];
+export type EmrAppChoice = ResponseOf<'emr-apps.list'>['emrs'][number];
 export type ClientSettings = ResponseOf<'clients.get'>['client'];
 
 export type Organization = ResponseOf<'accounts.list'>['organizations'][number];

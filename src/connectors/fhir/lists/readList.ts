@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Listing, type ListPage } from '../../connector.ts';
 import { canSearch, createResolver, type Emr, inChunks, type Resolver } from '../references.ts';
-import type { SearchParams } from '../transport/client.ts';
+import type { Page, SearchParams } from '../transport/client.ts';
 
 type Resource = fhir.FhirResource;
 
@@ -98,7 +98,7 @@ async function* continueReading<T extends Resource, Source>(
     const changed = from !== undefined && { _lastUpdated: `ge${from}` };
     const params = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
     let pages = 0;
-    for await (const { matches } of emr.client.search<T>(list.type, params)) {
+    for await (const { matches } of searchOrdered(emr, list.type, params, progress)) {
       const reached = latestUpdate(matches, progress.through);
       // The last record must be found again. A server that returns nothing does not support the search.
       const search_ignored = pages === 0 && matches.length === 0 && from !== since;
@@ -113,7 +113,29 @@ async function* continueReading<T extends Resource, Source>(
       // Many records may have the same timestamp: those are read to the end.
       if (++pages >= pages_per_search && reached !== from) break;
     }
-    advanced = progress.through !== from;
+    advanced = progress.in_order && progress.through !== from;
+  }
+}
+
+/** Ends without a page if the server turns out not to sort, or not to search by time of change. */
+async function* searchOrdered<T extends Resource>(
+  { client }: Emr,
+  type: T['resourceType'],
+  params: SearchParams,
+  progress: ReadProgress,
+): AsyncGenerator<Page<T>> {
+  const isOrdered = () => client.capabilities.usesShaping(type, '_sort') && canSearch(client, type, ['_lastUpdated']);
+  progress.in_order = isOrdered();
+  if (!progress.in_order) return;
+  try {
+    for await (const page of client.search<T>(type, params)) {
+      progress.in_order = isOrdered();
+      if (!progress.in_order) return;
+      yield page;
+    }
+  } catch (error) {
+    progress.in_order = isOrdered();
+    if (progress.in_order) throw error;
   }
 }
 
@@ -142,7 +164,8 @@ async function* readUnordered<T extends Resource, Source>(
   since: string | undefined,
   resolver: Resolver,
 ): AsyncGenerator<Source[]> {
-  if (since === undefined) {
+  // Without a search by time of change, everything may have changed.
+  if (since === undefined || !canSearch(emr.client, list.type, ['_lastUpdated'])) {
     yield* readAll(emr, list, resolver);
     return;
   }

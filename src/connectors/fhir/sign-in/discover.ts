@@ -1,6 +1,4 @@
 import type * as fhir from 'fhir/r4.js';
-import { Type } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { OutboundFailure } from '../../../security/outbound.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
@@ -16,12 +14,20 @@ export type AuthorizationServer = {
   revocation_endpoint?: string | undefined;
   /** Absent if the server does not publish its issuer. */
   issuer?: string | undefined;
+  /** Absent lists: the server does not say. */
   scopes?: string[] | undefined;
   auth_methods?: string[] | undefined;
-  /** Algorithms for client assertions, and for identity tokens. */
+  grant_types?: string[] | undefined;
+  /** http://hl7.org/fhir/smart-app-launch/conformance.html#capabilities */
+  smart_capabilities?: string[] | undefined;
+  /** Algorithms for client assertions. */
   algorithms?: string[] | undefined;
-  identity_algorithms?: string[] | undefined;
+  /** How the secret was sent when the server accepted it. Not tried again otherwise. */
+  secret_method?: SecretMethod | undefined;
+  /** The server grants a service what it is registered for, and only if no scope is named. */
+  unscoped?: boolean | undefined;
 };
+export type SecretMethod = 'client_secret_basic' | 'client_secret_post';
 
 /** The server's capability statement. `closed`: it requires a token. */
 export type Statement = { statement: fhir.CapabilityStatement } | { closed: true };
@@ -50,11 +56,11 @@ export function capabilityStatementIn({ status, resource }: FhirResponse): fhir.
 
 /** Tries the SMART configuration, the capability statement, then the OpenID Connect and OAuth documents. */
 export async function discoverAuthorization(endpoint: EmrEndpoint, stated: Statement): Promise<AuthorizationServer> {
-  const base = endpoint.address.replace(/\/$/, '');
-  const smart = await readDocument(endpoint, `${base}/.well-known/smart-configuration`);
+  const smart = await readSmartConfiguration(endpoint);
   if (smart) return smart;
   const in_statement = 'statement' in stated ? oauthUris(stated.statement) : undefined;
   if (in_statement) return in_statement;
+  const base = endpoint.address.replace(/\/$/, '');
   const { origin, pathname } = new URL(base);
   const path = pathname === '/' ? '' : pathname;
   for (const address of [
@@ -68,34 +74,40 @@ export async function discoverAuthorization(endpoint: EmrEndpoint, stated: State
   throw new EmrFailure('refused', 'The server does not publish its token endpoint. Use a bearer token instead.');
 }
 
-const text = Type.String({ minLength: 1 });
-const texts = Type.Array(Type.String());
-const document = Compile(
-  Type.Object({
-    token_endpoint: text,
-    authorization_endpoint: Type.Optional(text),
-    revocation_endpoint: Type.Optional(text),
-    issuer: Type.Optional(text),
-    scopes_supported: Type.Optional(texts),
-    token_endpoint_auth_methods_supported: Type.Optional(texts),
-    token_endpoint_auth_signing_alg_values_supported: Type.Optional(texts),
-    id_token_signing_alg_values_supported: Type.Optional(texts),
-  }),
-);
+/** The SMART configuration alone, without reading the whole capability statement. */
+export function readSmartConfiguration(endpoint: EmrEndpoint): Promise<AuthorizationServer | undefined> {
+  return readDocument(endpoint, `${endpoint.address.replace(/\/$/, '')}/.well-known/smart-configuration`);
+}
 
+/** Needs only a token endpoint. Any other field that is malformed is ignored, not the whole document. */
 async function readDocument(endpoint: EmrEndpoint, address: string): Promise<AuthorizationServer | undefined> {
-  const json = await readJson(endpoint, address);
-  if (!document.Check(json)) return undefined;
+  const fields = Object(await readJson(endpoint, address)) as Record<string, unknown>;
+  const token_endpoint = urlIn(fields.token_endpoint);
+  if (token_endpoint === undefined) return undefined;
   return {
-    token_endpoint: json.token_endpoint,
-    authorization_endpoint: json.authorization_endpoint,
-    revocation_endpoint: json.revocation_endpoint,
-    issuer: json.issuer,
-    scopes: json.scopes_supported,
-    auth_methods: json.token_endpoint_auth_methods_supported,
-    algorithms: json.token_endpoint_auth_signing_alg_values_supported,
-    identity_algorithms: json.id_token_signing_alg_values_supported,
+    token_endpoint,
+    authorization_endpoint: urlIn(fields.authorization_endpoint),
+    revocation_endpoint: urlIn(fields.revocation_endpoint),
+    issuer: urlIn(fields.issuer),
+    scopes: textsIn(fields.scopes_supported),
+    auth_methods: textsIn(fields.token_endpoint_auth_methods_supported),
+    grant_types: textsIn(fields.grant_types_supported),
+    smart_capabilities: textsIn(fields.capabilities),
+    algorithms: textsIn(fields.token_endpoint_auth_signing_alg_values_supported),
   };
+}
+
+function urlIn(value: unknown): string | undefined {
+  return typeof value === 'string' && URL.canParse(value) ? value : undefined;
+}
+
+/** The texts of a list. Some servers nest it in another list, or send one text with spaces. */
+function textsIn(value: unknown): string[] | undefined {
+  const texts = [value]
+    .flat(Number.POSITIVE_INFINITY)
+    .flatMap((each) => (typeof each === 'string' ? each.split(/\s+/) : []))
+    .filter((each) => each !== '');
+  return texts.length > 0 ? [...new Set(texts)] : undefined;
 }
 
 /** Returns undefined if there is no such document. Throws if the server is unavailable. */
@@ -124,7 +136,7 @@ const oauth_uris = 'http://fhir-registry.smarthealthit.org/StructureDefinition/o
 function oauthUris(statement: fhir.CapabilityStatement): AuthorizationServer | undefined {
   const security = statement.rest?.[0]?.security?.extension?.find((each) => each?.url === oauth_uris)?.extension ?? [];
   const uri = (name: string) => security.find((each) => each?.url === name)?.valueUri;
-  const [token_endpoint, authorization_endpoint] = [uri('token'), uri('authorize')];
-  if (typeof token_endpoint !== 'string') return undefined;
-  return { token_endpoint, authorization_endpoint, revocation_endpoint: uri('revoke') };
+  const token_endpoint = urlIn(uri('token'));
+  if (token_endpoint === undefined) return undefined;
+  return { token_endpoint, authorization_endpoint: urlIn(uri('authorize')), revocation_endpoint: urlIn(uri('revoke')) };
 }

@@ -1,22 +1,29 @@
 import * as oauth from 'openid-client';
 import { EmrFailure, type PageSignIn } from '../../connector.ts';
+import { collectSteps } from './connectionReport.ts';
 import { type AuthorizationServer, discoverAuthorization, readCapabilityStatement } from './discover.ts';
+import { toRefusal } from './refusals.ts';
 import { scopesFor } from './scopes.ts';
-import { oauthConfiguration, tokenOutcome } from './tokens.ts';
+import { exchangeCode, oauthConfiguration } from './tokens.ts';
 
 /** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
 export const pageSignIn: PageSignIn = {
-  start: async (endpoint, credentials, { return_address, state }) => {
+  start: async (at, credentials, { return_address, state }) => {
+    const { endpoint, steps, add } = collectSteps(at);
     const authority = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
-    if (!authority.authorization_endpoint) {
+    const { authorization_endpoint } = authority;
+    if (!authorization_endpoint) {
       throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way to sign in.');
     }
     const verifier = oauth.randomPKCECodeVerifier();
-    const scope = scopesFor('user', authority.scopes);
-    const url = oauth.buildAuthorizationUrl(await oauthConfiguration(endpoint, authority, credentials), {
+    const supported = scopesFor('user', authority.scopes);
+    const scope = authority.issuer ? supported : withoutIdentity(supported);
+    const nonce = scope.split(' ').includes('openid') ? oauth.randomNonce() : undefined;
+    const url = oauth.buildAuthorizationUrl(oauthConfiguration(endpoint, authority, credentials), {
       redirect_uri: return_address,
-      scope: authority.issuer ? scope : withoutIdentity(scope),
+      scope,
       state,
+      ...(nonce && { nonce }),
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       // SMART: the FHIR server that the token is for.
@@ -26,24 +33,36 @@ export const pageSignIn: PageSignIn = {
     if (!['https:', new URL(endpoint.address).protocol].includes(url.protocol)) {
       throw new EmrFailure('refused', 'The server’s sign-in page does not use https.');
     }
-    return { url: url.href, pending: { verifier, state, authority: JSON.stringify(authority) } };
+    const note = `Opened in the browser. Scopes requested: ${scope}`;
+    const request = `GET ${url.origin}${url.pathname}`;
+    add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'ok', note });
+    const pending = { verifier, state, scope, ...(nonce && { nonce }), authority: JSON.stringify(authority) };
+    return { url: url.href, pending: { ...pending, steps: steps() } };
   },
-  finish: async (endpoint, credentials, pending, returned) => {
+  finish: async (at, credentials, pending, returned) => {
+    const { endpoint, steps, add } = collectSteps(at, pending.steps);
     // Written by `start` from a value of this type.
     const authority: AuthorizationServer = JSON.parse(pending.authority ?? '{}');
-    const config = await oauthConfiguration(endpoint, authority, credentials);
     // Without a known issuer there is nothing to compare it with. The state already ties the response to this server.
     if (!authority.issuer) returned.searchParams.delete('iss');
-    const outcome = await tokenOutcome(() =>
-      oauth.authorizationCodeGrant(config, returned, {
-        pkceCodeVerifier: pending.verifier ?? '',
-        expectedState: pending.state ?? '',
-      }),
-    );
-    if ('refused' in outcome) {
-      return { outcome: 'refused', reason: outcome.refused === 'access_denied' ? 'person' : 'access' };
+    const error = returned.searchParams.get('error');
+    if (error !== null) {
+      const request = `GET ${returned.origin}${returned.pathname}`;
+      add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'refused', note: error.slice(0, 100) });
     }
-    return { outcome: 'signed_in', grant: { ...outcome.tokens, authority: JSON.stringify(authority) } };
+    const { verifier = '', state = '', nonce, scope = '' } = pending;
+    const outcome = await exchangeCode(endpoint, authority, credentials, returned, { verifier, state, nonce });
+    if (!('refused' in outcome)) {
+      const { tokens } = outcome;
+      return {
+        outcome: 'signed_in',
+        grant: { ...tokens, authority: JSON.stringify(outcome.authority), steps: steps() },
+      };
+    }
+    if (outcome.refused === 'access_denied') return { outcome: 'refused', reason: 'person' };
+    // The code: used, expired, or of another sign-in.
+    if (outcome.refused === 'invalid_grant') return { outcome: 'refused', reason: 'expired' };
+    return toRefusal({ ...outcome, scopes: scope }, credentials, authority);
   },
 };
 

@@ -4,9 +4,16 @@ import { type Access, type Connector, type EmrEndpoint, EmrFailure } from '../..
 import { operations, supportedCapabilities } from '../operations.ts';
 import { toBundle, toPage } from '../transport/bundles.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
-import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
+import {
+  mergeParams,
+  observedFacts,
+  type ServerFacts,
+  toCapabilities,
+  toServerFacts,
+} from '../transport/capabilities.ts';
+import { probedTypes, probeParams, type Sample, sampleType } from '../transport/paramProbes.ts';
 import { marker_system } from '../transport/resources.ts';
-import { type SendRequest, urlOf } from '../transport/search.ts';
+import { type SearchServer, type SendRequest, urlOf } from '../transport/search.ts';
 import { openSession } from '../transport/session.ts';
 import { capabilityStatementIn } from './discover.ts';
 import { limitToScopes } from './scopes.ts';
@@ -25,9 +32,10 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
   const facts = limitToScopes(toServerFacts(statement), session.grant().scope);
   // Written by signIn, or here, from a value of this type.
   const previous: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
-  const probed = await probeServer(base, facts, session.request, previous);
+  const probed = await probeServer(base, facts, session.request, { previous });
   const grant = session.grant();
-  const [server, capabilities] = [JSON.stringify(probed), supportedCapabilities(toCapabilities(probed))];
+  const capabilities = supportedCapabilities(toCapabilities(probed));
+  const server = JSON.stringify({ ...probed, offered: capabilities } satisfies ServerFacts);
   // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined
@@ -36,24 +44,55 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
 
 /**
  * Adds what capability statements do not say and only a test request shows. If the server is unavailable, the result of
- * the previous probe is kept.
+ * the previous probe is kept. Reads only, a few requests at a time, and at most until `deadline_ms`: what is not known
+ * then is probed when it is used, or with the next refresh.
  */
 export async function probeServer(
   base: URL,
   facts: ServerFacts,
   request: SendRequest,
-  previous?: ServerFacts,
+  options: { previous?: ServerFacts | undefined; deadline_ms?: number } = {},
 ): Promise<ServerFacts> {
-  const searches_by_form = await searchesByForm(base, facts, request, previous?.searches_by_form ?? false);
-  const unlisted: string[] = [];
-  for (const type of listed_types) {
-    const searchable = toCapabilities(facts).interactions(type).has('search-type');
-    const was_unlisted = previous?.unlisted?.includes(type) ?? false;
-    if (searchable && (await requiresCriteria(base, type, request, was_unlisted))) unlisted.push(type);
-  }
+  const { previous, deadline_ms = Number.POSITIVE_INFINITY } = options;
+  const stated = toCapabilities(facts);
+  const types = probedTypes().filter((type) => stated.interactions(type).has('search-type'));
+  const unprobed: SearchServer = { base, request, capabilities: { searches_by_form: false } };
+  const samples = new Map<string, Sample>();
+  await inParallel(types, async (type) => {
+    if (Date.now() < deadline_ms) samples.set(type, await sampleType(unprobed, type));
+  });
+  const searches_by_form = await searchesByForm(base, facts, request, {
+    previous: previous?.searches_by_form ?? false,
+    known_id: samples.get('Patient')?.records[0]?.id,
+  });
+  const probed: ServerFacts = { ...facts, searches_by_form, unlisted: [], forbidden: [] };
+  await inParallel(types, async (type) => {
+    const sample = samples.get(type);
+    const keep = (known: string[] | undefined) => known?.includes(type) ?? false;
+    const unknown = !sample || sample.outcome === 'unknown';
+    const narrow = unknown ? keep(previous?.unlisted) : sample.outcome === 'narrow';
+    if (listed_types.has(type) && narrow) probed.unlisted?.push(type);
+    if (unknown ? keep(previous?.forbidden) : sample.outcome === 'forbidden') probed.forbidden?.push(type);
+    const server = { ...unprobed, capabilities: { searches_by_form } };
+    const found =
+      sample && Date.now() < deadline_ms
+        ? await probeParams(server, type, sample.records, stated.searchParams(type))
+        : { working: [], useless: [] };
+    const [working, useless] = [previous?.working_params?.[type] ?? [], previous?.useless_params?.[type] ?? []];
+    mergeParams(probed, type, { working, useless });
+    for (const each of [sample, found]) if (each) mergeParams(probed, type, each);
+  });
+  probed.unlisted?.sort();
+  probed.forbidden?.sort();
   // Observed during writes, so a probe does not reset it.
   const { unmarked } = previous ?? {};
-  return { ...facts, searches_by_form, unlisted, ...(unmarked && { unmarked }) };
+  const complete = samples.size === types.length && Date.now() < deadline_ms;
+  return {
+    ...probed,
+    ...(unmarked && { unmarked }),
+    ...observedFacts(previous, facts, Date.now()),
+    ...(complete && { probed_at: new Date().toISOString() }),
+  };
 }
 
 const listed_types = new Set(
@@ -63,56 +102,43 @@ const listed_types = new Set(
     .map(({ type }) => type),
 );
 
-/**
- * Whether the server returns these records only to searches with a patient, a date or other criteria, as hospital
- * systems do. A 403 is something else: access may be granted later.
- */
-async function requiresCriteria(base: URL, type: string, request: SendRequest, previous: boolean): Promise<boolean> {
-  const url = urlOf(base, type);
-  const one = new URL('?_count=1', url);
-  try {
-    const { status } = await request({ method: 'GET', url: one });
-    // Some servers reject only `_count`.
-    const final_status = status === 400 ? (await request({ method: 'GET', url })).status : status;
-    return [400, 404, 405, 422, 501].includes(final_status);
-  } catch (error) {
-    if (error instanceof EmrFailure && error.kind !== 'login_required') return previous;
-    throw error;
-  }
+/** Reads at a time. Servers that fail on concurrent requests do so on writes. */
+const parallel_max = 4;
+
+async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {
+  const waiting = [...all];
+  const next = async (): Promise<void> => {
+    for (let each = waiting.shift(); each !== undefined; each = waiting.shift()) await work(each);
+  };
+  await Promise.all(Array.from({ length: parallel_max }, next));
 }
 
 /**
  * Whether the server supports searches by POST. The standard requires it, but not all servers do, and capability
  * statements do not say so. It is tested with an identifier that does not exist and with the id of an existing patient:
- * a server that ignores the body finds a patient by the first or none by the second. If the server is unavailable, the result of the previous probe is
- * kept, so that a short outage does not move names into URLs.
+ * a server that ignores the body finds a patient by the first or none by the second. If the server is unavailable, the
+ * result of the previous probe is kept, so that a short outage does not move names into URLs.
  */
-export async function searchesByForm(
+async function searchesByForm(
   base: URL,
   facts: ServerFacts,
   request: SendRequest,
-  previous: boolean,
+  { previous, known_id }: { previous: boolean; known_id: string | undefined },
 ): Promise<boolean> {
   const capabilities = toCapabilities(facts);
   const params = capabilities.searchParams('Patient');
   if (!capabilities.interactions('Patient').has('search-type') || !params.has('identifier')) return false;
   const url = urlOf(base, 'Patient', '_search');
   const find = async (name: string, value: string) =>
-    patientsIn(await request({ method: 'POST', url, body: new URLSearchParams({ [name]: value, _count: '1' }) }));
+    patientsIn(await request({ method: 'POST', url, body: new URLSearchParams({ [name]: value }), returns: 'list' }));
   try {
     if ((await find('identifier', `${marker_system}|${randomUUID()}`)).length > 0) return false;
-    const known_id = params.has('_id') ? await anyId(base, request) : undefined;
-    return known_id === undefined || (await find('_id', known_id)).some(({ id }) => id === known_id);
+    if (known_id === undefined || !params.has('_id')) return true;
+    return (await find('_id', known_id)).some(({ id }) => id === known_id);
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     return error.kind === 'unavailable' && error.message !== unreadable_response ? previous : false;
   }
-}
-
-/** Returns undefined if there are no patients, or if the server requires search criteria. */
-async function anyId(base: URL, request: SendRequest): Promise<string | undefined> {
-  const response = await request({ method: 'GET', url: new URL('?_count=1', urlOf(base, 'Patient')) });
-  return response.status < 400 ? patientsIn(response)[0]?.id : undefined;
 }
 
 function patientsIn(response: FhirResponse): fhir.Patient[] {

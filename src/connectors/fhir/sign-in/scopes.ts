@@ -2,14 +2,16 @@ import type { Interaction, ServerFacts } from '../transport/capabilities.ts';
 
 /**
  * The scopes to request: everything, in the notation the server supports. If the server lists scopes per type, those
- * are requested.
+ * are requested, without operations (`system/*.$export`), because some servers grant all requested scopes or none.
  */
 export function scopesFor(level: 'system' | 'user', supported: readonly string[] | undefined): string {
   const known = new Set(supported);
   const full_access = [[`${level}/*.cruds`], [`${level}/*.*`], [`${level}/*.read`, `${level}/*.write`]];
-  const listed = [...known].filter((scope) => scope.startsWith(`${level}/`));
+  const listed = [...known].filter((scope) => scope.startsWith(`${level}/`) && parseScope(scope).length > 0);
   const wanted = full_access.find((scopes) => scopes.every((scope) => known.has(scope))) ?? listed;
-  const records = wanted.length > 0 ? wanted : [`${level}/*.read`, `${level}/*.write`];
+  // Some servers guard each of their APIs with a scope of its own.
+  const api = [...known].filter((scope) => /^\w+:fhir$/i.test(scope));
+  const records = [...api, ...(wanted.length > 0 ? wanted : [`${level}/*.read`, `${level}/*.write`])];
   if (level === 'system') return records.join(' ');
   // If the server does not list its scopes, only the one that every SMART server supports is added.
   const more = ['openid', 'fhirUser', 'offline_access'].filter((scope) => known.has(scope));

@@ -1,11 +1,19 @@
 import type * as fhir from 'fhir/r4.js';
 import { isZone } from '../../../time/zones.ts';
-import { type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../../connector.ts';
+import {
+  type Credentials,
+  type EmrEndpoint,
+  EmrFailure,
+  type Grant,
+  type SignIn,
+  type SignInRefusal,
+} from '../../connector.ts';
 import { supportedCapabilities } from '../operations.ts';
 import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { urlOf } from '../transport/search.ts';
 import { first, list, text } from '../values.ts';
+import { collectSteps } from './connectionReport.ts';
 import {
   type AuthorizationServer,
   discoverAuthorization,
@@ -13,68 +21,95 @@ import {
   type Statement,
 } from './discover.ts';
 import { probeServer } from './probeServer.ts';
+import { toRefusal } from './refusals.ts';
 import { limitToScopes } from './scopes.ts';
 import { zoneOfState } from './stateZones.ts';
-import { requestTokens, type TokenOutcome, type Tokens, toGrant } from './tokens.ts';
+import { requestTokens, type Tokens, toGrant } from './tokens.ts';
 
 /** Signs in the chosen way and reads what the server supports within the granted scopes. */
 export async function signIn(
-  endpoint: EmrEndpoint,
+  at: EmrEndpoint,
   credentials: Credentials,
   _one_time_code?: string,
   page_grant?: Grant,
 ): Promise<SignIn> {
+  const { endpoint } = collectSteps(at, page_grant?.steps);
   const stated = await readCapabilityStatement(endpoint);
-  const { outcome, authority } = await obtainTokens(endpoint, credentials, stated, page_grant);
-  if ('refused' in outcome) return { outcome: 'refused', reason: 'access' };
-  const { tokens } = outcome;
+  const outcome = await obtainTokens(endpoint, credentials, stated, page_grant);
+  if ('outcome' in outcome) return outcome;
+  const { tokens, authority } = outcome;
   const readable = 'statement' in stated ? stated : await readCapabilityStatement(endpoint, tokens.access_token);
-  if (!('statement' in readable)) return { outcome: 'refused', reason: 'access' };
+  if (!('statement' in readable)) return tokenRefused(credentials);
   const facts = limitToScopes(toServerFacts(readable.statement), tokens.scope);
-  if (!(await isTokenAccepted(endpoint, facts, tokens.access_token))) return { outcome: 'refused', reason: 'access' };
-  const probed = await probeServer(new URL(endpoint.address), facts, (request) =>
-    call(endpoint, request, tokens.access_token),
+  const access = await tryToken(endpoint, facts, tokens.access_token);
+  if (access === 'token_refused') return tokenRefused(credentials);
+  if (access === 'no_records') return { outcome: 'refused', reason: 'no_records' };
+  const probed = await probeServer(
+    new URL(endpoint.address),
+    facts,
+    (request) => call(endpoint, request, tokens.access_token),
+    { deadline_ms: Date.now() + probe_ms_max },
   );
   return {
     outcome: 'signed_in',
     grant: toGrant(tokens, authority, JSON.stringify(probed)),
     user: await toUser(endpoint, tokens, credentials),
-    timezone: await findTimezone(endpoint, facts, tokens.access_token),
+    timezone: await findTimezone(endpoint, probed, tokens.access_token),
     capabilities: supportedCapabilities(toCapabilities(probed)),
   };
 }
+
+/** A person waits for the sign-in. */
+const probe_ms_max = 6000;
+
+type Obtained = { tokens: Tokens; authority?: AuthorizationServer };
 
 async function obtainTokens(
   endpoint: EmrEndpoint,
   credentials: Credentials,
   stated: Statement,
   page_grant: Grant | undefined,
-): Promise<{ outcome: TokenOutcome; authority?: AuthorizationServer }> {
+): Promise<Obtained | SignInRefusal> {
   const { way, bearer_token = '' } = credentials;
   if (way === 'bearer_token') {
     // Pasted tokens often end with a line break.
-    return { outcome: { tokens: { access_token: bearer_token.trim() } } };
+    return { tokens: { access_token: bearer_token.trim() } };
   }
   if (way === 'authorization_code') {
-    if (!page_grant?.access_token) return { outcome: { refused: 'no page' } };
-    const { authority = '{}', access_token, ...rest } = page_grant;
+    if (!page_grant?.access_token) return { outcome: 'refused', reason: 'access' };
+    const { authority = '{}', access_token, steps: _, ...rest } = page_grant;
     // Both were written by pageSignIn from values of these types.
-    return { outcome: { tokens: { ...rest, access_token } }, authority: JSON.parse(authority) };
+    return { tokens: { ...rest, access_token }, authority: JSON.parse(authority) };
   }
   const authority = await discoverAuthorization(endpoint, stated);
-  return { outcome: await requestTokens(endpoint, authority, credentials), authority };
+  const outcome = await requestTokens(endpoint, authority, credentials);
+  return 'refused' in outcome ? toRefusal(outcome, credentials, authority) : outcome;
 }
 
+/** A token that somebody typed is a wrong credential. One that the server has just issued is not the person's fault. */
+function tokenRefused({ way }: Credentials): SignInRefusal {
+  if (way === 'bearer_token') return { outcome: 'refused', reason: 'access' };
+  throw new EmrFailure('refused', 'The server issued a token and then did not accept it.');
+}
+
+/** Servers may allow an account some types only. One that can be read is enough to link it. */
+const types_tried_max = 8;
+
 /** A token is only known to be valid once the server has accepted it. */
-async function isTokenAccepted(endpoint: EmrEndpoint, facts: ServerFacts, access_token: string): Promise<boolean> {
+async function tryToken(
+  endpoint: EmrEndpoint,
+  facts: ServerFacts,
+  access_token: string,
+): Promise<'accepted' | 'token_refused' | 'no_records'> {
   const capabilities = toCapabilities(facts);
-  const type = ['Patient', 'Practitioner', 'Organization', 'Location', ...Object.keys(facts.types)].find((each) =>
-    capabilities.interactions(each).has('search-type'),
-  );
-  if (type === undefined) throw new EmrFailure('refused', 'This account cannot read any records on the server.');
-  const { status } = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, type, 1) }, access_token);
-  if (status === 403) throw new EmrFailure('refused', `This account cannot read ${type} records on the server.`);
-  return status !== 401;
+  const types = new Set(['Patient', 'Practitioner', 'Organization', 'Location', ...Object.keys(facts.types)]);
+  const searchable = [...types].filter((type) => capabilities.interactions(type).has('search-type'));
+  for (const type of searchable.slice(0, types_tried_max)) {
+    const { status } = await call(endpoint, { method: 'GET', url: searchUrl(endpoint, type, 1) }, access_token);
+    if (status === 401) return 'token_refused';
+    if (status !== 403) return 'accepted';
+  }
+  return 'no_records';
 }
 
 /**
@@ -133,8 +168,11 @@ async function findTimezone(
   facts: ServerFacts,
   access_token: string,
 ): Promise<string | undefined> {
-  if (!toCapabilities(facts).interactions('Location').has('search-type')) return undefined;
-  const request = { method: 'GET', url: searchUrl(endpoint, 'Location', 50), returns: 'list' } as const;
+  const capabilities = toCapabilities(facts);
+  if (!capabilities.interactions('Location').has('search-type')) return undefined;
+  const url = searchUrl(endpoint, 'Location', 50);
+  if (!capabilities.usesShaping('Location', '_count')) url.search = '';
+  const request = { method: 'GET', url, returns: 'list' } as const;
   const response = await call(endpoint, request, access_token);
   const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
   const locations = entries.map((entry) => (entry?.resource ?? {}) as fhir.Location);

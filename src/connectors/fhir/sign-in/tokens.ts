@@ -1,14 +1,15 @@
 import * as oauth from 'openid-client';
 import { OutboundFailure } from '../../../security/outbound.ts';
-import type { SigningAlgorithm } from '../../../security/signingKeys.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
 import { jsonOf, response_limits } from '../../responses.ts';
+import { authenticationsOf } from './clientAuthentication.ts';
 import type { AuthorizationServer } from './discover.ts';
+import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
 import { scopesFor } from './scopes.ts';
 
-/** The tokens, or the error code of a rejection. */
-export type TokenOutcome = { tokens: Tokens } | { refused: string };
+/** The tokens, with what was learned about the server, or a rejection. */
+export type TokenOutcome = { tokens: Tokens; authority: AuthorizationServer } | TokenRefusal;
 export type Tokens = {
   access_token: string;
   /** Milliseconds since 1970. Absent if the server does not say. */
@@ -22,15 +23,23 @@ export type Tokens = {
   user_name?: string;
 };
 
-/** Requests a token for the service itself, by secret or by an assertion signed with our key. */
+/**
+ * Requests a token for the service itself, by secret or by an assertion signed with our key. A server that refuses the
+ * scopes is asked once for whatever the client is registered for.
+ */
 export async function requestTokens(
   endpoint: EmrEndpoint,
   authority: AuthorizationServer,
   credentials: Credentials,
 ): Promise<TokenOutcome> {
-  const config = await oauthConfiguration(endpoint, authority, credentials);
+  const request = (server: AuthorizationServer, parameters: Record<string, string>) =>
+    obtainTokens(endpoint, server, credentials, (config) => oauth.clientCredentialsGrant(config, parameters));
+  if (authority.unscoped) return request(authority, {});
   const scope = scopesFor('system', authority.scopes);
-  return tokenOutcome(() => oauth.clientCredentialsGrant(config, { scope }));
+  const outcome = await request(authority, { scope });
+  if (!('refused' in outcome) || outcome.refused !== 'invalid_scope') return outcome;
+  const registered = await request({ ...authority, unscoped: true }, {});
+  return 'refused' in registered ? { ...outcome, scopes: scope } : registered;
 }
 
 export async function refreshTokens(
@@ -39,8 +48,38 @@ export async function refreshTokens(
   credentials: Credentials,
   refresh_token: string,
 ): Promise<TokenOutcome> {
-  const config = await oauthConfiguration(endpoint, authority, credentials);
-  return tokenOutcome(() => oauth.refreshTokenGrant(config, refresh_token));
+  return obtainTokens(endpoint, authority, credentials, (config) => oauth.refreshTokenGrant(config, refresh_token));
+}
+
+/** Exchanges the code that the EMR's page returned. `nonce` is set if an ID token was asked for. */
+export async function exchangeCode(
+  endpoint: EmrEndpoint,
+  authority: AuthorizationServer,
+  credentials: Credentials,
+  returned: URL,
+  { verifier, state, nonce }: { verifier: string; state: string; nonce: string | undefined },
+): Promise<TokenOutcome> {
+  const checks = { pkceCodeVerifier: verifier, expectedState: state };
+  if (nonce === undefined) {
+    return obtainTokens(endpoint, authority, credentials, (config) =>
+      oauth.authorizationCodeGrant(config, returned, checks),
+    );
+  }
+  return obtainTokens(endpoint, authority, credentials, async (config, exchanged) => {
+    exchanged.keep_id_token = true;
+    try {
+      return await oauth.authorizationCodeGrant(config, returned, { ...checks, expectedNonce: nonce });
+    } catch (error) {
+      const { response, had_id_token } = exchanged;
+      if (had_id_token && error instanceof oauth.ClientError) {
+        throw new EmrFailure('refused', 'The EMR sent an ID token that is not valid for this sign-in.');
+      }
+      if (!response || had_id_token) throw error;
+      // A server that granted less than `openid` sends no ID token. The code is used up, so the response is read again.
+      config[oauth.customFetch] = async () => response();
+      return oauth.authorizationCodeGrant(config, returned, checks);
+    }
+  });
 }
 
 /** Revokes a token (RFC 7009). A token that the server does not know counts as revoked. */
@@ -51,23 +90,26 @@ export async function revokeToken(
   token: string,
   token_type_hint: 'access_token' | 'refresh_token',
 ): Promise<void> {
-  const config = await oauthConfiguration(endpoint, authority, credentials);
+  const [authentication] = await authenticationsOf(endpoint, authority, credentials);
+  const config = oauthConfiguration(endpoint, authority, credentials, authentication?.auth);
   try {
     await oauth.tokenRevocation(config, token, { token_type_hint });
   } catch (error) {
-    const refused = rejectionCode(error);
+    const refused = rejection(error);
     if (refused === undefined) throw toFailure(error);
     throw new EmrFailure('refused', 'The EMR did not revoke the token.');
   }
 }
 
 /** openid-client's configuration. All its requests pass the outbound guard. */
-export async function oauthConfiguration(
+export function oauthConfiguration(
   endpoint: EmrEndpoint,
   authority: AuthorizationServer,
   credentials: Credentials,
-): Promise<oauth.Configuration> {
-  const { token_endpoint, authorization_endpoint, revocation_endpoint, identity_algorithms } = authority;
+  auth: oauth.ClientAuth = oauth.None(),
+  exchanged: Exchanged = {},
+): oauth.Configuration {
+  const { token_endpoint, authorization_endpoint, revocation_endpoint } = authority;
   const { issuer = endpoint.address } = authority;
   const config = new oauth.Configuration(
     {
@@ -75,41 +117,16 @@ export async function oauthConfiguration(
       token_endpoint,
       ...(authorization_endpoint && { authorization_endpoint }),
       ...(revocation_endpoint && { revocation_endpoint }),
-      ...(identity_algorithms && { id_token_signing_alg_values_supported: identity_algorithms }),
+      id_token_signing_alg_values_supported: identity_algorithms,
     },
     credentials.client_id ?? '',
     undefined,
-    await authenticationOf(endpoint, authority, credentials),
+    auth,
   );
   // The outbound guard decides which addresses may be called and whether plain http is allowed.
   oauth.allowInsecureRequests(config);
-  config[oauth.customFetch] = guardedFetch(endpoint);
+  config[oauth.customFetch] = guardedFetch(endpoint, exchanged);
   return config;
-}
-
-/** Runs a token request. Returns the code of a rejection; throws if the server is unavailable. */
-export async function tokenOutcome(
-  exchange: () => Promise<oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers>,
-): Promise<TokenOutcome> {
-  try {
-    return { tokens: toTokens(await exchange()) };
-  } catch (error) {
-    const refused = rejectionCode(error);
-    if (refused === undefined) throw toFailure(error);
-    return { refused };
-  }
-}
-
-/** OAuth error codes for "not now", which some servers send with a 4xx status. */
-const transient_codes = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
-
-function rejectionCode(error: unknown): string | undefined {
-  const has_code = error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError;
-  const unavailable = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
-  if (has_code) return unavailable || transient_codes.has(error.error) ? undefined : error.error;
-  // A plain 401 is a rejection, whatever its body.
-  const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);
-  return plain ? 'invalid_client' : undefined;
 }
 
 /**
@@ -128,37 +145,63 @@ export function toGrant(tokens: Tokens, authority: AuthorizationServer | undefin
   };
 }
 
-async function authenticationOf(
+/**
+ * ID tokens come from the token endpoint itself, so that their signature is not what makes them trustworthy (OpenID
+ * Connect Core 3.1.3.7). Servers sign with algorithms that their discovery does not list.
+ */
+const identity_algorithms = ['RS', 'ES', 'PS', 'HS']
+  .flatMap((family) => [256, 384, 512].map((bits) => `${family}${bits}`))
+  .concat('EdDSA', 'Ed25519');
+
+type TokenResponse = oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers;
+
+/** The last response of a token request. ID tokens that nobody asked for are removed from it, unread. */
+type Exchanged = { keep_id_token?: boolean; had_id_token?: boolean; response?: () => Response };
+
+/**
+ * Runs a token request as the client. If the server refuses the client, a secret is sent once more in the other way.
+ * Returns a rejection; throws if the server is unavailable.
+ */
+async function obtainTokens(
   endpoint: EmrEndpoint,
   authority: AuthorizationServer,
-  { way, client_secret, app_secret }: Credentials,
-): Promise<oauth.ClientAuth> {
-  if (way === 'backend_services') return signedAssertion(endpoint, authority);
-  const secret = client_secret || app_secret;
-  if (!secret) return oauth.None();
-  // Every OAuth server must support Basic. Servers that list only `client_secret_post` get that.
-  const methods = authority.auth_methods ?? ['client_secret_basic'];
-  const basic = methods.includes('client_secret_basic') || !methods.includes('client_secret_post');
-  return basic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
+  credentials: Credentials,
+  exchange: (config: oauth.Configuration, exchanged: Exchanged) => Promise<TokenResponse>,
+): Promise<TokenOutcome> {
+  let refusal: TokenRefusal | undefined;
+  for (const { auth, secret_method } of await authenticationsOf(endpoint, authority, credentials)) {
+    const exchanged: Exchanged = {};
+    const config = oauthConfiguration(endpoint, authority, credentials, auth, exchanged);
+    try {
+      const tokens = toTokens(await exchange(config, exchanged));
+      return { tokens, authority: secret_method ? { ...authority, secret_method } : authority };
+    } catch (error) {
+      const refused = rejection(error);
+      if (refused === undefined) throw toFailure(error);
+      refusal = refusal ? clearerRefusal(refusal, refused) : refused;
+      if (!mayBeAuthentication(refused)) break;
+    }
+  }
+  if (!refusal) throw new Error('There is no way to authenticate the client.');
+  return refusal;
 }
 
-async function signedAssertion(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<oauth.ClientAuth> {
-  if (!endpoint.keys) throw new Error('A sign-in by key needs keys.');
-  const { algorithms = ['RS384'] } = authority;
-  const alg: SigningAlgorithm = !algorithms.includes('RS384') && algorithms.includes('ES384') ? 'ES384' : 'RS384';
-  const { kid, key } = await endpoint.keys.current(alg);
-  return oauth.PrivateKeyJwt(
-    { kid, key },
-    {
-      [oauth.modifyAssertion]: (_header, payload) => {
-        // SMART: the audience is the token endpoint, not the issuer.
-        payload.aud = authority.token_endpoint;
-      },
-    },
-  );
+/** OAuth error codes for "not now", which some servers send with a 4xx status. */
+const transient_codes = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+
+function rejection(error: unknown): TokenRefusal | undefined {
+  if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) {
+    const unavailable = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
+    if (unavailable || transient_codes.has(error.error)) return undefined;
+    const { error: refused, error_description: description } = error;
+    return { refused, ...(description && { description }) };
+  }
+  // A plain 401 is a rejection, whatever its body.
+  const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);
+  return plain ? { refused: 'invalid_client' } : undefined;
 }
 
-function guardedFetch(endpoint: EmrEndpoint): oauth.CustomFetch {
+function guardedFetch(endpoint: EmrEndpoint, exchanged: Exchanged): oauth.CustomFetch {
   return async (url, { method, headers, body }) => {
     const response = await endpoint.outbound.fetch(url, {
       method: method === 'POST' ? 'POST' : 'GET',
@@ -171,15 +214,19 @@ function guardedFetch(endpoint: EmrEndpoint): oauth.CustomFetch {
     // The library parses it again, without limits.
     const parsed = await jsonOf(response, 'sign_in');
     if (parsed && 'too_complex' in parsed) throw new EmrFailure('unavailable', 'The EMR sent no readable token.');
+    const json = Object(parsed?.json) as Record<string, unknown>;
+    exchanged.had_id_token = 'id_token' in json;
+    const strip = exchanged.had_id_token && !exchanged.keep_id_token;
+    const { id_token: _, ...rest } = json;
+    const sent = strip ? Buffer.from(JSON.stringify(rest)) : response.body;
     const bodyless = [204, 205, 304].includes(response.status);
-    return new Response(bodyless ? null : new Uint8Array(response.body), {
-      status: response.status,
-      headers: response.headers,
-    });
+    const { status, headers: received } = response;
+    exchanged.response = () => new Response(bodyless ? null : new Uint8Array(sent), { status, headers: received });
+    return exchanged.response();
   };
 }
 
-function toTokens(response: oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers): Tokens {
+function toTokens(response: TokenResponse): Tokens {
   const lifetime_s = response.expiresIn();
   const claims = response.claims();
   const [fhirUser, name, subject] = [claims?.fhirUser, claims?.name, claims?.sub];

@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import { parseUrl } from '../../../parseUrl.ts';
 import { EmrFailure } from '../../connector.ts';
 import { type FhirResponse, issuesCode, issuesOf, outcomeMessage, rejection, unreadable_response } from './call.ts';
 
@@ -36,8 +37,8 @@ export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   const next = links.find((link) => link?.relation === 'next')?.url;
   if (next === undefined) return undefined;
   const below = `${base.href.replace(/\/$/, '')}/`;
-  if (typeof next !== 'string' || !URL.canParse(next, below)) throw new EmrFailure('unavailable', unreadable_response);
-  const url = new URL(next, below);
+  const url = typeof next === 'string' ? parseUrl(next, below) : undefined;
+  if (!url) throw new EmrFailure('unavailable', unreadable_response);
   if (url.origin === base.origin) return url;
   if (!`${url.pathname}/`.startsWith(new URL(below).pathname)) {
     throw new EmrFailure('unavailable', 'The EMR continued a list at another address, which is not followed.');

@@ -9,12 +9,14 @@ export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';
   url: URL;
   headers?: Record<string, string>;
-  /** A resource, or the parameters of a search. */
-  body?: fhir.FhirResource | URLSearchParams;
+  /** A resource, the parameters of a search, or a file, whose type is then in `headers`. */
+  body?: fhir.FhirResource | URLSearchParams | Buffer;
   /** What the response contains. Default: `record`. */
   returns?: ResponseKind;
   /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
   writes?: boolean;
+  /** Returns a response with status 500 instead of throwing: the caller finds out what was stored. */
+  returns_500?: boolean;
 };
 
 /** `resource` is absent if the body was empty or not a FHIR resource. */
@@ -43,15 +45,17 @@ export async function call(
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(kind_if_sent, `The EMR redirected to another address (${status}), which is not followed.`);
   }
+  const returned_500 = status === 500 && request.returns_500 && !isPage(response);
   // 501 is a definite "not supported".
-  if ((status >= 500 && status !== 501) || status === 408)
+  if ((status >= 500 && status !== 501 && !returned_500) || status === 408)
     throw new EmrFailure(kind_if_sent, `The EMR responded with an error (${status}).`);
   const parsed = await jsonOf(response, request.returns ?? 'record');
   if (parsed && 'too_complex' in parsed && status < 400) throw new EmrFailure(kind_if_sent, too_large);
   const resource = parsed && 'json' in parsed ? resourceIn(parsed.json) : undefined;
   const empty = response.body.length === 0;
-  // A proxy's error page does not mean "no such record" or a rejection.
-  if (status >= 400 && status !== 401 && isPage(response)) throw new EmrFailure(kind_if_sent, unreadable_response);
+  // A proxy's error page does not mean "no such record" or a rejection, except of the size.
+  if (status >= 400 && status !== 401 && status !== 413 && isPage(response))
+    throw new EmrFailure(kind_if_sent, unreadable_response);
   return { status, headers, resource, empty };
 }
 
@@ -61,6 +65,9 @@ export function rejection({ status, resource }: FhirResponse, type?: string): Em
   if (status === 404 || status === 410) return noSuchRecord(type);
   if (status === 501 || status === 405)
     return new EmrFailure('refused', 'The EMR does not support this operation.', { code: 'not_supported' });
+  if (status === 413 || issuesOf(outcome).some((issue) => issue?.code === 'too-long' && type === 'Binary')) {
+    return new EmrFailure('refused', too_large_to_send, { code: 'emr_validation' });
+  }
   if (status === 403) {
     const message = 'This account is not allowed to perform this operation in the EMR.';
     return new EmrFailure('refused', message, { code: 'not_permitted' });
@@ -81,6 +88,8 @@ export function noSuchRecord(type?: string): EmrFailure {
   return new EmrFailure('not_found', 'The EMR has no such record.', { code });
 }
 
+/** By which the writes tell a rejected size from other rejections. */
+export const too_large_to_send = 'The EMR does not accept a request of this size.';
 const too_large = 'The EMR sent a response that is too large.';
 export const unreadable_response = 'The EMR sent an unreadable response.';
 
@@ -97,6 +106,7 @@ async function exchange(
   kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
   const form = body instanceof URLSearchParams;
+  const raw = Buffer.isBuffer(body);
   try {
     return await endpoint.outbound.fetch(url, {
       method,
@@ -104,11 +114,11 @@ async function exchange(
         accept: `${fhir_json}, application/json;q=0.9`,
         // Some servers cache searches: a record that was just stored would not be found.
         'cache-control': 'no-cache',
-        ...(body && { 'content-type': form ? 'application/x-www-form-urlencoded' : fhir_json }),
+        ...(body && !raw && { 'content-type': form ? 'application/x-www-form-urlencoded' : fhir_json }),
         ...(access_token && { authorization: `Bearer ${access_token}` }),
         ...headers,
       },
-      body: form ? body.toString() : body && JSON.stringify(body),
+      body: form ? body.toString() : raw ? body : body && JSON.stringify(body),
       signal: endpoint.signal,
       timeout_ms,
       response_bytes_max: response_limits[returns].bytes_max,

@@ -10,13 +10,24 @@ export type Capabilities = {
   interactions(type: string): ReadonlySet<Interaction>;
   /** Whether a search without criteria returns all records of the type. */
   listsAll(type: string): boolean;
+  /** The declared search parameters, without those that were seen not to work. */
   searchParams(type: string): ReadonlySet<string>;
+  /** Whether a parameter that only affects the form of the response (`_count`, `_sort`) may be sent. */
+  usesShaping(type: string, name: string): boolean;
+  /** Whether a parameter was seen to work, so that an empty result means that there are no such records. */
+  isProven(type: string, name: string): boolean;
+  /** Whether the account may not search the type at all, although the statement says so. */
+  isForbidden(type: string): boolean;
   /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
   /** `If-Match` */
   versionedUpdate(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
+  /** Whether appointments take exactly one slot, and only the patient as a participant. */
+  readonly books_by_slot: boolean;
+  /** What is known about files, from those that the server refused. */
+  readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
 };
@@ -29,9 +40,59 @@ export type ServerFacts = {
   /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
+  /** What was derived from these facts: a new version of the connector may derive more. */
+  offered?: readonly string[];
   /** Types whose records lost our marker. */
   unmarked?: string[];
+  /** Types that the account may not search, although the statement lists them. */
+  forbidden?: string[];
+  /**
+   * Search parameters by type that found a known record, and those that did not or were refused. Some servers respond to
+   * a parameter they do not know with no records, whatever their statement says. Absent: not known yet.
+   */
+  working_params?: ParamsByType;
+  useless_params?: ParamsByType;
+  /** When the server was last probed. */
+  probed_at?: string;
+} & ObservedFacts;
+export type ParamsByType = Record<string, string[]>;
+
+/** What writes have shown about a server. */
+export type ObservedFacts = {
+  /** Declared interactions that the server refused as a whole, with the status of its response. */
+  refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
+  /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
+  failing_updates?: Record<string, { since_ms: number; count: number }>;
+  /** Appointments take exactly one slot, and only the patient as a participant. */
+  books_by_slot?: boolean;
+  documents?: DocumentFacts;
 };
+
+/** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
+export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
+
+/** Refusals that may end without a new version of the server: of rights, and by its errors. */
+const passing_statuses = new Set([403, 500]);
+const refusal_age_max_ms = 24 * 60 * 60_000;
+
+/** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
+export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
+  if (!previous || previous.software !== facts.software) return {};
+  const { refused = {}, failing_updates, books_by_slot, documents } = previous;
+  const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
+    const kept = Object.entries(interactions).filter(
+      ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
+    );
+    return kept.length === 0 ? [] : [[type, Object.fromEntries(kept)]];
+  });
+  return {
+    ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
+    ...(failing_updates && { failing_updates }),
+    ...(books_by_slot && { books_by_slot }),
+    ...(documents && { documents }),
+  };
+}
+
 type TypeFacts = {
   interactions: Interaction[];
   params: string[];
@@ -54,20 +115,75 @@ export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts 
   return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
 }
 
+/** Reads what was observed at each call, so that later observations in `facts` apply immediately. */
 export function toCapabilities(facts: ServerFacts): Capabilities {
-  const { fhir_version, software, types, searches_by_form = false, unlisted = [], unmarked = [] } = facts;
+  const {
+    fhir_version,
+    software,
+    types,
+    searches_by_form = false,
+    unlisted = [],
+    unmarked = [],
+    forbidden = [],
+  } = facts;
   const by_type = new Map(Object.entries(types));
+  const accepted = (type: string) =>
+    new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined));
+  const isProven = (type: string, name: string) =>
+    works(facts, type, name) || (!isUselessAnywhere(facts, name) && worksAnywhere(facts, name));
+  // A parameter that fails for one type is used for another one only where it was seen to work.
+  const isUsable = (type: string, name: string) => works(facts, type, name) || !isUselessAnywhere(facts, name);
   return {
     fhir_version,
     software,
-    interactions: (type) => new Set(by_type.get(type)?.interactions),
-    listsAll: (type) => (by_type.get(type)?.interactions.includes('search-type') ?? false) && !unlisted.includes(type),
-    searchParams: (type) => new Set(by_type.get(type)?.params),
+    interactions: accepted,
+    listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
+    searchParams: (type) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name))),
+    usesShaping: isUsable,
+    isProven,
+    isForbidden: (type) => forbidden.includes(type),
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
+    get books_by_slot() {
+      return facts.books_by_slot ?? false;
+    },
+    get documents() {
+      return facts.documents ?? {};
+    },
     keepsMarkers: (type) => !unmarked.includes(type),
   };
+}
+
+/** Adds what a probe of one type found. Returns whether it is news. */
+export function mergeParams(
+  facts: ServerFacts,
+  type: string,
+  { working, useless }: { working: readonly string[]; useless: readonly string[] },
+): boolean {
+  const before = JSON.stringify([facts.working_params?.[type], facts.useless_params?.[type]]);
+  const merge = (known: string[] | undefined, more: readonly string[], less: readonly string[]) =>
+    [...new Set([...(known ?? []), ...more])].filter((name) => !less.includes(name)).sort();
+  const now = {
+    working: merge(facts.working_params?.[type], working, useless),
+    useless: merge(facts.useless_params?.[type], useless, working),
+  };
+  if (JSON.stringify([now.working, now.useless]) === before) return false;
+  facts.working_params = { ...facts.working_params, [type]: now.working };
+  facts.useless_params = { ...facts.useless_params, [type]: now.useless };
+  return working.length + useless.length > 0;
+}
+
+function works({ working_params = {} }: ServerFacts, type: string, name: string): boolean {
+  return working_params[type]?.includes(name) ?? false;
+}
+
+function worksAnywhere({ working_params = {} }: ServerFacts, name: string): boolean {
+  return Object.values(working_params).some((names) => names.includes(name));
+}
+
+function isUselessAnywhere({ useless_params = {} }: ServerFacts, name: string): boolean {
+  return Object.values(useless_params).some((names) => names.includes(name));
 }
 
 function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {

@@ -1,8 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import type { Access, EmrEndpoint } from '../../connector.ts';
 import type { Page } from './bundles.ts';
-import { type Capabilities, type ServerFacts, toCapabilities } from './capabilities.ts';
-import { canFind, create, findByMarker, read, update } from './resources.ts';
+import { type Capabilities, mergeParams, type ServerFacts, toCapabilities } from './capabilities.ts';
+import { type ParamFindings, probeParams, sampleType } from './paramProbes.ts';
+import { canFind, create, createBinary, findByMarker, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 
@@ -15,6 +16,8 @@ export { searchValue } from './search.ts';
 export type FhirClient = {
   /** As of the last refresh. */
   capabilities: Capabilities;
+  /** Changes what is known about the server, and stores it with the account. */
+  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
@@ -26,6 +29,8 @@ export type FhirClient = {
    * the stored record. Once the request was sent, anything but a definite response is `unknown_outcome`.
    */
   create<T extends fhir.FhirResource>(resource: T, marker: string): Promise<T>;
+  /** Stores a file as a Binary in raw form. Returns its id. A failure leaves no chart changed. */
+  createBinary(file: { content: Buffer; type: string; patient_ehr_id: string }): Promise<string>;
   /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
   /** Whether `findByMarker` works for this type. */
@@ -46,22 +51,37 @@ export type FhirClient = {
 export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
-  const unmarked = stored.unmarked ?? [];
-  const facts = { ...stored, unmarked };
+  const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
+  // Reads `facts`, so what is learned applies immediately.
   const capabilities = toCapabilities(facts);
   const session = openSession(endpoint, access);
-  const recordUnmarked = (type: string) => {
-    // `capabilities` reads this array, so it applies immediately.
-    unmarked.push(type);
+  const learn = (change: (facts: ServerFacts) => void) => {
+    change(facts);
     return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const server = { base: new URL(endpoint.address), request: session.request, capabilities, recordUnmarked };
+  const recordParams = async (type: string, found: ParamFindings) => {
+    if (mergeParams(facts, type, found)) await learn(() => {});
+  };
+  const probed = new Set<string>();
+  const base = new URL(endpoint.address);
+  const probeType = async (type: string) => {
+    if (probed.has(type)) return;
+    probed.add(type);
+    const { records, working, useless } = await sampleType({ base, request: session.request, capabilities }, type);
+    await recordParams(type, { working, useless });
+    const declared = capabilities.searchParams(type);
+    const found = await probeParams({ base, request: session.request, capabilities }, type, records, declared);
+    await recordParams(type, found);
+  };
+  const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };
   return {
     capabilities,
+    learn,
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),
     create: (resource, marker) => create(server, resource, marker),
+    createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, type, id, change, marker),

@@ -29,7 +29,7 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   });
   // Several records have the marker already. The first one counts.
   if (response.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
-  if (response.status >= 400) throw rejection(response, type);
+  if (response.status >= 400) throw await refusal(server, type, 'create', response);
   const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
   // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
   const accepted = response.status === 201;
@@ -44,6 +44,26 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
 }
 
 /**
+ * Stores a file as it is, which servers take in larger sizes than embedded in JSON. Returns the id of the Binary. FHIR
+ * gives a Binary no identifier, so it has no marker and cannot be found: a lost response means sending it again.
+ */
+export async function createBinary(
+  server: Server,
+  file: { content: Buffer; type: string; patient_ehr_id: string },
+): Promise<string> {
+  const response = await server.request({
+    method: 'POST',
+    url: urlOf(server.base, 'Binary'),
+    headers: { 'content-type': file.type, 'x-security-context': `Patient/${file.patient_ehr_id}` },
+    body: file.content,
+  });
+  if (response.status >= 400) throw rejection(response, 'Binary');
+  const id = isRecord<fhir.Binary>(response.resource, 'Binary') ? response.resource.id : refId(response, 'Binary');
+  if (id === undefined) throw new EmrFailure('refused', 'The EMR did not confirm the file.', { code: 'emr_refused' });
+  return id;
+}
+
+/**
  * Some servers drop identifiers they do not know. They would find nothing after every lost create, which would look
  * like "not created", so such a type counts as not searchable. Other servers keep the marker but omit it from the
  * response.
@@ -53,7 +73,9 @@ async function recordIfUnmarked(
   type: fhir.FhirResource['resourceType'],
   marker: string,
 ): Promise<void> {
-  if (canFind(server, type) && !(await findByMarker(server, type, marker))) await server.recordUnmarked(type);
+  if (canFind(server, type) && !(await findByMarker(server, type, marker))) {
+    await server.learn(({ unmarked }) => unmarked?.push(type));
+  }
 }
 
 /** Whether a lost create of this type can be found. */
@@ -112,12 +134,19 @@ export async function update<T extends fhir.FhirResource>(
       headers: { prefer: 'return=representation', 'if-match': match },
       body: changed,
       writes: true,
+      returns_500: true,
     });
     if (response.status === 409 || response.status === 412) {
       refused = match;
       continue;
     }
-    if (response.status >= 400) throw rejection(response, type);
+    if (response.status === 500) {
+      return { before: current.resource, after: await storedDespiteError(server, current, marker) };
+    }
+    // Deleted since it was read.
+    if (response.status === 404 && !(await readVersion<T>(server, type, id))) throw noSuchRecord(type);
+    if (response.status >= 400) throw await refusal(server, type, 'update', response);
+    if (server.facts.failing_updates?.[type]) await server.learn((facts) => delete facts.failing_updates?.[type]);
     if (isRecord<T>(response.resource, type)) return { before: current.resource, after: response.resource };
     const after = await readBack<T>(server, type, id, marker);
     // The record existed before: only our marker shows that the response came from the server and not from a proxy.
@@ -128,6 +157,74 @@ export async function update<T extends fhir.FhirResource>(
 }
 
 const update_attempts_max = 3;
+
+/**
+ * Statuses by which a server refuses an interaction as a whole. The records that a write refers to were read before, so
+ * a 403 or 404 is not about one of them.
+ */
+const whole_refusals = new Set([403, 404, 405, 501]);
+
+/** The meaning of a rejected write. A refusal of the whole interaction is remembered. */
+async function refusal(
+  server: Server,
+  type: string,
+  interaction: 'create' | 'update',
+  response: FhirResponse,
+): Promise<EmrFailure> {
+  if (!whole_refusals.has(response.status)) return rejection(response, type);
+  return refusedAsWhole(server, type, interaction, response.status);
+}
+
+async function refusedAsWhole(
+  server: Server,
+  type: string,
+  interaction: 'create' | 'update',
+  status: number,
+): Promise<EmrFailure> {
+  await server.learn((facts) => {
+    facts.refused = {
+      ...facts.refused,
+      [type]: { ...facts.refused?.[type], [interaction]: { status, at_ms: Date.now() } },
+    };
+  });
+  const what = interaction === 'create' ? `new ${type} records` : `changes to ${type} records`;
+  const [message, code] =
+    status === 403
+      ? ([`The server does not allow this account to send ${what}.`, 'not_permitted'] as const)
+      : ([`The server does not accept ${what} (${status}).`, 'not_supported'] as const);
+  return new EmrFailure('refused', message, { code, not_offered: true });
+}
+
+/**
+ * Some servers respond to every update with 500, others to one that they stored. The record is read again: the outcome
+ * is unknown only if somebody changed it and our marker is missing. If it is unchanged, the update is retried, and after
+ * a minute without a single success the server does not support updates of this type.
+ */
+async function storedDespiteError<T extends fhir.FhirResource>(
+  server: Server,
+  { resource, matches }: Version<T>,
+  marker: string,
+): Promise<T> {
+  const type: T['resourceType'] = resource.resourceType;
+  const after = await readVersion<T>(server, type, resource.id ?? '').catch((error: unknown) => {
+    if (!(error instanceof EmrFailure)) throw error;
+    throw new EmrFailure('unknown_outcome', error.message, { cause: error });
+  });
+  if (after && markersOf(after.resource).includes(marker)) return after.resource;
+  if (after?.matches[0] !== matches[0]) throw new EmrFailure('unknown_outcome', server_error);
+  const failing = server.facts.failing_updates?.[type] ?? { since_ms: Date.now(), count: 0 };
+  if (failing.count + 1 >= failing_min && Date.now() - failing.since_ms >= failing_min_ms) {
+    throw await refusedAsWhole(server, type, 'update', 500);
+  }
+  await server.learn((facts) => {
+    facts.failing_updates = { ...facts.failing_updates, [type]: { ...failing, count: failing.count + 1 } };
+  });
+  throw new EmrFailure('unavailable', server_error);
+}
+
+const server_error = 'The EMR responded with an error (500).';
+const failing_min = 3;
+const failing_min_ms = 60_000;
 
 function unversioned(): EmrFailure {
   const message = 'The EMR keeps no versions, so an update could overwrite a concurrent change.';

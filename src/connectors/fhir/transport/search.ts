@@ -2,7 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
 import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
-import type { Capabilities } from './capabilities.ts';
+import type { Capabilities, ServerFacts } from './capabilities.ts';
+import type { ParamFindings } from './paramProbes.ts';
 
 export type SearchParams = Record<string, string | readonly string[]>;
 export type SendRequest = (request: FhirRequest) => Promise<FhirResponse>;
@@ -11,8 +12,17 @@ export type Server = {
   base: URL;
   request: SendRequest;
   capabilities: Capabilities;
-  /** Stores with the account that records of this type lose our marker. */
-  recordUnmarked: (type: string) => Promise<void>;
+  facts: ServerFacts;
+  /** Changes what is known about the server, and stores it with the account. */
+  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
+  /** Stores with the account which search parameters of this type work. */
+  recordParams: (type: string, found: ParamFindings) => Promise<void>;
+  /** Probes the search parameters of a type, at most once per opened account. */
+  probeType: (type: string) => Promise<void>;
+};
+/** What a single search request needs. */
+export type SearchServer = Pick<Server, 'base' | 'request'> & {
+  capabilities: Pick<Capabilities, 'searches_by_form'>;
 };
 
 /** Escapes a search value, because FHIR uses comma, bar and dollar as separators. */
@@ -31,6 +41,7 @@ export async function* search<T extends fhir.FhirResource>(
   let matched = 0;
   let previous_ids = '';
   let bundle = await firstPage(server, type, params);
+  if (isEmpty(bundle, type)) bundle = await confirmEmpty(server, type, params, bundle);
   for (;;) {
     const page = toPage<T>(bundle, type);
     matched += page.matches.length;
@@ -88,19 +99,78 @@ const form_search_unsupported = new Set([404, 405, 415, 501]);
 /** A server may answer an unknown parameter with no records or with all of them, and either would look valid. */
 function rejectUndeclaredParams(capabilities: Capabilities, type: string, params: SearchParams): void {
   const known = capabilities.searchParams(type);
-  const unknown = Object.keys(params).find(
-    (name) => !shaping_params.has(name) && !known.has(name.split(/[:.]/)[0] ?? ''),
-  );
-  if (unknown !== undefined) {
-    const message = `The EMR does not offer a search of ${type} records by ${unknown}.`;
-    throw new EmrFailure('refused', message, { code: 'not_supported' });
-  }
+  const unknown = criteriaOf(params).find((name) => !known.has(name));
+  if (unknown !== undefined) throw notSearchable(type, unknown);
+}
+
+/** The search could not be performed, which is not the same as nothing found. */
+function notSearchable(type: string, param: string): EmrFailure {
+  return new EmrFailure('refused', `The EMR does not offer a search of ${type} records by ${param}.`, {
+    code: 'not_supported',
+  });
+}
+
+/** The names of the parameters that decide which records match. */
+function criteriaOf(params: SearchParams): string[] {
+  return Object.keys(params)
+    .filter((name) => !shaping_params.has(name))
+    .map((name) => name.split(/[:.]/)[0] ?? '');
 }
 
 /** Some servers reject parameters that only affect the form of the response: the search is repeated without them. */
 async function firstPage(server: Server, type: string, params: SearchParams): Promise<Bundle> {
-  const response = await request(server, type, { _count: String(page_size), ...params });
-  return toBundle(response.status === 400 ? await request(server, type, withoutShaping(params)) : response);
+  const response = await sendSearch(
+    server,
+    type,
+    usableShaping(server, type, { _count: String(page_size), ...params }),
+  );
+  const final = response.status === 400 ? await sendSearch(server, type, withoutShaping(params)) : response;
+  if (final.status === 403 && (criteriaOf(params).length === 0 || server.capabilities.isForbidden(type))) {
+    throw new EmrFailure('refused', `This account is not allowed to read ${type} records in the EMR.`, {
+      code: 'not_permitted',
+      not_offered: true,
+    });
+  }
+  return toBundle(final);
+}
+
+/** Leaves out parameters that this server does not handle, such as `_count`. */
+function usableShaping({ capabilities }: Server, type: string, params: SearchParams): SearchParams {
+  return Object.fromEntries(
+    Object.entries(params).filter(([name]) => !shaping_params.has(name) || capabilities.usesShaping(type, name)),
+  );
+}
+
+function isEmpty(bundle: Bundle, type: string): boolean {
+  const { matches } = toPage<fhir.FhirResource>(bundle, type as fhir.FhirResource['resourceType']);
+  return matches.length === 0 && !bundle.link?.some((link) => link?.relation === 'next');
+}
+
+/**
+ * Some servers return nothing if a search has a parameter that they do not handle. An empty result counts only if all of
+ * its parameters were seen to find records. A list without criteria is simply requested again without the others.
+ */
+async function confirmEmpty(server: Server, type: string, params: SearchParams, empty: Bundle): Promise<Bundle> {
+  const { capabilities } = server;
+  const criteria = criteriaOf(params);
+  const shaping = Object.keys(usableShaping(server, type, { _count: '', ...params })).filter((each) =>
+    shaping_params.has(each),
+  );
+  if (criteria.length === 0) {
+    if (shaping.length === 0) return empty;
+    const plain = toBundle(await sendSearch(server, type, {}));
+    const unproven = shaping.filter((name) => !capabilities.isProven(type, name));
+    const useless = unproven.length > 0 ? unproven : shaping;
+    if (!isEmpty(plain, type)) await server.recordParams(type, { working: [], useless });
+    return plain;
+  }
+  if ([...criteria, ...shaping].every((name) => capabilities.isProven(type, name))) {
+    return empty;
+  }
+  await server.probeType(type);
+  rejectUndeclaredParams(capabilities, type, params);
+  const useless = shaping.some((name) => !capabilities.usesShaping(type, name));
+  return useless ? firstPage(server, type, params) : empty;
 }
 
 /** The server may have dropped the search. That says nothing about any record. */
@@ -123,10 +193,15 @@ async function countMatches(
   matched: number,
 ): Promise<number | undefined> {
   if (matched < page_size_min) return undefined;
-  const { status, resource } = await request(server, type, { ...withoutShaping(params), _summary: 'count' });
+  const { status, resource } = await sendSearch(server, type, {
+    ...withoutShaping(params),
+    _summary: 'count',
+  });
   // An error page of a proxy does not mean that the server cannot count.
   if (status < 400 && resource === undefined) throw new EmrFailure('unavailable', unreadable_response);
-  const total = resource?.resourceType === 'Bundle' ? resource.total : undefined;
+  const counted = resource?.resourceType === 'Bundle' ? resource.total : undefined;
+  // A server that does not know `_summary` may count nothing.
+  const total = counted !== undefined && counted >= matched ? counted : undefined;
   return total ?? (matched === Number(params._count ?? page_size) ? Number.POSITIVE_INFINITY : undefined);
 }
 
@@ -136,9 +211,11 @@ function withoutShaping(params: SearchParams): SearchParams {
   );
 }
 
-/** URLs end up in logs, so criteria that identify a person are sent in the body where possible. */
-async function request(
-  { base, request, capabilities }: Server,
+/**
+ * Sends one search. URLs end up in logs, so criteria that identify a person are sent in the body where possible.
+ */
+export async function sendSearch(
+  { base, request, capabilities }: SearchServer,
   type: string,
   params: SearchParams,
 ): Promise<FhirResponse> {

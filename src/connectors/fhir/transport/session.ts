@@ -51,11 +51,9 @@ async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promi
   if ('refused' in outcome) {
     throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
   }
-  // Written by signIn from a value of this type.
-  const authority = JSON.parse(grant.authority ?? '{}');
   // If the response names no scopes, they are unchanged.
   const tokens = { ...(grant.scope !== undefined && { scope: grant.scope }), ...outcome.tokens };
-  const renewed = toGrant(tokens, authority, grant.server ?? '');
+  const renewed = toGrant(tokens, outcome.authority, grant.server ?? '');
   // Without a new refresh token, the old one stays valid.
   const { refresh_token } = grant;
   const complete = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
@@ -65,6 +63,7 @@ async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promi
 
 async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, grant: Grant): Promise<TokenOutcome> {
   if (!grant.authority) throw new EmrFailure('login_required', 'The EMR no longer accepts the bearer token.');
+  // Written by signIn from a value of this type.
   const authority = JSON.parse(grant.authority);
   if (credentials.way !== 'authorization_code') return requestTokens(endpoint, authority, credentials);
   if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR requires a new sign-in.');

@@ -6,7 +6,7 @@ import { daysAround, wallTime } from '../clock.ts';
 import { isTimeFree, minutesOf, providersOf } from '../lists/appointments.ts';
 import { toAbsences } from '../lists/hours.ts';
 import { formatMinute, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from '../lists/slots.ts';
-import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
+import { canSearch, createResolver, type Emr, findReferencing, refId, refIds } from '../references.ts';
 import type { SearchParams } from '../transport/client.ts';
 import { list } from '../values.ts';
 
@@ -14,6 +14,7 @@ import { list } from '../values.ts';
 export type Booking = {
   id: string | undefined;
   provider_ehr_id: string;
+  location_ehr_id: string;
   /** Local time at the practice, with its offset. */
   starts_at: string;
   from_ms: number;
@@ -33,10 +34,13 @@ export async function findConflicts(emr: Emr, booking: Booking, of?: 'appointmen
 }
 
 export function throwOnConflict(conflict: Conflict | undefined): void {
-  if (!conflict) return;
-  throw new EmrFailure('refused', `The provider is not free at this time. ${conflict.details}`, {
+  if (conflict) throw conflictFailure(conflict);
+}
+
+export function conflictFailure({ type, details }: Conflict): EmrFailure {
+  return new EmrFailure('refused', `The provider is not free at this time. ${details}`, {
     code: 'slot_taken',
-    details: { conflict_type: conflict.type, conflict_details: conflict.details },
+    details: { conflict_type: type, conflict_details: details },
   });
 }
 
@@ -81,7 +85,8 @@ async function participantParams(client: Emr['client'], provider_ehr_id: string)
   return roles.length === 0 && canSearch(client, 'Appointment', ['practitioner']) ? { practitioner: self } : {};
 }
 
-async function findBlocks(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms }: Booking): Promise<Conflict[]> {
+async function findBlocks(emr: Emr, booking: Booking): Promise<Conflict[]> {
+  const { provider_ehr_id, starts_at, from_ms, to_ms } = booking;
   const day = starts_at.slice(0, 10);
   const overlaps = (starts: string, minutes: number) => {
     const at_ms = instantOf(starts, emr.timezone);
@@ -96,7 +101,44 @@ async function findBlocks(emr: Emr, { provider_ehr_id, starts_at, from_ms, to_ms
   return [
     ...(absence ? [{ type: 'block' as const, details: 'The provider is not available on this day.' }] : []),
     ...(blocked_slot ? [{ type: 'block' as const, details: 'The provider’s schedule is closed at this time.' }] : []),
+    ...(await findClosedPlaces(emr, booking, roles)),
   ];
+}
+
+/**
+ * Locations and services may have schedules of their own, without a provider. A schedule that has slots at this time,
+ * none of them free, is closed or fully booked.
+ */
+async function findClosedPlaces(
+  { client }: Emr,
+  { location_ehr_id, starts_at, from_ms, to_ms }: Booking,
+  roles: readonly fhir.PractitionerRole[],
+): Promise<Conflict[]> {
+  if (!canSearch(client, 'Slot', ['schedule', 'start'])) return [];
+  const services = refIds(
+    roles.flatMap(({ healthcareService }) => list(healthcareService)),
+    'HealthcareService',
+  );
+  const actors = [`Location/${location_ehr_id}`, ...services.map((id) => `HealthcareService/${id}`)];
+  const schedules = (await findReferencing<fhir.Schedule>(client, 'Schedule', ['actor'], actors)).filter(
+    ({ active, actor }) =>
+      active !== false &&
+      refIds(list(actor), 'Practitioner').length + refIds(list(actor), 'PractitionerRole').length === 0,
+  );
+  if (schedules.length === 0) return [];
+  const day = starts_at.slice(0, 10);
+  const slots = await client.searchAll<fhir.Slot>('Slot', {
+    schedule: schedules.map(({ id }) => `Schedule/${id}`).join(','),
+    start: daysAround(day, day),
+  });
+  const overlapping = slots.filter((slot) => Date.parse(slot.start) < to_ms && Date.parse(slot.end) > from_ms);
+  const closed = schedules.find(({ id }) => {
+    const own = overlapping.filter((slot) => refId(slot.schedule, 'Schedule') === id);
+    return own.length > 0 && own.every(({ status }) => status !== 'free' && status !== 'entered-in-error');
+  });
+  if (!closed) return [];
+  const what = refIds(list(closed.actor), 'Location').includes(location_ehr_id) ? 'location' : 'service';
+  return [{ type: 'block', details: `The ${what} is closed or fully booked at this time.` }];
 }
 
 async function slotsOn(emr: Emr, provider_ehr_id: string, day: string): Promise<SlotPart[]> {

@@ -1,21 +1,37 @@
 import type * as fhir from 'fhir/r4.js';
+import type { FailureCode } from '../../../failures.ts';
 import { instantOf, withOffset } from '../../../time/zones.ts';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
 import { unsupportedField } from '../../fieldSupport.ts';
 import { participation_system } from '../lists/appointments.ts';
-import { visitTypesOf } from '../lists/visitCodes.ts';
+import { type VisitType, visitTypesOf } from '../lists/visitCodes.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { text } from '../values.ts';
-import { type Booking, findConflicts, findFreeSlot, throwOnConflict } from './conflicts.ts';
+import {
+  type Booking,
+  type Conflict,
+  conflictFailure,
+  findConflicts,
+  findFreeSlot,
+  throwOnConflict,
+} from './conflicts.ts';
+import { requireRecords } from './requireRecords.ts';
+import { claimSlots, findFreeSlots, releaseSlots, storageKey } from './slots.ts';
 import { afterCreate, idOf, rejectUnsupported } from './steps.ts';
 
 type Write = Operations['createAppointment'];
 type Input = Write extends EmrWrite<infer In, infer _Out> ? In : never;
 
-/** FHIR does not prevent double bookings, so conflicts are searched before and after the create. */
+/**
+ * FHIR does not prevent double bookings, so conflicts are searched before and after the create. Where the provider has
+ * free slots at the time, the appointment is booked into them.
+ */
 export function createAppointment(emr: Emr): Write {
   const { client } = emr;
   const confirm = async (created: fhir.Appointment, input: Input, marker: string) => {
+    if (created.status === 'cancelled') throw await withdraw(emr, created, marker, undefined);
+    const slots_claimed = await afterCreate('', () => claimSlots(emr, created, marker));
+    if (!slots_claimed) throw await withdraw(emr, created, marker, undefined);
     if (input.prevent_double_booking) await resolveDoubleBooking(emr, created, input, marker);
     return { ehr_id: idOf(created) };
   };
@@ -25,9 +41,16 @@ export function createAppointment(emr: Emr): Write {
       const present =
         client.canFind('Appointment') && (await client.findByMarker<fhir.Appointment>('Appointment', marker));
       if (present) return confirm(present, input, marker);
-      const appointment = await toFhirAppointment(emr, input);
-      if (input.prevent_double_booking) await throwIfTaken(emr, input, appointment);
-      return confirm(await client.create(appointment, marker), input, marker);
+      await requireRecords(client, input.patient_ehr_id, {
+        provider: [input.provider_ehr_id, input.secondary_provider_ehr_id],
+        location: input.location_ehr_id,
+      });
+      const type = await findVisitType(emr, input);
+      const appointment = await toFhirAppointment(emr, input, type);
+      const requested = toBooking(emr, input, appointment);
+      if (input.prevent_double_booking) await throwIfTaken(emr, requested);
+      const slots = await findFreeSlots(emr, requested, type);
+      return confirm(await storeAppointment(emr, appointment, slots, input, marker), input, marker);
     },
     ...(client.canFind('Appointment') && {
       find: async (marker, input) => {
@@ -38,15 +61,17 @@ export function createAppointment(emr: Emr): Write {
   };
 }
 
-async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointment> {
+async function findVisitType(emr: Emr, input: Input): Promise<VisitType> {
   rejectUnsupported({ new_patient: input.new_patient });
   const types = await visitTypesOf(emr);
   const type = types.get(input.visit_type);
-  if (!type) {
-    const known = [...types.keys()].join(', ');
-    const message = `The EMR has no visit type '${input.visit_type}'. Available: ${known}.`;
-    throw new EmrFailure('refused', message, { code: 'unknown_value' });
-  }
+  if (type) return type;
+  const known = [...types.keys()].join(', ');
+  const message = `The EMR has no visit type '${input.visit_type}'. Available: ${known}.`;
+  throw new EmrFailure('refused', message, { code: 'unknown_value' });
+}
+
+async function toFhirAppointment(emr: Emr, input: Input, type: VisitType): Promise<fhir.Appointment> {
   const concept = { coding: [type.coding] };
   const minutes = input.minutes ?? (await defaultMinutes(emr, input));
   const start = withOffset(input.starts_at, emr.timezone);
@@ -62,6 +87,59 @@ async function toFhirAppointment(emr: Emr, input: Input): Promise<fhir.Appointme
     minutesDuration: minutes,
     created: new Date().toISOString(),
     participant: toParticipants(input),
+  };
+}
+
+/**
+ * Some servers take appointments only in exactly one slot and with the patient as the only participant: the slot says
+ * everything else. Such a server rejects the usual form. That is remembered once it has taken the other one.
+ */
+async function storeAppointment(
+  { client }: Emr,
+  appointment: fhir.Appointment,
+  slots: readonly fhir.Slot[],
+  input: Input,
+  marker: string,
+): Promise<fhir.Appointment> {
+  if (client.capabilities.books_by_slot) return client.create(boundToSlot(appointment, slots, input), marker);
+  const slot = slots.map((each) => ({ reference: `Slot/${each.id}` }));
+  try {
+    return await client.create<fhir.Appointment>({ ...appointment, ...(slot.length > 0 && { slot }) }, marker);
+  } catch (error) {
+    const rejected = error instanceof EmrFailure && error.kind === 'refused' && rejections.has(error.code);
+    if (!rejected || error.not_offered || slots.length !== 1 || input.secondary_provider_ehr_id !== null) throw error;
+    const created = await client
+      .create(boundToSlot(appointment, slots, input), marker)
+      // The server rejects both forms. Its response to the first is the reason.
+      .catch((failure) => {
+        throw failure instanceof EmrFailure && rejections.has(failure.code) ? error : failure;
+      });
+    await client.learn((facts) => {
+      facts.books_by_slot = true;
+    });
+    return created;
+  }
+}
+
+/** How a server rejects participants or slots that it does not take. */
+const rejections: ReadonlySet<FailureCode> = new Set(['emr_validation', 'emr_refused', 'not_supported']);
+
+function boundToSlot(appointment: fhir.Appointment, slots: readonly fhir.Slot[], input: Input): fhir.Appointment {
+  rejectUnsupported({ secondary_provider: input.secondary_provider_ehr_id });
+  const [slot, ...more] = slots;
+  if (!slot || more.length > 0) {
+    const details = slot
+      ? 'The EMR books one slot at a time, and the free one at this time is shorter.'
+      : 'The EMR books only free slots of its schedule, and none starts at this time.';
+    throwOnConflict({ type: 'block', details });
+  }
+  return {
+    ...appointment,
+    start: slot?.start,
+    end: slot?.end,
+    minutesDuration: undefined,
+    slot: [{ reference: `Slot/${slot?.id}` }],
+    participant: appointment.participant.slice(0, 1),
   };
 }
 
@@ -86,11 +164,9 @@ function toParticipants(input: Input): fhir.AppointmentParticipant[] {
   ];
 }
 
-async function throwIfTaken(emr: Emr, input: Input, appointment: fhir.Appointment): Promise<void> {
-  if (!canSearch(emr.client, 'Appointment', ['date'])) {
-    throw unsupportedField('prevent_double_booking');
-  }
-  throwOnConflict((await findConflicts(emr, toBooking(emr, input, appointment)))[0]);
+async function throwIfTaken(emr: Emr, requested: Booking): Promise<void> {
+  if (!canSearch(emr.client, 'Appointment', ['date'])) throw unsupportedField('prevent_double_booking');
+  throwOnConflict((await findConflicts(emr, requested))[0]);
 }
 
 /**
@@ -101,31 +177,38 @@ async function resolveDoubleBooking(emr: Emr, created: fhir.Appointment, input: 
   if (!emr.client.capabilities.interactions('Appointment').has('update')) return;
   const conflicts = await afterCreate('', () => findConflicts(emr, toBooking(emr, input, created), 'appointments'));
   const earlier = conflicts.find(({ appointment }) => appointment && storageKey(appointment) < storageKey(created));
-  const cancelled = created.status === 'cancelled';
-  if (!earlier && !cancelled) return;
-  if (!cancelled) {
-    const cancel = (current: fhir.Appointment): fhir.Appointment => ({
-      ...current,
-      status: 'cancelled',
-      cancelationReason: { text: 'Double booking' },
-    });
-    await afterCreate('The appointment overlaps another one and could not be cancelled.', () =>
-      emr.client.update<fhir.Appointment>('Appointment', idOf(created), cancel, marker),
-    );
-  }
-  throwOnConflict(earlier ?? { type: 'appointment', details: 'The provider has another appointment at this time.' });
+  if (earlier) throw await withdraw(emr, created, marker, earlier);
 }
 
-/** A sort key for the time of storage. At the same instant, the lower id is first. */
-function storageKey({ meta, id }: fhir.Appointment): string {
-  const ms = Date.parse(meta?.lastUpdated ?? '') || 0;
-  return `${String(ms).padStart(16, '0')} ${id}`;
+/**
+ * Takes back an appointment that lost its time to another one, and returns the failure. The slots are freed first: after
+ * an interruption, the appointment is still found and takes itself back again.
+ */
+async function withdraw(
+  emr: Emr,
+  created: fhir.Appointment,
+  marker: string,
+  conflict: Conflict | undefined,
+): Promise<EmrFailure> {
+  const cancel = (current: fhir.Appointment): fhir.Appointment => ({
+    ...current,
+    status: 'cancelled',
+    cancelationReason: { text: 'Double booking' },
+  });
+  await afterCreate('The appointment overlaps another one and could not be cancelled.', async () => {
+    await releaseSlots(emr, created, marker);
+    if (created.status === 'cancelled') return;
+    await emr.client.update<fhir.Appointment>('Appointment', idOf(created), cancel, marker);
+  });
+  const details = 'The provider has another appointment at this time.';
+  return conflictFailure(conflict ?? { type: 'appointment', details });
 }
 
 function toBooking({ timezone }: Emr, input: Input, { id, end }: fhir.Appointment): Booking {
   return {
     id,
     provider_ehr_id: input.provider_ehr_id,
+    location_ehr_id: input.location_ehr_id,
     starts_at: input.starts_at,
     from_ms: instantOf(input.starts_at, timezone),
     to_ms: Date.parse(end ?? ''),

@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Operations } from '../../connector.ts';
+import { unsupportedField } from '../../fieldSupport.ts';
 import {
   type InsuranceFields,
   isSamePerson,
@@ -27,13 +28,15 @@ import {
   type Setting,
   toSettings,
 } from './fields.ts';
-import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
+import { requireRecords } from './requireRecords.ts';
+import { afterCreate, findOrCreate, forField, idOf, rejectUnsupported } from './steps.ts';
 
 export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance'] {
   const { client } = emr;
   return {
     send: async (input, marker) => {
       rejectUnsupported({ guarantor_id: input.guarantor_ehr_id });
+      await requireRecords(client, input.patient_ehr_id);
       const company = await resolveCompany(emr, { ehr_id: input.company_ehr_id });
       const subscriber = await createSubscriber(emr, input.patient_ehr_id, input, marker);
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
@@ -64,6 +67,7 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
       const present = await client.read<fhir.Coverage>('Coverage', id);
       const patient_ehr_id = refId(present?.beneficiary, 'Patient');
       if (patient_ehr_id === null) throw new EmrFailure('not_found', `Insurance with EMR ID '${id}' not found.`);
+      await requireRecords(client, patient_ehr_id);
       const company =
         input.company_ehr_id === undefined ? {} : await resolveCompany(emr, { ehr_id: input.company_ehr_id });
       const known = await presentSubscriber(emr, present);
@@ -98,14 +102,13 @@ async function findCoverage(
   return found;
 }
 
-/** An insurance created together with its patient. */
-export async function initialCoverage(
+/** An insurance to be created together with its patient. */
+export async function resolveCoverage(
   emr: Emr,
-  patient_ehr_id: string,
   { company, ...fields }: PatientCoverage,
-): Promise<fhir.Coverage> {
+): Promise<(patient_ehr_id: string) => fhir.Coverage> {
   const values = { ...coverageValues(fields), ...(await resolveCompany(emr, company)) };
-  return applySettings(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
+  return (patient_ehr_id) => applySettings(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
 }
 
 /** The values of a coverage's payer. A company given by name is linked only if exactly one has that name. */
@@ -177,11 +180,13 @@ async function changeSubscriber(
     const { id: _id, meta: _meta, identifier: _identifier, ...copy } = structuredClone(person);
     return storeSubscriber(client, applySettings<fhir.RelatedPerson>(copy, settings), person, settings, own_marker);
   }
-  const { before, after } = await client.update<fhir.RelatedPerson>(
-    'RelatedPerson',
-    idOf(person),
-    (now, first) => mergeSettings(now, first, settings),
-    own_marker,
+  const { before, after } = await forField('subscriber_demographics', () =>
+    client.update<fhir.RelatedPerson>(
+      'RelatedPerson',
+      idOf(person),
+      (now, first) => mergeSettings(now, first, settings),
+      own_marker,
+    ),
   );
   return {
     values: {},
@@ -217,7 +222,10 @@ async function storeSubscriber(
   settings: readonly Setting<fhir.RelatedPerson>[],
   marker: string,
 ): Promise<SubscriberResult> {
-  const { resource: created } = await findOrCreate(client, person, marker);
+  if (!client.capabilities.interactions('RelatedPerson').has('create')) {
+    throw unsupportedField('subscriber_demographics');
+  }
+  const { resource: created } = await forField('subscriber_demographics', () => findOrCreate(client, person, marker));
   return {
     values: { guarantor_id: idOf(created) },
     changes: describeChanges(known, created, settings),

@@ -13,8 +13,9 @@ import {
   type Setting,
   toSettings,
 } from './fields.ts';
-import { initialCoverage } from './insuranceWrites.ts';
+import { resolveCoverage } from './insuranceWrites.ts';
 import { patient_fields, patientValues, splitPcp } from './patientFields.ts';
+import { requireRecords } from './requireRecords.ts';
 import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
 
 /** Creates the chart, then its insurances. Each has its own marker, so that an interrupted attempt can be continued. */
@@ -24,7 +25,13 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
       rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
+      if (!client.capabilities.interactions('Coverage').has('create')) {
+        rejectUnsupported({ [insurance_fields[0]]: input.coverages.length > 0 });
+      }
+      await requireReferences(emr, null, input);
       const settings = toSettings(patient_fields, patientValues(input));
+      // Resolved first: an insurance company that does not exist must not leave a patient without insurance.
+      const coverages = await Promise.all(input.coverages.map((each) => resolveCoverage(emr, each)));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
       const { resource: patient, found } = await findOrCreate(client, applySettings(blank, settings), marker);
       const id = idOf(patient);
@@ -32,8 +39,8 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
         // An earlier attempt may have used values that the client has corrected since.
         const stale = found && describeChanges(patient, patient, settings).length > 0;
         if (stale) await client.update<fhir.Patient>('Patient', id, (now) => applySettings(now, settings), marker);
-        for (const [n, coverage] of input.coverages.entries()) {
-          await findOrCreate(client, await initialCoverage(emr, id, coverage), `${marker}-coverage-${n + 1}`);
+        for (const [n, toCoverage] of coverages.entries()) {
+          await findOrCreate(client, toCoverage(id), `${marker}-coverage-${n + 1}`);
         }
       });
       return { ehr_id: id, mrn: mrnOf(patient) };
@@ -52,12 +59,23 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
   };
 }
 
+/** The fields of a new patient that are stored in a Coverage. */
+export const insurance_fields = [
+  'insurance_name',
+  'insurance_provider_id',
+  'insurance_subscriber_number',
+  'insurance_sequence',
+  'secondary_insurance_name',
+  'secondary_insurance_subscriber_number',
+] as const;
+
 export function updatePatient(emr: Emr): Operations['updatePatient'] {
   const { client, timezone } = emr;
   const settings = (input: PatientUpdate) => toSettings(patient_fields, patientValues(input));
   return {
     send: async (input, marker) => {
       rejectUnsupportedFields(input);
+      await requireReferences(emr, input.patient_ehr_id, input);
       const settings_sent = settings(input);
       const { before, after } = await client.update<fhir.Patient>(
         'Patient',
@@ -76,6 +94,12 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
       },
     }),
   };
+}
+
+function requireReferences({ client }: Emr, patient_ehr_id: string | null, { pcp }: Demographics) {
+  return requireRecords(client, patient_ehr_id, {
+    'primary care provider': pcp && 'ehr_id' in pcp ? pcp.ehr_id : null,
+  });
 }
 
 /** Keeps the previous address as an old one, unless the request says otherwise. */

@@ -38,6 +38,20 @@ export async function afterCreate<T>(message: string, work: () => Promise<T>): P
   }
 }
 
+/**
+ * Runs a write of a record that only a field of the request needs. A server that refuses such records as a whole still
+ * offers the operation; the client remembers the refusal, so that the field is no longer offered.
+ */
+export async function forField<T>(field: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof EmrFailure && error.not_offered)) throw error;
+    const message = `Field '${field}' is not supported by this EMR. ${error.message}`;
+    throw new EmrFailure('refused', message, { code: error.code, cause: error });
+  }
+}
+
 /** Fields that FHIR R4 does not have are rejected by their interface name instead of being dropped. */
 export function rejectUnsupported(fields: Record<string, unknown>): void {
   const field = Object.keys(fields).find((name) => {

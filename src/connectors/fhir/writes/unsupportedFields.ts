@@ -7,7 +7,6 @@ import type { Connector } from '../../connector.ts';
 export const unsupported_fields: Connector['unsupported_fields'] = {
   createPatient: [
     'no_email_reason',
-    'insurance_provider_id',
     'check_eligibility',
     'responsible_party',
     'responsible_party_first_name',

@@ -1,10 +1,13 @@
-import { Anchor, Group, Progress, Text } from '@mantine/core';
+import { Alert, Anchor, Group, Progress, Text } from '@mantine/core';
 import { Link } from 'wouter';
+import { FormDialog } from '../../parts/FormDialog.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
+import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
+import { useSession } from '../../service/session.tsx';
 import type { Organization } from '../../service/types.ts';
 import { isSyncing } from './useAccounts.ts';
 
@@ -39,6 +42,7 @@ export function SyncStatus({ organization }: { organization: Organization }) {
           </Text>
         </div>
       )}
+      <HeldRemovals organization={organization} />
       {kinds.length > 0 && (
         <details className="more">
           <summary>Last sync by record type</summary>
@@ -56,4 +60,36 @@ export function SyncStatus({ organization }: { organization: Organization }) {
       )}
     </>
   );
+}
+
+/** Lists that lost so many records at once that nothing was removed. */
+function HeldRemovals({ organization }: { organization: Organization }) {
+  const { may } = useSession();
+  const { client_id } = useClient();
+  return organization.held_removals.map(({ kind, stored, missing, at, confirmed }) => (
+    <Alert key={kind} color="yellow" my="xs" title={`${fieldLabel(kind)}: removals held back`}>
+      <Text size="sm">
+        At the last full sync (<Timestamp at={at} />) the EMR listed {(stored - missing).toLocaleString()} of{' '}
+        {stored.toLocaleString()} stored records. Nothing was removed, because an EMR that fails can return an
+        incomplete list.
+      </Text>
+      {confirmed && <Text size="sm">Confirmed. The next sync removes what is still missing.</Text>}
+      {!confirmed && may('operator') && (
+        <Group mt="xs">
+          <FormDialog
+            opener="Apply removals"
+            title={`Apply removals: ${fieldLabel(kind)}`}
+            submit="Apply removals"
+            danger
+            action={() => call('removals.confirm', { client_id, organization_id: organization.id, kind })}
+          >
+            <Text size="sm">
+              Check in the EMR that {missing.toLocaleString()} of {stored.toLocaleString()} records were really deleted.
+              The next sync then removes them here.
+            </Text>
+          </FormDialog>
+        </Group>
+      )}
+    </Alert>
+  ));
 }

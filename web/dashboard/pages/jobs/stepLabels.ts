@@ -52,11 +52,20 @@ function noteLabel({ name, attempt, detail }: JobStep): string {
   if (name === 'retry') return `${reason} Retrying in ${duration(Number(detail?.in_ms ?? 0))}.`;
   if (name === 'parked') return `Waiting for re-linking. ${reason}`;
   if (typeof detail?.stored === 'number') {
+    const held = heldLabel(detail.held_back);
+    if (held) return `${fieldLabel(name)}: ${detail.stored} read. ${held}`;
     return `${fieldLabel(name)}: ${detail.stored} read, ${detail.removed ?? 0} removed.`;
   }
   if (typeof detail?.refused === 'string') return `${fieldLabel(name)}: not read. ${detail.refused}`;
   if (name === 'capabilities') return capabilitiesLabel(detail);
   return final_states[name] ?? fieldLabel(name);
+}
+
+/** A warning that nothing was removed, because the list lacked too many records. */
+function heldLabel(held_back: unknown): string {
+  const { stored, missing } = Object(held_back) as { stored?: number; missing?: number };
+  if (typeof missing !== 'number') return '';
+  return `Warning: ${missing} of ${stored} stored records are missing in the EMR’s list. None was removed; an operator must confirm it on the page Accounts.`;
 }
 
 /** Which operations the EMR has gained and lost. */

@@ -23,6 +23,8 @@ import { useAction, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { ClientSettings } from '../../service/types.ts';
 import { Mode } from './Clients.tsx';
+import { EmrApps } from './EmrApps.tsx';
+import { readLogo } from './readLogo.ts';
 import { Secrets } from './Secrets.tsx';
 
 export function ClientPage({ client_id }: { client_id: string }) {
@@ -47,6 +49,7 @@ export function ClientPage({ client_id }: { client_id: string }) {
             <Secrets client={client} />
             {/* Keyed, so that the form starts over from the saved values. */}
             <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
+            <EmrApps client_id={client_id} />
             {may('owner') && (
               <Group>
                 <Erase
@@ -168,13 +171,4 @@ function linesOf(text: FormDataEntryValue | null): string[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-}
-
-function readLogo(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(String(reader.result));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
 }

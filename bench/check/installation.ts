@@ -1,0 +1,152 @@
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Secret, TOTP } from 'otpauth';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import { type Api, openApi } from './api.ts';
+import type { EmrMode } from './emr.ts';
+
+/** The built service in its own process, with an embedded database and Larkspur, and what the checks do with it. */
+export type Installation = {
+  sandbox: Sandbox;
+  pid: number;
+  /** The sandbox's client: the one that must not be affected. */
+  other: Api;
+  /** A client of its own with accounts on an EMR of its own, which misbehaves on demand. */
+  withAttacker<T>(accounts: number, work: (attacker: Attacker) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+};
+
+export type Attacker = { accounts: Api[]; setEmr(mode: EmrMode): Promise<void> };
+
+const program = fileURLToPath(new URL('../../src/cli/chartwire.js', import.meta.url));
+
+export async function startInstallation(): Promise<Installation> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
+  const [port, larkspur_port] = [await freePort(), await freePort()];
+  const env = {
+    ...{ PATH: process.env.PATH ?? '', DATA_DIR: data_dir, PORT: `${port}`, LARKSPUR_PORT: `${larkspur_port}` },
+    // Requests of known clients are not what is measured; limits by address stay as they are.
+    ...{ LOG_LEVEL: 'silent', SANDBOX: 'on', RATE_LIMIT: '1000000', RATE_BURST: '1000000', WEBHOOK_ENDPOINTS: '1000' },
+  };
+  const service = spawn(process.execPath, [program, 'serve', '--role', 'all'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await untilReady(service);
+  const sandbox: Sandbox = JSON.parse(await readFile(join(data_dir, 'sandbox.json'), 'utf8'));
+  const { client_id, client_secret, access_token } = sandbox;
+  let attackers = 0;
+  return {
+    sandbox,
+    pid: service.pid ?? 0,
+    other: openApi(sandbox.base_url, { client_id, client_secret, access_token }),
+    withAttacker: async (accounts, work) => {
+      const emr = await startEmr(sandbox.larkspur.url);
+      const name = `attacker-${++attackers}`;
+      const client = await createClient(env, name);
+      const linked: Api[] = [];
+      try {
+        for (let n = 0; n < accounts; n++) linked.push(await linkAccount(sandbox, client, emr.url, name, n));
+        return await work({ accounts: linked, setEmr: emr.setMode });
+      } finally {
+        // Ends the jobs and deliveries that are left.
+        await Promise.all(linked.map((api) => api.call('DELETE', '/v1/account')));
+        await deleteWebhooks(sandbox.base_url, client);
+        await emr.close();
+      }
+    },
+    close: async () => {
+      await stop(service, 'SIGTERM');
+      await rm(data_dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilReady(service: ChildProcess): Promise<void> {
+  let output = '';
+  await new Promise<void>((resolve, reject) => {
+    service.stdout?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output.includes('is ready')) resolve();
+    });
+    service.once('exit', () => reject(new Error(`The service exited before it was ready:\n${output}`)));
+  });
+}
+
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  return address.port;
+}
+
+type ClientCredentials = { client_id: string; client_secret: string };
+
+async function createClient(env: Record<string, string>, name: string): Promise<ClientCredentials> {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, 'clients', 'create', '--name', name], {
+    env,
+  });
+  const [, client_id, client_secret] = /client_id +(\S+)\s+client_secret +(\S+)/.exec(stdout) ?? [];
+  if (!client_id || !client_secret) throw new Error('The client was not created.');
+  return { client_id, client_secret };
+}
+
+async function deleteWebhooks(base_url: string, client: ClientCredentials): Promise<void> {
+  const api = openApi(base_url, client);
+  const { webhook_urls } = await api.call('GET', '/v1/webhook');
+  for (const { id } of webhook_urls) await api.call('DELETE', `/v1/webhook/${id}`);
+}
+
+/** Links the n-th user of the attacker's practice by its password and one-time code. */
+async function linkAccount(
+  { base_url, larkspur }: Sandbox,
+  client: ClientCredentials,
+  emr_instance_domain: string,
+  org_id: string,
+  n: number,
+): Promise<Api> {
+  const api = openApi(base_url, client);
+  const person = larkspur.staff[n % larkspur.staff.length];
+  if (!person) throw new Error('Larkspur has no staff.');
+  const { username, password, totp_secret } = person;
+  const user = { user_id: `user-${n}`, org_id, emr_name: 'larkspur', emr_instance_domain };
+  const { token } = await api.call('POST', '/link/token/create', user);
+  const { public_token } = await api.call('POST', '/sandbox/public_token/create', {
+    link_token: token,
+    credentials: { username, password },
+    one_time_code: new TOTP({ secret: Secret.fromBase32(totp_secret) }).generate(),
+  });
+  const exchanged = await api.call('GET', `/link/token/exchange?public_token=${public_token}`);
+  return openApi(base_url, { ...client, access_token: exchanged.token });
+}
+
+/** Starts an EMR in a process of its own: what it sends must not slow down the measurements. */
+async function startEmr(
+  larkspur_url: string,
+): Promise<{ url: string; setMode(mode: EmrMode): Promise<void>; close(): Promise<void> }> {
+  const child = fork(fileURLToPath(new URL('emr.js', import.meta.url)), [larkspur_url]);
+  const [url] = await once(child, 'message');
+  return {
+    url,
+    setMode: async (mode) => {
+      const done = once(child, 'message');
+      child.send(mode);
+      await done;
+    },
+    close: () => stop(child, 'SIGKILL'),
+  };
+}

@@ -1,0 +1,108 @@
+import type { Credentials } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { newId } from '../ids.ts';
+import { unparkJobs } from '../jobs/park.ts';
+import { reactivateAccounts } from './accounts.ts';
+
+/**
+ * Our registration at an EMR: the sign-in method, the client ID and the secret that an operator configured once for all
+ * accounts there. `emr_address` null: used for every address of the connector that has no app of its own.
+ */
+export type EmrApp = {
+  id: string;
+  client_id: string;
+  name: string;
+  logo: string | null;
+  connector: string;
+  emr_address: string | null;
+  credentials: Credentials;
+  created_at: Date;
+};
+
+type VaultContext = Pick<Context, 'vault'>;
+type Row = Omit<EmrApp, 'credentials'> & { credentials_sealed: Buffer };
+
+export async function listEmrApps(ctx: VaultContext, tx: Tx): Promise<(EmrApp & { accounts: number })[]> {
+  const rows = await tx<(Row & { accounts: number })[]>`
+    SELECT id, client_id, name, logo, connector, emr_address, credentials_sealed, created_at,
+           (SELECT count(*) FROM accounts WHERE emr_app_id = emr_apps.id AND status <> 'revoked') AS accounts
+      FROM emr_apps ORDER BY name, id`;
+  return Promise.all(rows.map(async (row) => ({ ...(await unsealed(ctx, tx, row)), accounts: row.accounts })));
+}
+
+export async function findEmrApp(ctx: VaultContext, tx: Tx, id: string): Promise<EmrApp | undefined> {
+  const [row] = await tx<Row[]>`
+    SELECT id, client_id, name, logo, connector, emr_address, credentials_sealed, created_at FROM emr_apps
+     WHERE id = ${id}`;
+  return row && unsealed(ctx, tx, row);
+}
+
+/** The app for an address: its own, else the connector's default. */
+export async function matchEmrApp(
+  tx: Tx,
+  emr: { connector: string; emr_address: string },
+): Promise<string | undefined> {
+  const [row] = await tx<{ id: string }[]>`
+    SELECT id FROM emr_apps
+     WHERE connector = ${emr.connector} AND (emr_address = ${emr.emr_address} OR emr_address IS NULL)
+     ORDER BY emr_address IS NULL LIMIT 1`;
+  return row?.id;
+}
+
+export type NewEmrApp = Omit<EmrApp, 'id' | 'created_at'>;
+
+/** Returns undefined if the client already has an app for this address. */
+export async function addEmrApp(ctx: VaultContext, tx: Tx, app: NewEmrApp): Promise<string | undefined> {
+  const id = newId();
+  const { client_id, name, logo, connector, emr_address } = app;
+  const sealed = await sealedCredentials(ctx, tx, { id, ...app });
+  const [added] = await tx<{ id: string }[]>`
+    INSERT INTO emr_apps (id, client_id, name, logo, connector, emr_address, credentials_sealed)
+    VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${emr_address}, ${sealed})
+    ON CONFLICT DO NOTHING RETURNING id`;
+  return added?.id;
+}
+
+/**
+ * Accounts of the app use its new credentials with their next sign-in. Those that expired because the EMR had refused
+ * the old ones are tried again, with their parked jobs.
+ */
+export async function changeEmrApp(
+  ctx: VaultContext & Pick<Context, 'connectors'>,
+  tx: Tx,
+  app: EmrApp,
+): Promise<void> {
+  const sealed = await sealedCredentials(ctx, tx, app);
+  await tx`UPDATE emr_apps SET name = ${app.name}, logo = ${app.logo}, credentials_sealed = ${sealed}
+    WHERE id = ${app.id}`;
+  const parallel_max = ctx.connectors.get(app.connector)?.limits.parallel_max ?? 1;
+  for (const account_id of await reactivateAccounts(tx, app.id)) await unparkJobs(tx, account_id, parallel_max);
+}
+
+/** Deletes an app that no linked account uses. Returns how many do. */
+export async function removeEmrApp(tx: Tx, id: string): Promise<number> {
+  // Locked, so that no account starts to use it meanwhile.
+  await tx`SELECT FROM emr_apps WHERE id = ${id} FOR UPDATE`;
+  const [{ used } = { used: 0 }] = await tx<{ used: number }[]>`
+    SELECT count(*) AS used FROM accounts WHERE emr_app_id = ${id} AND status <> 'revoked'`;
+  if (used === 0) await tx`DELETE FROM emr_apps WHERE id = ${id}`;
+  return used;
+}
+
+function sealedCredentials(
+  { vault }: VaultContext,
+  tx: Tx,
+  { id, client_id, credentials }: Pick<EmrApp, 'id' | 'client_id' | 'credentials'>,
+): Promise<Buffer> {
+  return vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(id), JSON.stringify(credentials));
+}
+
+async function unsealed({ vault }: VaultContext, tx: Tx, { credentials_sealed, ...row }: Row): Promise<EmrApp> {
+  // Sealed here from a value of this type.
+  return { ...row, credentials: JSON.parse(await vault.unseal(tx, credentials_sealed, bindingOf(row.id))) };
+}
+
+function bindingOf(id: string): string {
+  return `emr_app:${id}`;
+}

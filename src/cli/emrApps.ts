@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises';
+import { addEmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
+import type { Config } from '../config.ts';
+import { connectors } from '../connectors/index.ts';
+import type { Tx } from '../db/database.ts';
+import { ApiError, StartFailure } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import { checkNewApp } from '../link/checkEmrApp.ts';
+import type { Vault } from '../security/vault.ts';
+import { readLogo } from './createClient.ts';
+import { command_line, withAudit } from './withAudit.ts';
+
+type Values = {
+  client?: string | undefined;
+  name?: string | undefined;
+  emr?: string | undefined;
+  address?: string | undefined;
+  logo?: string | undefined;
+  'credentials-file'?: string | undefined;
+  app?: string | undefined;
+};
+type Work = { tx: Tx; client_id: string; vault: Vault };
+
+/** Lists, adds or removes the EMR apps of a client. Works whether or not the service is running. */
+export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
+  const work = { list, add, remove }[what ?? ''];
+  if (!work) throw new StartFailure('Say what to do: list, add or remove. See: chartwire help');
+  try {
+    await withAudit(config, async (db, audit, { vault }) => {
+      const [client] = await db.system<{ id: string }[]>`
+        SELECT id FROM clients WHERE public_id = ${values.client ?? ''}`;
+      if (!client) throw new StartFailure('--client must be the client_id of an existing client.');
+      const client_id = client.id;
+      await db.tenant(client_id, async (tx) => {
+        const subject = await work({ tx, client_id, vault }, config, values);
+        const outcome = { list: 'listed', add: 'added', remove: 'removed' }[what ?? ''] ?? '';
+        await audit.recordInTransaction(tx, {
+          client_id,
+          ...command_line,
+          action: `emr_app.${what}`,
+          outcome,
+          subject,
+        });
+      });
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new StartFailure(error.message, { cause: error });
+  }
+}
+
+async function list({ tx, client_id, vault }: Work): Promise<string> {
+  const apps = await listEmrApps({ vault }, tx);
+  for (const { id, name, connector, emr_address, credentials, accounts } of apps) {
+    const values = [id, name, connector, emr_address ?? '(default)', credentials.way, `${accounts} accounts`];
+    process.stdout.write(`${values.join('  ')}\n`);
+  }
+  if (apps.length === 0) process.stdout.write('No EMR apps.\n');
+  return client_id;
+}
+
+async function add({ tx, client_id, vault }: Work, config: Config, values: Values): Promise<string> {
+  if (!values.name) throw new StartFailure('A name is required: --name "Hillside Clinic"');
+  const credentials = await readCredentials(values['credentials-file']);
+  const logo = values.logo === undefined ? null : await readLogo(values.logo);
+  const { name, emr = '', address = null } = values;
+  const app = checkNewApp({ config, connectors }, { name, logo, emr, emr_address: address, credentials });
+  const id = await addEmrApp({ vault }, tx, { client_id, ...app });
+  if (id === undefined) throw new StartFailure('There is already an EMR app for this address.');
+  process.stdout.write(`emr_app_id ${id}\n`);
+  return id;
+}
+
+async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<string> {
+  const id = parseId(values.app ?? '');
+  const app = id && (await findEmrApp({ vault }, tx, id));
+  if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
+  const used = await removeEmrApp(tx, app.id);
+  if (used > 0) {
+    throw new StartFailure(`${used} linked accounts use this EMR app. Unlink them, or link them with another app.`);
+  }
+  process.stdout.write('Removed.\n');
+  return app.id;
+}
+
+/** A file, because other users of the machine can see command lines. */
+async function readCredentials(path: string | undefined): Promise<Record<string, string>> {
+  const example = '{"way":"client_secret","client_id":"…","client_secret":"…"}';
+  if (!path) throw new StartFailure(`--credentials-file is required: a JSON file such as ${example}`);
+  try {
+    const parsed: unknown = JSON.parse(await readFile(path, 'utf8'));
+    const entries = Object.entries(Object(parsed));
+    if (entries.length > 0 && entries.every(([, value]) => typeof value === 'string')) {
+      return Object.fromEntries(entries) as Record<string, string>;
+    }
+  } catch (cause) {
+    throw new StartFailure(`--credentials-file: cannot read ${path} as JSON.`, { cause });
+  }
+  throw new StartFailure(`--credentials-file must contain an object of strings, such as ${example}`);
+}

@@ -1,0 +1,224 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure } from '../../connector.ts';
+import { toBundle, toPage } from './bundles.ts';
+import { type SearchParams, type SearchServer, searchValue, sendSearch } from './search.ts';
+
+/** What a server returns of a type to a search without criteria. */
+export type Sample = {
+  /** `narrow`: only to searches with criteria. `forbidden`: not to this account. `unknown`: no usable response. */
+  outcome: 'listed' | 'narrow' | 'forbidden' | 'unknown';
+  records: Resource[];
+  working: string[];
+  useless: string[];
+};
+export type ParamFindings = { working: string[]; useless: string[] };
+
+/**
+ * Reads a few records of a type, which the probes then search for. Some servers find nothing when `_count` is sent, so an
+ * empty result is requested again without it.
+ */
+export async function sampleType(server: SearchServer, type: string): Promise<Sample> {
+  const nothing = { records: [], working: [], useless: [] };
+  const counted = await find(server, type, { _count: String(sample_size) });
+  if (counted.outcome === 'found')
+    return { ...nothing, outcome: 'listed', records: counted.records, working: ['_count'] };
+  if (counted.outcome === 'forbidden' || counted.outcome === 'unknown') return { ...nothing, outcome: counted.outcome };
+  const plain = await find(server, type, {});
+  if (plain.outcome === 'found') return { ...nothing, outcome: 'listed', records: plain.records, useless: ['_count'] };
+  const outcome = { empty: 'listed', rejected: 'narrow', forbidden: 'forbidden', unknown: 'unknown' } as const;
+  return { ...nothing, outcome: outcome[plain.outcome] };
+}
+
+/**
+ * Searches for known records by each parameter that the connector relies on: first by all of them at once, and only if
+ * that finds nothing, one by one. Two records must be missed before a parameter counts as useless.
+ */
+export async function probeParams(
+  server: SearchServer,
+  type: string,
+  records: readonly Resource[],
+  declared: ReadonlySet<string>,
+): Promise<ParamFindings> {
+  const found: ParamFindings = { working: [], useless: [] };
+  const relied = Object.entries({ ...common_params, ...relied_params[type] }).filter(
+    ([name]) => declared.has(name) || (name === '_sort' && declared.has('_lastUpdated')),
+  );
+  const [best] = records.toSorted((a, b) => valuesOf(relied, b).length - valuesOf(relied, a).length);
+  if (!best) return found;
+  const together = valuesOf(relied, best);
+  if (together.length > 0 && (await find(server, type, Object.fromEntries(together))).outcome === 'found') {
+    found.working.push(...together.map(([name]) => name));
+  }
+  for (const [name, valueIn] of relied) {
+    if (found.working.includes(name)) continue;
+    const values = records.map(valueIn).filter((value) => value !== null);
+    const outcomes: string[] = [];
+    for (const value of values.slice(0, attempts_max)) {
+      outcomes.push((await find(server, type, { [name]: value })).outcome);
+      if (outcomes.at(-1) === 'found') break;
+    }
+    if (outcomes.includes('found')) found.working.push(name);
+    else if (outcomes.length > 0 && outcomes.every((each) => each === 'empty' || each === 'rejected')) {
+      found.useless.push(name);
+    }
+  }
+  return found;
+}
+
+/** The types whose searches are probed. Those of the lists come first, because a probe may run out of time. */
+export function probedTypes(): string[] {
+  return Object.keys(relied_params);
+}
+
+type Resource = fhir.FhirResource;
+type ValueIn = (resource: Resource) => SearchParams[string] | null;
+
+const sample_size = 20;
+const attempts_max = 2;
+
+async function find(
+  server: SearchServer,
+  type: string,
+  params: SearchParams,
+): Promise<{ outcome: 'found' | 'empty' | 'rejected' | 'forbidden' | 'unknown'; records: Resource[] }> {
+  try {
+    const response = await sendSearch(server, type, params);
+    if (response.status === 403) return { outcome: 'forbidden', records: [] };
+    if (response.status === 401) return { outcome: 'unknown', records: [] };
+    if (response.status >= 400) return { outcome: 'rejected', records: [] };
+    // The type of each entry is its resourceType.
+    const { matches } = toPage<Resource>(toBundle(response), type as Resource['resourceType']);
+    return { outcome: matches.length > 0 ? 'found' : 'empty', records: matches };
+  } catch (error) {
+    if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
+    return { outcome: error.kind === 'refused' ? 'rejected' : 'unknown', records: [] };
+  }
+}
+
+function valuesOf(relied: readonly [string, ValueIn][], resource: Resource): [string, SearchParams[string]][] {
+  return relied
+    .map(([name, valueIn]): [string, SearchParams[string] | null] => [name, valueIn(resource)])
+    .filter((pair): pair is [string, SearchParams[string]] => pair[1] !== null);
+}
+
+const common_params: Record<string, ValueIn> = {
+  _id: ({ id }) => id ?? null,
+  _lastUpdated: ({ meta }) => (meta?.lastUpdated ? `ge${meta.lastUpdated}` : null),
+  _sort: () => '_lastUpdated',
+  identifier: (resource) => identifierIn(resource),
+};
+
+const patient: ValueIn = (resource) => {
+  const { subject, patient: of_patient, beneficiary } = fieldsOf(resource);
+  return referenceIn(subject, 'Patient') ?? referenceIn(of_patient, 'Patient') ?? referenceIn(beneficiary, 'Patient');
+};
+
+/** The search parameters that the connector uses, and the value by which a record must be found. */
+const relied_params: Record<string, Record<string, ValueIn>> = {
+  Patient: {
+    birthdate: (resource) => {
+      const date = textIn(fieldsOf(resource).birthDate);
+      return date && /^\d{4}-\d\d-\d\d$/.test(date) ? [`ge${date}`, `le${date}`] : null;
+    },
+    family: (resource) => quoted(nameIn(resource)?.family),
+    given: (resource) => quoted(nameIn(resource)?.given?.[0]),
+    phone: (resource) => quoted(phoneIn(resource)),
+    telecom: (resource) => quoted(phoneIn(resource)),
+  },
+  Practitioner: {},
+  PractitionerRole: {
+    practitioner: (resource) => referenceIn(fieldsOf(resource).practitioner, 'Practitioner'),
+    location: (resource) => referenceIn(fieldsOf(resource).location, 'Location'),
+  },
+  Location: {},
+  Organization: {},
+  Appointment: {
+    patient: (resource) => referenceIn(actorsIn(resource), 'Patient'),
+    actor: (resource) => referenceIn(actorsIn(resource), 'Practitioner') ?? referenceIn(actorsIn(resource), 'Location'),
+    practitioner: (resource) => referenceIn(actorsIn(resource), 'Practitioner'),
+    location: (resource) => referenceIn(actorsIn(resource), 'Location'),
+    date: (resource) => dayRange(fieldsOf(resource).start),
+  },
+  Claim: {},
+  ServiceRequest: {},
+  Coverage: { beneficiary: patient, patient },
+  Schedule: {
+    actor: (resource) =>
+      referenceIn(fieldsOf(resource).actor, 'Practitioner') ??
+      referenceIn(fieldsOf(resource).actor, 'PractitionerRole') ??
+      referenceIn(fieldsOf(resource).actor, 'Location'),
+  },
+  Slot: {
+    schedule: (resource) => referenceIn(fieldsOf(resource).schedule, 'Schedule'),
+    start: (resource) => dayRange(fieldsOf(resource).start),
+  },
+  ClaimResponse: { request: (resource) => referenceIn(fieldsOf(resource).request, 'Claim') },
+  ExplanationOfBenefit: { claim: (resource) => referenceIn(fieldsOf(resource).claim, 'Claim') },
+  DiagnosticReport: { 'based-on': (resource) => referenceIn(fieldsOf(resource).basedOn, 'ServiceRequest') },
+  Encounter: { patient },
+  MedicationRequest: { patient },
+  Flag: { patient },
+  AllergyIntolerance: { patient },
+  Observation: {},
+  Medication: {},
+  Condition: {},
+  RelatedPerson: { patient },
+  DocumentReference: { patient },
+};
+
+/** A resource of unknown type and unchecked content. */
+function fieldsOf(resource: Resource): Record<string, unknown> {
+  return resource as unknown as Record<string, unknown>;
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
+}
+
+function quoted(value: unknown): string | null {
+  const text = textIn(value);
+  return text === null ? null : searchValue(text);
+}
+
+function itemsIn(value: unknown): Record<string, unknown>[] {
+  return (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'object' && each !== null);
+}
+
+/** The first relative reference to this type. */
+function referenceIn(value: unknown, type: string): string | null {
+  const references = itemsIn(value).map(({ reference }) => textIn(reference));
+  return references.find((each) => each?.startsWith(`${type}/`) && each.split('/').length === 2) ?? null;
+}
+
+function actorsIn(resource: Resource): unknown[] {
+  return itemsIn(fieldsOf(resource).participant).map(({ actor }) => actor);
+}
+
+/** With its system, as markers are searched. MRNs are also searched by value alone. */
+function identifierIn(resource: Resource): SearchParams[string] | null {
+  for (const { system, value } of itemsIn(fieldsOf(resource).identifier)) {
+    const number = quoted(value);
+    if (number === null) continue;
+    const full = textIn(system) === null ? number : `${system}|${number}`;
+    return resource.resourceType === 'Patient' ? [...new Set([number, full])] : full;
+  }
+  return null;
+}
+
+function nameIn(resource: Resource): { family?: unknown; given?: unknown[] } | undefined {
+  const names = itemsIn(fieldsOf(resource).name);
+  const name = names.find(({ family, given }) => textIn(family) && Array.isArray(given));
+  return name && { family: name.family, given: name.given as unknown[] };
+}
+
+function phoneIn(resource: Resource): unknown {
+  return itemsIn(fieldsOf(resource).telecom).find(({ system, use }) => system === 'phone' && use !== 'old')?.value;
+}
+
+/** The day before to the day after: servers use time zones of their own. */
+function dayRange(moment: unknown): string[] | null {
+  const ms = Date.parse(textIn(moment) ?? '');
+  if (Number.isNaN(ms)) return null;
+  const day = (offset: number) => new Date(ms + offset * 86_400_000).toISOString().slice(0, 10);
+  return [`ge${day(-1)}`, `le${day(1)}`];
+}

@@ -1,0 +1,142 @@
+import { Type } from 'typebox';
+import { addEmrApp, changeEmrApp, type EmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import { checkLogo } from '../clients/checkClient.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { apiError } from '../errors.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { parseId } from '../ids.ts';
+import { checkNewApp, mergeAppCredentials } from '../link/checkEmrApp.ts';
+import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from '../model/dashboard/emrApps.ts';
+import { success } from '../model/fields.ts';
+
+const path = '/dashboard/api/clients/{client_id}/emr-apps';
+const declared = { surface: 'dashboard', auth: 'operator_in_client' } as const;
+const params = Type.Object({ client_id: Type.String() });
+const app_params = Type.Object({ client_id: Type.String(), app_id: Type.String() });
+
+export const emrAppsList = endpoint({
+  ...declared,
+  id: 'dashboard.emr-apps.list',
+  method: 'GET',
+  path,
+  summary: 'List the EMR apps of an application, and the EMRs that have them',
+  params,
+  response: Type.Object({ success, emr_apps: Type.Array(emr_app), emrs: Type.Array(emr_app_choice) }),
+  handle: async ({ ctx, client }) => {
+    const apps = await ctx.db.tenant(client.id, (tx) => listEmrApps(ctx, tx));
+    return { success: true, emr_apps: apps.map((app) => toRow(ctx, app)), emrs: choices(ctx) };
+  },
+});
+
+export const emrAppsCreate = endpoint({
+  ...declared,
+  id: 'dashboard.emr-apps.create',
+  method: 'POST',
+  path,
+  role: 'owner',
+  summary: 'Add an EMR app',
+  params,
+  body: new_app,
+  response: Type.Object({ success, id: Type.String() }),
+  errors: ['emr_app_exists'],
+  handle: async ({ ctx, client, body, inTransaction, auditSubject }) =>
+    inTransaction(async (tx) => {
+      const id = await addEmrApp(ctx, tx, { client_id: client.id, ...checkNewApp(ctx, body) });
+      if (id === undefined) throw apiError('emr_app_exists', undefined, { field: 'emr_address' });
+      auditSubject({ subject: id });
+      return { success: true, id };
+    }),
+});
+
+export const emrAppsUpdate = endpoint({
+  ...declared,
+  id: 'dashboard.emr-apps.update',
+  method: 'PATCH',
+  path: `${path}/{app_id}`,
+  role: 'owner',
+  summary: 'Change the name, logo or credentials of an EMR app',
+  params: app_params,
+  body: app_changes,
+  response: Type.Object({ success }),
+  errors: ['emr_app_not_found'],
+  handle: async ({ ctx, params, body, inTransaction }) => {
+    const response = await inTransaction(async (tx) => {
+      const app = await getApp(ctx, tx, params.app_id);
+      const { name = app.name, logo = app.logo, credentials = {} } = body;
+      if (logo !== null) checkLogo(logo);
+      const merged = mergeAppCredentials(connectorOf(ctx, app.connector), app.credentials, credentials);
+      await changeEmrApp(ctx, tx, { ...app, name, logo, credentials: merged });
+      return { success: true };
+    });
+    ctx.lookups.clear();
+    ctx.notifications.notify('chartwire_jobs');
+    return response;
+  },
+});
+
+export const emrAppsDelete = endpoint({
+  ...declared,
+  id: 'dashboard.emr-apps.delete',
+  method: 'DELETE',
+  path: `${path}/{app_id}`,
+  role: 'owner',
+  summary: 'Delete an EMR app that no linked account uses',
+  params: app_params,
+  response: Type.Object({ success }),
+  errors: ['emr_app_not_found', 'emr_app_in_use'],
+  handle: async ({ ctx, params, inTransaction }) =>
+    inTransaction(async (tx) => {
+      const app = await getApp(ctx, tx, params.app_id);
+      const count = await removeEmrApp(tx, app.id);
+      if (count > 0) throw apiError('emr_app_in_use', { count: String(count) });
+      return { success: true };
+    }),
+});
+
+async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
+  const id = parseId(app_id);
+  const app = id && (await findEmrApp(ctx, tx, id));
+  if (!app) throw apiError('emr_app_not_found', { id: app_id });
+  return app;
+}
+
+/** Without secrets: of those it only says that they are set. */
+function toRow(ctx: Context, app: EmrApp & { accounts: number }): EmrAppRow {
+  const { id, name, logo, connector, emr_address, credentials, accounts, created_at } = app;
+  const { credential_fields, display_name } = connectorOf(ctx, connector);
+  const { way = '', ...values } = credentials;
+  const fields = credential_fields.filter((field) => values[field.name] !== undefined);
+  return {
+    id,
+    name,
+    logo,
+    emr: connector,
+    emr_name: display_name,
+    emr_address,
+    way,
+    values: Object.fromEntries(fields.map(({ name, secret }) => [name, secret ? null : (values[name] ?? null)])),
+    accounts,
+    created_at: created_at.toISOString(),
+  };
+}
+
+/** The EMRs whose sign-in an operator can configure, with the fields of each method. */
+function choices({ connectors }: Context) {
+  return [...connectors.values()].flatMap(({ name, display_name, credential_fields, sign_in_ways = [] }) => {
+    const ways = sign_in_ways.filter(({ by_app }) => by_app);
+    if (ways.length === 0) return [];
+    const fieldsOf = (names: readonly string[]) =>
+      credential_fields
+        .filter((field) => names.includes(field.name))
+        .map(({ name, label, secret, optional = false }) => ({ name, label, secret, optional }));
+    return [
+      {
+        emr: name,
+        emr_name: display_name,
+        ways: ways.map(({ name, label, about, fields }) => ({ name, label, about, fields: fieldsOf(fields) })),
+      },
+    ];
+  });
+}

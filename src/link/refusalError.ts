@@ -1,0 +1,34 @@
+import type { Connector, SignInRefusal } from '../connectors/connector.ts';
+import type { Context } from '../context.ts';
+import { type ApiError, apiError } from '../errors.ts';
+import { keySetUrl } from './registrationUrls.ts';
+
+/** The error for a sign-in that the EMR refused. Each reason has its own code, so that nobody corrects the wrong thing. */
+export function refusalError(
+  ctx: Context,
+  { display_name: emr, sign_in_ways = [] }: Connector,
+  refusal: SignInRefusal,
+): ApiError {
+  switch (refusal.reason) {
+    case 'key':
+      return apiError('emr_key_refused', { emr, key_set: keySetUrl(ctx) });
+    case 'scope':
+      return apiError('emr_scope_refused', { emr, scopes: refusal.scopes });
+    case 'method': {
+      const names = sign_in_ways.map(({ name }) => name).filter((name) => refusal.supported_ways.includes(name));
+      return apiError('emr_method_refused', { emr, methods: names.join(', ') }, { field: 'credentials.way' });
+    }
+    default:
+      return apiError(codes[refusal.reason], { emr });
+  }
+}
+
+const codes = {
+  credentials: 'emr_credentials_wrong',
+  code: 'emr_code_wrong',
+  locked: 'emr_locked',
+  access: 'emr_access_refused',
+  client: 'emr_client_refused',
+  secret: 'emr_secret_refused',
+  no_records: 'emr_no_records',
+} as const;

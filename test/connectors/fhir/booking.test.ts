@@ -1,0 +1,254 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
+import { type Charts, openCharts, performWrite } from './charts.ts';
+import { bySecret } from './fixture.ts';
+import { booking } from './inputs.ts';
+
+let server: FhirServer;
+let charts: Charts;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'small' });
+  charts = await openCharts(server);
+});
+afterEach(() => server.reset());
+afterAll(() => server.close());
+
+let count = 0;
+const newMarker = () => `booking-${++count}`;
+/** Each test books on a day of its own. */
+let day = 0;
+const newDay = () => `2032-01-${String(++day).padStart(2, '0')}`;
+const at = (date: string, time: string, more = {}) => ({
+  ...booking,
+  secondary_provider_ehr_id: null,
+  starts_at: `${date}T${time}:00`,
+  minutes: 30,
+  ...more,
+});
+
+async function addSlots(date: string, times: [from: string, to: string][], more: Partial<fhir.Slot> = {}) {
+  const ids = times.map(
+    ([from]) => `s-${date}-${from.replace(':', '')}-${more.schedule?.reference?.split('/')[1] ?? 1}`,
+  );
+  for (const [n, [from, to]] of times.entries()) {
+    await server.storeUnchecked({
+      resourceType: 'Slot',
+      id: ids[n] ?? '',
+      schedule: { reference: 'Schedule/sched-1' },
+      status: 'free',
+      start: `${date}T${from}:00-05:00`,
+      end: `${date}T${to}:00-05:00`,
+      ...more,
+    });
+  }
+  return ids;
+}
+
+const slot = async (id: string | undefined) =>
+  (await server.resources<fhir.Slot>('Slot')).find((each) => each.id === id);
+const active = async (date: string) =>
+  (await server.resources<fhir.Appointment>('Appointment')).filter(
+    ({ start, status }) => start?.startsWith(date) && status === 'booked',
+  );
+const stored = async (id: string) =>
+  (await server.resources<fhir.Appointment>('Appointment')).find((each) => each.id === id);
+
+describe('an appointment', () => {
+  test('is booked into the free slot of its time, which is busy afterwards', async () => {
+    const date = newDay();
+    const [id, next] = await addSlots(date, [
+      ['10:00', '10:30'],
+      ['10:30', '11:00'],
+    ]);
+    const { ehr_id } = await charts.emr.createAppointment.send(at(date, '10:00'), newMarker());
+    expect((await stored(ehr_id))?.slot).toEqual([{ reference: `Slot/${id}` }]);
+    expect([(await slot(id))?.status, (await slot(next))?.status]).toEqual(['busy', 'free']);
+  });
+
+  test('takes as many consecutive slots as it needs', async () => {
+    const date = newDay();
+    const ids = await addSlots(date, [
+      ['10:00', '10:15'],
+      ['10:15', '10:30'],
+      ['10:30', '10:45'],
+    ]);
+    const { ehr_id } = await charts.emr.createAppointment.send(at(date, '10:00', { minutes: 20 }), newMarker());
+    expect((await stored(ehr_id))?.slot).toHaveLength(2);
+    expect(await Promise.all(ids.map(async (id) => (await slot(id))?.status))).toEqual(['busy', 'busy', 'free']);
+  });
+
+  test.each([
+    ['that are busy', { status: 'busy' as const }],
+    ['at another location', { schedule: { reference: 'Schedule/elsewhere' } }],
+  ])('is booked without slots %s', async (_what, more) => {
+    await server.storeUnchecked({
+      resourceType: 'Schedule',
+      id: 'elsewhere',
+      actor: [{ reference: 'Practitioner/prac-1' }, { reference: 'Location/loc-2' }],
+    });
+    const date = newDay();
+    await addSlots(date, [['10:00', '10:30']], more);
+    const { ehr_id } = await charts.emr.createAppointment.send(at(date, '10:00'), newMarker());
+    expect((await stored(ehr_id))?.slot).toBeUndefined();
+  });
+
+  test('leaves the slots to a server that keeps them', async () => {
+    server.faults.slots_kept_by = 'server';
+    const date = newDay();
+    const [id] = await addSlots(date, [['10:00', '10:30']]);
+    const { ehr_id } = await charts.emr.createAppointment.send(at(date, '10:00'), newMarker());
+    expect((await stored(ehr_id))?.status).toBe('booked');
+    expect(await slot(id)).toMatchObject({ status: 'busy' });
+    expect((await slot(id))?.identifier).toBeUndefined();
+  });
+
+  test('is booked even if the server does not let us change slots', async () => {
+    server.faults.withheld = { Slot: ['update'] };
+    const { emr } = await openCharts(server);
+    const date = newDay();
+    const [id] = await addSlots(date, [['10:00', '10:30']]);
+    const { ehr_id } = await emr.createAppointment.send(at(date, '10:00'), newMarker());
+    expect((await stored(ehr_id))?.slot).toHaveLength(1);
+    expect((await slot(id))?.status).toBe('free');
+  });
+});
+
+describe.each([
+  ['keeps no slots', 'client', true],
+  ['keeps no slots and drops our marker', 'client', false],
+  ['keeps the slots', 'server', true],
+  ['books by slot', 'bound', true],
+] as const)('on a server that %s', (_what, slots_kept_by, foreign_identifiers) => {
+  test('of several bookings of a slot at the same time, exactly one succeeds', async () => {
+    server.faults.slots_kept_by = slots_kept_by;
+    server.faults.foreign_identifiers = foreign_identifiers;
+    const date = newDay();
+    const [id] = await addSlots(date, [['10:00', '10:30']]);
+    const accounts = await Promise.all([1, 2, 3].map(() => openCharts(server)));
+    const outcomes = await Promise.allSettled(
+      accounts.map(({ emr }) =>
+        emr.createAppointment.send(at(date, '10:00', { prevent_double_booking: true }), newMarker()),
+      ),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const each of outcomes) {
+      if (each.status === 'rejected') expect(each.reason).toMatchObject({ kind: 'refused', code: 'slot_taken' });
+    }
+    expect(await active(date)).toHaveLength(1);
+    expect((await slot(id))?.status).toBe('busy');
+  });
+});
+
+test('of two overlapping bookings of several slots, the one that loses frees what it claimed', async () => {
+  const date = newDay();
+  const ids = await addSlots(date, [
+    ['10:00', '10:30'],
+    ['10:30', '11:00'],
+    ['11:00', '11:30'],
+  ]);
+  const other = await openCharts(server);
+  // The other one is booked between the creation of this one and the claim of its first slot.
+  charts.before('PUT', async () => {
+    await other.emr.createAppointment.send(at(date, '10:30', { minutes: 60 }), newMarker());
+  });
+  const failure = await failureOf(charts.emr.createAppointment.send(at(date, '10:00', { minutes: 60 }), newMarker()));
+  expect(failure).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'appointment' } });
+  expect(await active(date)).toMatchObject([
+    { slot: [{ reference: `Slot/${ids[1]}` }, { reference: `Slot/${ids[2]}` }] },
+  ]);
+  expect(await Promise.all(ids.map(async (id) => (await slot(id))?.status))).toEqual(['free', 'busy', 'busy']);
+});
+
+test('a booking that is interrupted anywhere leaves one appointment and its slots, or neither', async () => {
+  const slots = async (date: string) =>
+    (await server.resources<fhir.Slot>('Slot')).filter(({ start }) => start.startsWith(date));
+  const book = async (date: string) => {
+    await addSlots(date, [
+      ['10:00', '10:15'],
+      ['10:15', '10:30'],
+    ]);
+    return performWrite(charts.emr.createAppointment, at(date, '10:00', { prevent_double_booking: true }), newMarker());
+  };
+  charts.requests();
+  await book(newDay());
+  const requests = charts.requests();
+  for (let n = 1; n <= requests; n++) {
+    for (const when of ['before', 'after'] as const) {
+      const own_date = `${2033 + n}-01-0${when === 'before' ? 5 : 6}`;
+      charts.lose(n, when);
+      await book(own_date);
+      expect(await active(own_date), `request ${n} lost ${when}`).toHaveLength(1);
+      expect((await slots(own_date)).map(({ status }) => status)).toEqual(['busy', 'busy']);
+    }
+  }
+});
+
+describe('a server that books by slot', () => {
+  test('is found out by its first refusal, and then gets the short form at once', async () => {
+    server.faults.slots_kept_by = 'bound';
+    const opened = await openCharts(server);
+    const date = newDay();
+    await addSlots(date, [
+      ['10:00', '10:30'],
+      ['10:30', '11:00'],
+    ]);
+    const creates = () =>
+      server.ledger.filter(({ method, path }) => method === 'POST' && path.endsWith('/Appointment'));
+    const before = creates().length;
+    const { ehr_id } = await opened.emr.createAppointment.send(at(date, '10:00'), newMarker());
+    expect(creates().length - before).toBe(2);
+    expect((await stored(ehr_id))?.participant).toMatchObject([{ actor: { reference: 'Patient/pat-1' } }]);
+    await opened.emr.createAppointment.send(at(date, '10:30'), newMarker());
+    expect(creates().length - before).toBe(3);
+    const access = { credentials: bySecret(server), grant: opened.grant(), saveGrant: async () => {} };
+    const refreshed = await connector.refreshCapabilities?.(openEndpoint(server.url), access);
+    expect(refreshed?.capabilities).toContain('createAppointment');
+    expect(refreshed?.capabilities).not.toContain('createAppointment.secondary_provider');
+  });
+
+  test('refuses times without a slot, and a second provider, before anything is sent', async () => {
+    server.faults.slots_kept_by = 'bound';
+    const { emr } = await openCharts(server);
+    const date = newDay();
+    await addSlots(date, [['10:00', '10:30']]);
+    await emr.createAppointment.send(at(date, '10:00'), newMarker());
+    const before = server.writes().length;
+    const outside = await failureOf(emr.createAppointment.send(at(date, '15:00'), newMarker()));
+    expect(outside).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'block' } });
+    const two = at(date, '10:00', { secondary_provider_ehr_id: 'prac-2' });
+    expect(await failureOf(emr.createAppointment.send(two, newMarker()))).toMatchObject({
+      message: "Field 'secondary_provider' is not supported by this EMR.",
+    });
+    expect(server.writes().length).toBe(before);
+  });
+});
+
+describe('with prevent_double_booking', () => {
+  test.each([
+    ['location', 'Location/loc-1'],
+    ['service', 'HealthcareService/svc-1'],
+  ])('a time at which the %s is closed is refused', async (what, actor) => {
+    await server.storeUnchecked({ resourceType: 'HealthcareService', id: 'svc-1', name: 'Synthetic service' });
+    const role = (await server.resources<fhir.PractitionerRole>('PractitionerRole')).find(
+      ({ id }) => id === 'role-prac-1',
+    );
+    if (role) await server.storeUnchecked({ ...role, healthcareService: [{ reference: 'HealthcareService/svc-1' }] });
+    await server.storeUnchecked({ resourceType: 'Schedule', id: `of-${what}`, actor: [{ reference: actor }] });
+    const { emr } = await openCharts(server);
+    const date = newDay();
+    await addSlots(date, [['10:00', '11:00']], {
+      schedule: { reference: `Schedule/of-${what}` },
+      status: 'busy-unavailable',
+    });
+    const send = (time: string) =>
+      emr.createAppointment.send(at(date, time, { prevent_double_booking: true }), newMarker());
+    expect(await failureOf(send('10:30'))).toMatchObject({
+      code: 'slot_taken',
+      details: { conflict_type: 'block', conflict_details: `The ${what} is closed or fully booked at this time.` },
+    });
+    expect(await send('11:00')).toMatchObject({ ehr_id: expect.any(String) });
+  });
+});

@@ -1,0 +1,135 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Operations } from '../../../src/connectors/connector.ts';
+import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
+import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import { collect } from '../../../src/connectors/operations.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
+import { bySecret, linkedClient, signedIn } from './fixture.ts';
+
+let server: FhirServer;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'small' });
+});
+afterEach(() => server.reset());
+afterAll(() => server.close());
+
+/** The operations and facts of an account that is linked now. */
+async function link() {
+  const { access, client } = await linkedClient(server);
+  const { capabilities = [] } = await signedIn(openEndpoint(server.url), bySecret(server));
+  // A test that uses an unsupported operation fails.
+  const emr = fhirConnector.open(openEndpoint(server.url), access) as Operations;
+  return { access, client, capabilities, emr, facts: JSON.parse(access.grant.server ?? '{}') };
+}
+
+describe('a server that finds nothing if a search has a parameter it does not handle', () => {
+  test('is read completely without _count and _sort', async () => {
+    server.faults.useless_params = ['_count', '_sort'];
+    const { emr, facts } = await link();
+    expect(facts.useless_params.Patient).toEqual(['_count', '_sort']);
+    expect(facts.working_params.Patient).toEqual(expect.arrayContaining(['_id', '_lastUpdated', 'identifier']));
+    const ids = async (list: AsyncIterable<{ ehr_id: string }[]>) =>
+      new Set((await collect(list)).map(({ ehr_id }) => ehr_id));
+    expect(await ids(emr.listPatients())).toHaveProperty('size', (await server.resources('Patient')).length);
+    expect(await ids(emr.listClaims())).toHaveProperty('size', (await server.resources('Claim')).length);
+    expect(await ids(emr.listProviders())).toHaveProperty('size', (await server.resources('Practitioner')).length);
+    expect(await ids(emr.listPatients({ since: '2000-01-01T00:00:00Z' }))).not.toHaveProperty('size', 0);
+    expect(await emr.searchPatients({ mrn: 'MB100001' })).toHaveLength(1);
+  });
+
+  test('is not asked for changes if _lastUpdated is such a parameter', async () => {
+    server.faults.useless_params = ['_lastUpdated'];
+    const { emr } = await link();
+    expect(emr.listPatients.incremental).toBeUndefined();
+    expect(await collect(emr.listPatients())).toHaveLength((await server.resources('Patient')).length);
+  });
+
+  test.each(['identifier', 'birthdate', 'family', 'given'])(
+    'never answers a patient search with nobody because of %s: it is not offered',
+    async (param) => {
+      server.faults.useless_params = [param];
+      const { capabilities, client } = await link();
+      expect(capabilities).not.toContain('searchPatients');
+      expect(capabilities).toContain('listPatients');
+      const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { [param]: 'x' }));
+      expect(failure).toMatchObject({ kind: 'refused', code: 'not_supported' });
+    },
+  );
+
+  test('does not make a lost create look as if it had not arrived', async () => {
+    server.faults.useless_params = ['identifier'];
+    const { client } = await link();
+    expect(client.canFind('Patient')).toBe(false);
+    expect(client.canFind('DocumentReference')).toBe(false);
+    expect(await failureOf(client.findByMarker('Patient', 'a-marker'))).toMatchObject({ kind: 'unknown_outcome' });
+  });
+
+  test('does not change what an ordinary server offers', async () => {
+    const { facts, capabilities } = await link();
+    expect(Object.values(facts.useless_params as Record<string, string[]>).flat()).toEqual([]);
+    expect(capabilities).toEqual(expect.arrayContaining(['searchPatients', 'listScheduleBlocks', 'listClaims']));
+  });
+});
+
+describe('a parameter that stops working, or was never probed', () => {
+  const unprobed = async () => {
+    const { access } = await linkedClient(server);
+    const { useless_params: _useless, working_params: _working, ...facts } = JSON.parse(access.grant.server ?? '{}');
+    const saved: string[] = [];
+    const grant = { ...access.grant, server: JSON.stringify(facts) };
+    const saveGrant = async (renewed: Record<string, string>) => void saved.push(renewed.server ?? '');
+    return { client: openClient(openEndpoint(server.url), { ...access, grant, saveGrant }), saved };
+  };
+
+  test('is noticed when a search by it finds nothing, and remembered', async () => {
+    const { client, saved } = await unprobed();
+    server.faults.useless_params = ['birthdate'];
+    const search = () => client.searchAll<fhir.Patient>('Patient', { birthdate: 'ge1900-01-01' });
+    expect(await failureOf(search())).toMatchObject({ kind: 'refused', code: 'not_supported' });
+    expect(saved.at(-1)).toContain('"useless_params":{"Patient":["birthdate"]}');
+    const before = server.ledger.length;
+    expect(await failureOf(search())).toMatchObject({ code: 'not_supported' });
+    expect(server.ledger.length, 'not asked again').toBe(before);
+  });
+
+  test('still means nothing found if it finds other records', async () => {
+    const { client } = await unprobed();
+    expect(await client.searchAll<fhir.Patient>('Patient', { birthdate: 'ge2999-01-01' })).toEqual([]);
+  });
+
+  test('does not empty a list, even if it worked at linking', async () => {
+    const { emr } = await link();
+    server.faults.useless_params = ['_count'];
+    expect(await collect(emr.listLocations())).not.toHaveLength(0);
+  });
+
+  test('is used again once a refresh sees it work', async () => {
+    server.faults.useless_params = ['family'];
+    const { access } = await linkedClient(server);
+    server.reset();
+    const refreshed = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
+    expect(refreshed?.capabilities).toContain('searchPatients');
+  });
+});
+
+test('probing at linking is time-bounded, and the rest is probed with the next sync', async () => {
+  server.faults.latency_ms = 700;
+  const started = Date.now();
+  const { access } = await linkedClient(server);
+  expect(Date.now() - started).toBeLessThan(25_000);
+  expect(JSON.parse(access.grant.server ?? '{}')).not.toHaveProperty('probed_at');
+  server.reset();
+  const refreshed = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
+  expect(JSON.parse(refreshed?.grant.server ?? '{}')).toHaveProperty('probed_at');
+}, 40_000);
+
+test('a type that the account may not read is not listed', async () => {
+  server.faults.forbidden = ['Claim'];
+  const { capabilities, client } = await link();
+  expect(capabilities).not.toContain('listClaims');
+  expect(capabilities).toContain('listPatients');
+  const failure = await failureOf(client.searchAll('Claim', {}));
+  expect(failure).toMatchObject({ kind: 'refused', code: 'not_permitted', not_offered: true });
+});

@@ -1,0 +1,238 @@
+import { FileInput, Group, NativeSelect, Paper, PasswordInput, Text, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Copyable } from '../../parts/values.tsx';
+import { type ApiError, call } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
+import type { EmrApp, EmrAppChoice } from '../../service/types.ts';
+import { readLogo } from './readLogo.ts';
+
+/** The registrations of a client at EMRs. With one, clinic staff see one button in Link instead of a form. */
+export function EmrApps({ client_id }: { client_id: string }) {
+  const { may } = useSession();
+  const query = useQuery('emr-apps.list', { client_id });
+  return (
+    <Paper withBorder p="md" component="section" aria-label="EMR apps">
+      <QueryResult query={query}>
+        {({ emr_apps, emrs }) => (
+          <>
+            <Group justify="space-between" mb="xs">
+              <Title order={3} size="h4">
+                EMR apps
+              </Title>
+              {may('owner') && <AddApp client_id={client_id} emrs={emrs} />}
+            </Group>
+            <Text size="sm" c="dimmed" mb="sm">
+              Client IDs that EMRs issued to you. Clinic staff then connect with one button, without entering
+              credentials.
+            </Text>
+            <DataTable
+              label="EMR apps"
+              rows={emr_apps}
+              columns={columnsFor(client_id, emrs, may('owner'))}
+              keyOf={(app) => app.id}
+              empty="No EMR apps yet. Without one, Link asks clinic staff for the client ID."
+            />
+          </>
+        )}
+      </QueryResult>
+    </Paper>
+  );
+}
+
+function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Column<EmrApp>[] {
+  return [
+    { head: 'Name', cell: (app) => app.name },
+    { head: 'EMR', cell: (app) => app.emr_name },
+    { head: 'Address', cell: (app) => app.emr_address ?? 'Default for all addresses' },
+    { head: 'Sign-in method', cell: (app) => wayOf(emrs, app)?.label ?? app.way },
+    { head: 'Client ID', cell: (app) => app.values.client_id ?? '' },
+    { head: 'ID', cell: (app) => <Copyable label="EMR app ID" value={app.id} /> },
+    { head: 'Accounts', cell: (app) => app.accounts },
+    ...(owner
+      ? [
+          {
+            head: 'Actions',
+            cell: (app: EmrApp) => (
+              <Group gap="xs" wrap="nowrap">
+                <EditApp client_id={client_id} emrs={emrs} app={app} />
+                <FormDialog
+                  opener="Delete"
+                  title={`Delete ${app.name}`}
+                  submit="Delete"
+                  danger
+                  action={() => call('emr-apps.delete', { client_id, app_id: app.id })}
+                >
+                  <Text size="sm">New accounts at this address are asked for a client ID again.</Text>
+                </FormDialog>
+              </Group>
+            ),
+          },
+        ]
+      : []),
+  ];
+}
+
+function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }) {
+  const [first] = emrs;
+  const [emr, setEmr] = useState(first?.emr ?? '');
+  const [way, setWay] = useState(first?.ways[0]?.name ?? '');
+  const [logo, setLogo] = useState<string | null>(null);
+  const chosen = emrs.find((each) => each.emr === emr);
+  return (
+    <FormDialog
+      opener="Add EMR app"
+      title="Add EMR app"
+      submit="Add"
+      action={(form) => {
+        const address = String(form.get('emr_address')).trim();
+        const body = {
+          name: String(form.get('name')),
+          logo,
+          emr,
+          emr_address: address || null,
+          credentials: credentialsIn(form, chosen, way),
+        };
+        return call('emr-apps.create', { client_id }, { body });
+      }}
+    >
+      {(error) => (
+        <>
+          <NameInput error={error} />
+          {emrs.length > 1 && (
+            <NativeSelect
+              label="EMR"
+              value={emr}
+              onChange={(event) => setEmr(event.currentTarget.value)}
+              data={emrs.map((each) => ({ value: each.emr, label: each.emr_name }))}
+            />
+          )}
+          <TextInput
+            name="emr_address"
+            label="Address"
+            description="Base URL of the EMR. Leave empty to use this app for all addresses without one of their own"
+            error={errorAt(error, 'emr_address')}
+          />
+          <LogoInput onChange={setLogo} error={error} />
+          <Credentials emr={chosen} way={way} onWay={setWay} error={error} />
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoice[]; app: EmrApp }) {
+  const emr = emrs.find((each) => each.emr === app.emr);
+  const [way, setWay] = useState(app.way);
+  const [logo, setLogo] = useState(app.logo);
+  return (
+    <FormDialog
+      opener="Edit"
+      title={`Edit ${app.name}`}
+      submit="Save"
+      action={(form) => {
+        const body = { name: String(form.get('name')), logo, credentials: credentialsIn(form, emr, way) };
+        return call('emr-apps.update', { client_id, app_id: app.id }, { body });
+      }}
+    >
+      {(error) => (
+        <>
+          <NameInput error={error} value={app.name} />
+          <LogoInput onChange={setLogo} error={error} />
+          <Credentials emr={emr} way={way} onWay={setWay} error={error} app={app} />
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function NameInput({ error, value }: { error: ApiError | null; value?: string }) {
+  return (
+    <TextInput
+      name="name"
+      label="Name"
+      description="Shown in Link, for example the name of the clinic or of the EMR"
+      defaultValue={value}
+      required
+      maxLength={100}
+      error={errorAt(error, 'name')}
+      data-autofocus
+    />
+  );
+}
+
+function LogoInput({ onChange, error }: { onChange: (logo: string | null) => void; error: ApiError | null }) {
+  return (
+    <FileInput
+      label="Logo (optional)"
+      description="PNG, JPEG or SVG, up to 64 KB"
+      accept="image/png,image/jpeg,image/svg+xml"
+      placeholder="Choose a file"
+      clearable
+      onChange={(file) => (file ? void readLogo(file).then(onChange) : onChange(null))}
+      error={errorAt(error, 'logo')}
+    />
+  );
+}
+
+function Credentials({
+  emr,
+  way,
+  onWay,
+  error,
+  app,
+}: {
+  emr: EmrAppChoice | undefined;
+  way: string;
+  onWay: (way: string) => void;
+  error: ApiError | null;
+  app?: EmrApp;
+}) {
+  const chosen = emr?.ways.find(({ name }) => name === way);
+  return (
+    <>
+      <NativeSelect
+        label="Sign-in method"
+        description={chosen?.about}
+        value={way}
+        onChange={(event) => onWay(event.currentTarget.value)}
+        data={(emr?.ways ?? []).map(({ name, label }) => ({ value: name, label }))}
+        error={errorAt(error, 'credentials.way')}
+      />
+      {chosen?.fields.map(({ name, label, secret, optional }) => {
+        const stored = app?.way === way && app.values[name] !== undefined;
+        const Input = secret ? PasswordInput : TextInput;
+        return (
+          <Input
+            key={`${way} ${name}`}
+            name={name}
+            label={label}
+            description={secret && stored ? 'Leave empty to keep the current one' : undefined}
+            defaultValue={stored ? (app.values[name] ?? '') : ''}
+            required={!optional && !(secret && stored)}
+            autoComplete="off"
+            error={errorAt(error, `credentials.${name}`)}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+/** The method and the fields that were filled in. */
+function credentialsIn(form: FormData, emr: EmrAppChoice | undefined, way: string): Record<string, string> {
+  const fields = emr?.ways.find(({ name }) => name === way)?.fields ?? [];
+  const values = fields.map(({ name }) => [name, String(form.get(name) ?? '').trim()] as const);
+  return { way, ...Object.fromEntries(values.filter(([, value]) => value !== '')) };
+}
+
+function errorAt(error: ApiError | null, field: string): string | undefined {
+  return error?.field === field ? error.message : undefined;
+}
+
+function wayOf(emrs: EmrAppChoice[], { emr, way }: EmrApp) {
+  return emrs.find((each) => each.emr === emr)?.ways.find(({ name }) => name === way);
+}
