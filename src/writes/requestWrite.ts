@@ -91,7 +91,7 @@ export function requireOffered(
 
 /**
  * Rejects the first field that the EMR cannot store, instead of failing later or dropping it. If the interface restricts
- * the field to some EMR products, the error names them, unless it is only this one server that lacks the field.
+ * the field to some EMR products, the error names those whose servers all have it.
  */
 export function rejectFields(
   ctx: Context,
@@ -105,10 +105,9 @@ export function rejectFields(
   const capabilities = capabilitiesOf(ctx, account);
   const field = fields.find((each) => !takesField(connector, capabilities, operation, each));
   if (field === undefined) return;
-  const able = [...ctx.connectors.values()].filter((each) => takesField(each, each.capabilities, operation, field));
-  if (!restricted_fields.includes(field) || able.includes(connector)) {
+  const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], operation, field));
+  if (!restricted_fields.includes(field) || able.length === 0)
     throw apiError('unsupported_field', { field }, { field });
-  }
   throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
 }
 

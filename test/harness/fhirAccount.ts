@@ -26,6 +26,8 @@ async function linkAccount(fixture: TestSandbox): Promise<FhirAccount> {
     ServiceRequest: 'all',
     Slot: 'all',
   };
+  server.faults.us_core = false;
+  server.faults.withheld_params = { Patient: ['language', 'general-practitioner'], Coverage: ['payor'] };
   const api = await linkFhir(fixture, server, { user_id: 'fhir-user', org_id: 'fhir-practice' });
   await api.sync();
   return { api, server, mrn: 'MB100001' };

@@ -14,7 +14,7 @@ import { providers, referringProviders, staff } from './lists/providers.ts';
 import { incrementalList, readAll } from './lists/readList.ts';
 import { listVisitStatuses, listVisitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
-import type { Capabilities, Interaction } from './transport/capabilities.ts';
+import { type Capabilities, type Interaction, us_core_patient } from './transport/capabilities.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
 import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
@@ -29,6 +29,8 @@ export type Requirement = {
   interactions: readonly Interaction[];
   params?: readonly string[];
   all?: true;
+  /** The statement must name this profile. */
+  profile?: string;
   /** The server must take appointments with other participants than the patient. */
   books_people?: true;
 };
@@ -89,6 +91,12 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
   'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
   ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
+  'createPatient.insurance_provider_id': [can('Coverage', 'create'), search('Coverage', 'payor')],
+  // Servers store elements that they do not know, or drop them. What they search by, or name a profile for, they keep.
+  'createPatient.language': [search('Patient', 'language')],
+  ...requireFor('createPatient', ['race', 'ethnicity'], [{ ...can('Patient', 'create'), profile: us_core_patient }]),
+  'createPatient.pcp_id': [search('Patient', 'general-practitioner')],
+  'updatePatient.pcp_id': [search('Patient', 'general-practitioner')],
   // A subscriber other than the patient is a record of its own.
   'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
   'updatePatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
@@ -123,7 +131,8 @@ export function openOperations(emr: Emr): Partial<Operations> {
 }
 
 function meets(capabilities: Capabilities, requirement: Requirement): boolean {
-  const { type, interactions, params = [], all, books_people } = requirement;
+  const { type, interactions, params = [], all, profile, books_people } = requirement;
+  if (profile !== undefined && !capabilities.hasProfile(type, profile)) return false;
   if (books_people && capabilities.books_by_slot) return false;
   const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
   // Without versions an update could overwrite a concurrent change, so updates are not offered.

@@ -295,7 +295,87 @@ describe('an insurance', () => {
   });
 });
 
+describe('language, race and ethnicity', () => {
+  test('are stored where US Core has them, by name or code', async () => {
+    const marker = newMarker();
+    const codes = { language: 'spanish', race: 'asian', ethnicity: '2186-5' };
+    await charts.emr.createPatient.send({ ...empty_patient, ...codes }, marker);
+    const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+    expect(patient?.communication).toMatchObject([{ language: { coding: [{ code: 'es' }] }, preferred: true }]);
+    const shown = patient?.extension?.map(({ url, extension }) => [url.split('/').at(-1), extension?.[1]?.valueString]);
+    expect(shown).toStrictEqual([
+      ['us-core-race', 'Asian'],
+      ['us-core-ethnicity', 'Not Hispanic or Latino'],
+    ]);
+  });
+
+  test.each([
+    ['language', 'Klingonese', /no language 'Klingonese'/],
+    ['race', 'Purple', /no race 'Purple'. Available: American Indian or Alaska Native, Asian/],
+    ['ethnicity', 'X', /Available: Hispanic or Latino, Not Hispanic or Latino/],
+  ])('that FHIR does not know (%s) are refused with the accepted values', async (field, value, message) => {
+    const marker = newMarker();
+    const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
+    expect(failure).toMatchObject({ code: 'unknown_value', message: expect.stringMatching(message) });
+    expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
+  });
+
+  test('are refused by name on a server without US Core', async () => {
+    server.faults.us_core = false;
+    const { emr } = await openCharts(server);
+    expect(await failureOf(emr.createPatient.send({ ...empty_patient, race: 'Asian' }, newMarker()))).toMatchObject({
+      message: "Field 'race' is not supported by this EMR.",
+    });
+  });
+});
+
+describe('what US Core requires', () => {
+  test('is in an insurance without a stated relationship', async () => {
+    const marker = newMarker();
+    const { relationship: _r, subscriber: _s, ...plain } = insurance;
+    await charts.emr.addPatientInsurance.send(plain, marker);
+    expect(await markedBy<fhir.Coverage>(server, 'Coverage', marker)).toMatchObject([
+      { relationship: { coding: [{ code: 'self' }] }, subscriber: { reference: 'Patient/pat-2' } },
+    ]);
+  });
+
+  test('a primary care provider is linked by name if exactly one practitioner has it', async () => {
+    const named = async (first_name: string, last_name: string) => {
+      const marker = newMarker();
+      await charts.emr.createPatient.send({ ...empty_patient, pcp: { first_name, last_name } }, marker);
+      const [patient] = await markedBy<fhir.Patient>(server, 'Patient', marker);
+      return patient?.generalPractitioner;
+    };
+    const practitioner = (id: string): fhir.Practitioner => ({
+      resourceType: 'Practitioner',
+      id,
+      name: [{ family: 'Uniquely', given: ['Ona'] }],
+    });
+    await server.storeUnchecked(practitioner('unique'));
+    expect(await named('ona', 'UNIQUELY')).toStrictEqual([{ reference: 'Practitioner/unique' }]);
+    await server.storeUnchecked(practitioner('not-unique'));
+    expect(await named('Ona', 'Uniquely')).toStrictEqual([{ display: 'Ona Uniquely' }]);
+  });
+});
+
 describe('the subscriber of an insurance', () => {
+  test('is the same record when several insurances of the patient are changed to the same person', async () => {
+    const { relationship: _r, subscriber: _s, ...plain } = insurance;
+    const subscriber = { ...insurance.subscriber, first_name: 'Reused' };
+    const people = async () =>
+      (await server.resources<fhir.RelatedPerson>('RelatedPerson')).filter(
+        ({ name }) => name?.[0]?.given?.[0] === 'Reused',
+      );
+    for (const phone of ['518-555-0188', '518-555-0189']) {
+      const { ehr_id } = await charts.emr.addPatientInsurance.send(plain, newMarker());
+      const update = { insurance_ehr_id: ehr_id, relationship: '02' as const, subscriber: { ...subscriber, phone } };
+      await charts.emr.updatePatientInsurance.send(update, newMarker());
+      await charts.emr.updatePatientInsurance.send(update, newMarker());
+      expect(await people()).toMatchObject([{ telecom: [{ value: phone }] }]);
+      expect(await guarantorOf(ehr_id)).toBe((await people())[0]?.id);
+    }
+  });
+
   const properties = (changes: readonly { property: string; before: string | null; after: string | null }[]) =>
     Object.fromEntries(changes.map(({ property, before, after }) => [property, [before, after]]));
   const guarantorOf = async (ehr_id: string) =>

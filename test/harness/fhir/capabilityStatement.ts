@@ -105,6 +105,9 @@ function resourceOf(type: CapabilityStatementRestResource['type'], faults: Fault
   return {
     type,
     interaction: offered.map((code) => ({ code })),
+    ...(faults.us_core && {
+      supportedProfile: [`http://hl7.org/fhir/us/core/StructureDefinition/us-core-${type?.toLowerCase()}|6.1.0`],
+    }),
     versioning: faults.versioning,
     readHistory: false,
     updateCreate: false,

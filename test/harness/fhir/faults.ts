@@ -60,6 +60,8 @@ export type FaultSwitches = {
   raw_bytes_max: number;
   /** A Binary in raw form: taken, or rejected because its body is no resource. */
   raw_binaries: boolean;
+  /** Whether `metadata` names the profiles of US Core. */
+  us_core: boolean;
   /** Search parameters that `metadata` omits, per type. */
   withheld_params: Record<string, readonly string[]>;
   /** HTTP Basic credentials: form-decoded as RFC 6749 says, taken as they are, or refused in favor of the body. */
@@ -117,6 +119,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   json_bytes_max: Number.POSITIVE_INFINITY,
   raw_bytes_max: Number.POSITIVE_INFINITY,
   raw_binaries: true,
+  us_core: true,
   withheld_params: {},
   basic_credentials: 'decoded',
   auth_methods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],

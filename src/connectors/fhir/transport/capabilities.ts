@@ -18,6 +18,8 @@ export type Capabilities = {
   isProven(type: string, name: string): boolean;
   /** Whether the account may not search the type at all, although the statement says so. */
   isForbidden(type: string): boolean;
+  /** Whether the statement names this profile for the type. */
+  hasProfile(type: string, profile: string): boolean;
   /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
   /** `If-Match` */
@@ -98,7 +100,12 @@ type TypeFacts = {
   params: string[];
   conditional_create: boolean;
   versioned: boolean;
+  /** Those of US Core that the statement names. */
+  profiles?: string[];
 };
+
+export const us_core_patient = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient';
+const us_core_profiles = [us_core_patient];
 
 /** Ignores whatever does not conform to the standard. */
 export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts {
@@ -142,6 +149,7 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     usesShaping: isUsable,
     isProven,
     isForbidden: (type) => forbidden.includes(type),
+    hasProfile: (type, profile) => by_type.get(type)?.profiles?.includes(profile) ?? false,
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
     searches_by_form,
@@ -187,12 +195,16 @@ function isUselessAnywhere({ useless_params = {} }: ServerFacts, name: string): 
 }
 
 function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {
+  // A profile may be named with its version: `…/us-core-patient|6.1.0`.
+  const named = [resource.profile, ...list(resource.supportedProfile)].map((each) => text(each).split('|')[0] ?? '');
+  const profiles = us_core_profiles.filter((profile) => named.includes(profile));
   const codes = list(resource.interaction).map(({ code }) => code as string);
   return {
     interactions: interactions.filter((name) => codes.includes(name)),
     params: [...new Set([...common_params, ...namesOf(resource.searchParam)])],
     conditional_create: resource.conditionalCreate === true,
     versioned: resource.versioning !== 'no-version',
+    ...(profiles.length > 0 && { profiles }),
   };
 }
 

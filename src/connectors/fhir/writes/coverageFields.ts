@@ -110,9 +110,18 @@ export function coverageValues(
   };
 }
 
-export function emptyCoverage(patient_ehr_id: string): fhir.Coverage {
+/** US Core requires a relationship: unless the request says otherwise, the patient is the subscriber. */
+export function emptyCoverage(patient_ehr_id: string, subscriber: 'patient' | 'other'): fhir.Coverage {
   const beneficiary = { reference: `Patient/${patient_ehr_id}` };
-  return { resourceType: 'Coverage', status: 'active', beneficiary, payor: [{}] };
+  const code = subscriber === 'patient' ? 'self' : 'other';
+  return {
+    resourceType: 'Coverage',
+    status: 'active',
+    ...(subscriber === 'patient' && { subscriber: { ...beneficiary } }),
+    beneficiary,
+    relationship: { coding: [{ system: relationship_system, code }] },
+    payor: [{}],
+  };
 }
 
 const prefix = 'subscriber_demographics';

@@ -40,7 +40,10 @@ export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance']
       const company = await resolveCompany(emr, { ehr_id: input.company_ehr_id });
       const subscriber = await createSubscriber(emr, input.patient_ehr_id, input, marker);
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
-      const coverage = applySettings(emptyCoverage(input.patient_ehr_id), settings);
+      const coverage = applySettings(
+        emptyCoverage(input.patient_ehr_id, isPatient(input.relationship) || !input.subscriber ? 'patient' : 'other'),
+        settings,
+      );
       const { resource: created } = await subscriber.before('added', () => findOrCreate(client, coverage, marker));
       return {
         ehr_id: idOf(created),
@@ -71,8 +74,9 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
       const company =
         input.company_ehr_id === undefined ? {} : await resolveCompany(emr, { ehr_id: input.company_ehr_id });
       const known = await presentSubscriber(emr, present);
-      const subscriber = await (input.subscriber && known && isSamePerson(input.subscriber, nameParts(known))
-        ? changeSubscriber(emr, known, input.subscriber, marker)
+      const same = input.subscriber && (await findPerson(emr, patient_ehr_id, input.subscriber, known));
+      const subscriber = await (input.subscriber && same
+        ? changeSubscriber(emr, same, input.subscriber, marker, same.id === known?.id)
         : createSubscriber(emr, patient_ehr_id, input, marker, known));
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
       const { before, after } = await subscriber.before('changed', () =>
@@ -108,7 +112,8 @@ export async function resolveCoverage(
   { company, ...fields }: PatientCoverage,
 ): Promise<(patient_ehr_id: string) => fhir.Coverage> {
   const values = { ...coverageValues(fields), ...(await resolveCompany(emr, company)) };
-  return (patient_ehr_id) => applySettings(emptyCoverage(patient_ehr_id), toSettings(coverage_fields, values));
+  return (patient_ehr_id) =>
+    applySettings(emptyCoverage(patient_ehr_id, 'patient'), toSettings(coverage_fields, values));
 }
 
 /** The values of a coverage's payer. A company given by name is linked only if exactly one has that name. */
@@ -153,6 +158,29 @@ async function presentSubscriber(
   return client.read<fhir.RelatedPerson>('RelatedPerson', id);
 }
 
+/**
+ * The record of this person: that of the present subscriber, or another one of the patient. A different date of birth
+ * means another person.
+ */
+async function findPerson(
+  { client }: Emr,
+  patient_ehr_id: string,
+  sent: Subscriber,
+  known: fhir.RelatedPerson | undefined,
+): Promise<fhir.RelatedPerson | undefined> {
+  if (known && isSamePerson(sent, nameParts(known))) return known;
+  if (!canSearch(client, 'RelatedPerson', ['patient'])) return undefined;
+  const people = await client.searchAll<fhir.RelatedPerson>('RelatedPerson', { patient: `Patient/${patient_ehr_id}` });
+  return people.find(
+    (each) =>
+      each.active !== false &&
+      refId(each.patient, 'Patient') === patient_ehr_id &&
+      isSamePerson(sent, nameParts(each)) &&
+      Boolean(sent.dob) &&
+      text(each.birthDate) === sent.dob,
+  );
+}
+
 function nameParts({ name }: fhir.RelatedPerson): { first_name: string | null; last_name: string | null } {
   const { first, last } = nameOf(name);
   return { first_name: first, last_name: last };
@@ -160,21 +188,23 @@ function nameParts({ name }: fhir.RelatedPerson): { first_name: string | null; l
 
 /**
  * Changes the record of a person. A server that does not update such records gets a new one that keeps what was not
- * sent.
+ * sent. `is_present`: the person is the subscriber already.
  */
 async function changeSubscriber(
   { client }: Emr,
   person: fhir.RelatedPerson,
   sent: Subscriber,
   marker: string,
+  is_present: boolean,
 ): Promise<SubscriberResult> {
+  const values = is_present ? {} : { guarantor_id: idOf(person) };
   const settings = toSettings(subscriber_fields, subscriberValues(sent));
   const own_marker = `${marker}-subscriber`;
   if (list(person.identifier).some(({ value }) => value === own_marker)) {
-    return { values: {}, changes: changesWithoutBefore(person, settings), before: (_was, work) => work() };
+    return { values, changes: changesWithoutBefore(person, settings), before: (_was, work) => work() };
   }
   if (describeChanges(person, person, settings).length === 0) {
-    return { values: {}, changes: [], before: (_was, work) => work() };
+    return { values, changes: [], before: (_was, work) => work() };
   }
   if (!client.capabilities.interactions('RelatedPerson').has('update')) {
     const { id: _id, meta: _meta, identifier: _identifier, ...copy } = structuredClone(person);
@@ -189,7 +219,7 @@ async function changeSubscriber(
     ),
   );
   return {
-    values: {},
+    values,
     changes: describeChanges(before, after, settings),
     before: (was, work) => afterCreate(`The subscriber was changed, but the insurance was not ${was}.`, work),
   };

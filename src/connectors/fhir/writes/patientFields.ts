@@ -14,6 +14,7 @@ import {
   text,
   toSex,
 } from '../values.ts';
+import { code_fields } from './demographicCodes.ts';
 import type { Field } from './fields.ts';
 
 type Patient = fhir.Patient;
@@ -92,6 +93,7 @@ export const patient_fields: readonly Field<Patient>[] = [
       patient.generalPractitioner = nonEmptyList([named || null, ...others]);
     },
   },
+  ...code_fields,
   contactField('emergency_contact_first_name', 'Emergency contact, first name', {
     read: ({ name }) => text(list(name?.given)[0]),
     write: (contact, value) => {

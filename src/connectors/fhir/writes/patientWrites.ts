@@ -1,10 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../time/zones.ts';
 import type { Operations } from '../../connector.ts';
-import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
+import { type Demographics, isSamePerson, type PatientUpdate } from '../../patientWrites.ts';
 import { mrnOf } from '../lists/patients.ts';
-import type { Emr } from '../references.ts';
-import { currentAddress, list } from '../values.ts';
+import { canSearch, type Emr } from '../references.ts';
+import { us_core_patient } from '../transport/capabilities.ts';
+import { searchValue } from '../transport/client.ts';
+import { currentAddress, list, nameOf } from '../values.ts';
+import { checkCodes } from './demographicCodes.ts';
 import {
   applySettings,
   changesWithoutBefore,
@@ -24,12 +27,17 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
   return {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
-      rejectUnsupportedFields(input, { responsible_party: payer, pharmacy_id: pharmacy_ehr_id, check_eligibility });
+      rejectUnsupportedFields(emr, input, {
+        responsible_party: payer,
+        pharmacy_id: pharmacy_ehr_id,
+        check_eligibility,
+      });
       if (!client.capabilities.interactions('Coverage').has('create')) {
         rejectUnsupported({ [insurance_fields[0]]: input.coverages.length > 0 });
       }
-      await requireReferences(emr, null, input);
-      const settings = toSettings(patient_fields, patientValues(input));
+      const pcp = await resolveDoctor(emr, input.pcp);
+      await requireReferences(emr, null, pcp);
+      const settings = toSettings(patient_fields, patientValues({ ...input, pcp }));
       // Resolved first: an insurance company that does not exist must not leave a patient without insurance.
       const coverages = await Promise.all(input.coverages.map((each) => resolveCoverage(emr, each)));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
@@ -74,16 +82,17 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
   const settings = (input: PatientUpdate) => toSettings(patient_fields, patientValues(input));
   return {
     send: async (input, marker) => {
-      rejectUnsupportedFields(input);
-      await requireReferences(emr, input.patient_ehr_id, input);
-      const settings_sent = settings(input);
+      rejectUnsupportedFields(emr, input);
+      const pcp = await resolveDoctor(emr, input.pcp);
+      await requireReferences(emr, input.patient_ehr_id, pcp);
+      const settings_sent = settings({ ...input, pcp });
       const { before, after } = await client.update<fhir.Patient>(
         'Patient',
         input.patient_ehr_id,
         (current, first) => applyUpdate(current, first, settings_sent, input, timezone),
         marker,
       );
-      const changes = splitPcp(describeChanges(before, after, settings_sent), input.pcp);
+      const changes = splitPcp(describeChanges(before, after, settings_sent), pcp);
       return { ehr_id: input.patient_ehr_id, changes };
     },
     ...(client.canFind('Patient') && {
@@ -96,10 +105,21 @@ export function updatePatient(emr: Emr): Operations['updatePatient'] {
   };
 }
 
-function requireReferences({ client }: Emr, patient_ehr_id: string | null, { pcp }: Demographics) {
+function requireReferences({ client }: Emr, patient_ehr_id: string | null, pcp: Demographics['pcp']) {
   return requireRecords(client, patient_ehr_id, {
     'primary care provider': pcp && 'ehr_id' in pcp ? pcp.ehr_id : null,
   });
+}
+
+/** A doctor given by name is linked if exactly one active practitioner has that name. */
+async function resolveDoctor({ client }: Emr, doctor: Demographics['pcp']): Promise<Demographics['pcp']> {
+  if (!doctor || 'ehr_id' in doctor || !canSearch(client, 'Practitioner', ['family'])) return doctor;
+  const found = await client.searchAll<fhir.Practitioner>('Practitioner', { family: searchValue(doctor.last_name) });
+  const [match, ...others] = found.filter(({ active, name }) => {
+    const { first: first_name, last: last_name } = nameOf(name);
+    return active !== false && isSamePerson(doctor, { first_name, last_name });
+  });
+  return match && others.length === 0 ? { ehr_id: idOf(match) } : doctor;
 }
 
 /** Keeps the previous address as an old one, unless the request says otherwise. */
@@ -126,16 +146,17 @@ function applyUpdate(
  * Rejects fields that a FHIR Patient does not have. Consents and self-pay are ignored: the service fills them in for
  * EMRs that have them, clients of a FHIR server do not send them.
  */
-function rejectUnsupportedFields(input: Demographics, more: Record<string, unknown> = {}): void {
+function rejectUnsupportedFields({ client }: Emr, input: Demographics, more: Record<string, unknown> = {}): void {
+  const us_core = client.capabilities.hasProfile('Patient', us_core_patient);
   rejectUnsupported({
     no_email_reason: input.no_email_reason,
-    language: input.language,
-    race: input.race,
-    ethnicity: input.ethnicity,
+    race: !us_core && input.race,
+    ethnicity: !us_core && input.ethnicity,
     referring_provider_id: input.referring && 'ehr_id' in input.referring,
     referring_provider_last_name: input.referring && 'last_name' in input.referring,
     referred_to_provider_id: input.rendering_provider_ehr_id,
     default_facility_id: input.default_facility_ehr_id,
     ...more,
   });
+  checkCodes(input);
 }
