@@ -5,6 +5,7 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { certifyCommand } from '../../src/cli/certify.ts';
 import { loadConfig } from '../../src/config.ts';
+import { record_kinds } from '../../src/model/records/kinds.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 
 let server: FhirServer;
@@ -65,6 +66,25 @@ test('announces what it writes, and where, before writing', async () => {
   const created = patients.filter(({ id }) => !id?.startsWith('pat-'));
   expect(created.length).toBeGreaterThan(0);
   for (const { name } of created) expect(name?.[0]?.family).toBe('Certification-Testpatient');
+});
+
+test('fails on empty lists unless they are named, and skips what needs a record without failing', async () => {
+  const empty = await startFhirServer({ data: 'none' });
+  try {
+    const found = await certify({ address: empty.url });
+    expect(found.code).toBe(1);
+    expect(found.printed).toContain('listPatients.present: the list is empty');
+    process.exitCode = undefined;
+    const named = await certify({
+      address: empty.url,
+      'empty-lists': record_kinds.map((kind) => kind.operation).join(),
+    });
+    expect(named.printed).toMatch(/FHIR R4: \d+ passed, 0 failed/);
+    expect(named.printed).toContain('the EMR has no appointments');
+    expect(named.code).toBeUndefined();
+  } finally {
+    await empty.close();
+  }
 });
 
 test('exits with code 1 after a failed check and prints the reason', async () => {
