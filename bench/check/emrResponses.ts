@@ -34,7 +34,6 @@ async function observe(
   mode: EmrMode,
 ): Promise<{ health_s: number; growth_mb: number }> {
   return withAttacker(at_once, async (attacker) => {
-    await other.call('POST', '/v1/sync', {}).catch(() => {});
     const before_mb = await residentMb(pid);
     let health_s = 0;
     let peak_mb = before_mb;

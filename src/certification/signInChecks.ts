@@ -9,13 +9,13 @@ import { fail, skip } from './outcomes.ts';
 export const signInChecks: readonly Check[] = [
   {
     id: 'sign_in.wrong_secret',
-    expectation: 'a wrong secret is refused with the reason credentials or access',
+    expectation: 'a wrong secret is refused with the reason credentials, secret or access',
     run: async (env) => {
       const response = await attemptSignIn(env, withWrongSecret(env));
       if (response.outcome === 'signed_in') fail('a wrong secret was accepted');
       // An EMR that asks for the code before it checks the password refuses the code instead.
       if (response.outcome === 'code_required') return;
-      if (response.reason !== 'credentials' && response.reason !== 'access')
+      if (!['credentials', 'secret', 'access'].includes(response.reason))
         fail(`refused with the reason ${response.reason}`);
     },
   },

@@ -1,23 +1,26 @@
-import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
-import type { AppointmentSource } from '../model/records/appointments.ts';
-import type { Kind, SourceOf } from '../model/records/kinds.ts';
-import type { PatientSource } from '../model/records/patients.ts';
-import type { CodeLists } from '../model/settings.ts';
 import type { Outbound } from '../security/outbound.ts';
 import type { SigningKeys } from '../security/signingKeys.ts';
-import type { ConnectionReport, Evidence, ReportStep } from './evidence.ts';
-import type { FieldCapability, FieldOperation } from './fields.ts';
-import type {
-  InsuranceUpdate,
-  NewAppointment,
-  NewInsurance,
-  NewPatient,
-  PatientUpdate,
-  Payer,
-  Saved,
-} from './patientWrites.ts';
+import type { ReportStep } from './connectionReport.ts';
+import type { Capability, Operations } from './emrOperations.ts';
+import type { Evidence } from './evidence.ts';
+import type { FieldOperation } from './fields.ts';
 
 export { EmrFailure, type EmrFailureKind, kind_codes } from './emrFailure.ts';
+export {
+  type Capability,
+  type EmrEncounter,
+  type EmrMedication,
+  type EmrPatientPharmacy,
+  type EmrWrite,
+  findsNobody,
+  type Listing,
+  type ListOperations,
+  type ListPage,
+  type OperationName,
+  type Operations,
+  type PatientSearch,
+  type Written,
+} from './emrOperations.ts';
 
 /** One EMR instance at one address. `keys` are our signing keys, for EMRs that identify us by public key. */
 export type EmrEndpoint = {
@@ -90,7 +93,6 @@ export type SignIn =
       capabilities?: readonly Capability[];
       /** What was found out about single capabilities. Those without evidence count as declared. */
       evidence?: readonly Evidence[];
-      report?: ConnectionReport;
     }
   | { outcome: 'code_required' }
   | SignInRefusal;
@@ -125,147 +127,10 @@ export type Access = {
   timezone?: string | undefined;
 };
 
-/**
- * A write to the EMR. The EMR stores our marker with the record, so that `find` can tell after a lost response whether
- * the write arrived. Without `find`, a lost response requires a manual check.
- */
-export type EmrWrite<Input, Output> = {
-  send: (input: Input, marker: string) => Promise<Output>;
-  find?: (marker: string, input: Input) => Promise<Output | undefined>;
-};
-
-export type EmrMedication = {
-  ehr_id: string;
-  name: string;
-  strength: string | null;
-  frequency: string | null;
-  /** YYYY-MM-DD */
-  start_date: string | null;
-  refills: string | null;
-  notes: string | null;
-  active: boolean;
-};
-/** A pharmacy on a patient's list. */
-export type EmrPatientPharmacy = { ehr_id: string } & Omit<LivePharmacy, 'pharmacy_id'>;
-/** `cancelled`: the visit did not take place and will not: cancelled, missed or moved. */
-export type EmrEncounter = LiveEncounter & { cancelled: boolean };
-/** Search criteria. All given criteria must match. Names match by prefix, without regard to case and accents. */
-export type PatientSearch = {
-  dob?: string | undefined;
-  first_name?: string | undefined;
-  last_name?: string | undefined;
-  phone?: string | undefined;
-  mrn?: string | undefined;
-};
-
-/** Names and numbers in EMRs are shorter. A longer one may not fit into a URL. */
-const criterion_max = 500;
-
-/** Whether a search finds nobody, whatever the EMR: a blank criterion would otherwise match every patient. */
-export function findsNobody(search: PatientSearch): boolean {
-  const criteria = Object.values(search).filter((value) => value !== undefined);
-  return criteria.length === 0 || criteria.some((value) => value.trim() === '' || value.length > criterion_max);
-}
-export type Written = { ehr_id: string };
-
-/**
- * A page of a list. `through`: everything up to this point has been returned, and a later attempt may resume here
- * (`from`). null: an earlier `through` is no longer valid. `whole`: the pages contain the complete list, although only
- * changes were requested, because this EMR does not tell which of its records changed.
- */
-export type ListPage<Source> = Source[] & { through?: string | null; whole?: true };
-
-/** Reads a list to its end or fails. Records missing from a complete list are deleted on our side. */
-export type Listing<Source> = {
-  (options?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
-  /**
-   * Supports reading only what changed `since` an instant, and resuming `from` where an earlier read of the same kind
-   * stopped. Otherwise both parameters are ignored.
-   */
-  incremental?: true;
-  /**
-   * Which of these records (EMR ids) no longer exist, without reading them all. A list without it is read in full more
-   * often instead.
-   */
-  findDeleted?: (known: readonly string[]) => Promise<string[]>;
-};
-
-/** One operation per record kind: `listPharmacies: Listing<PharmacySource>`. */
-export type ListOperations = { [K in Kind as K['operation']]: Listing<SourceOf<K>> };
-
-type ReferringProviderSource = SourceOf<Extract<Kind, { operation: 'listReferringProviders' }>>;
-
-/** Every operation an EMR may support. A connector implements a subset. */
-export type Operations = ListOperations & {
-  getCodeLists: () => Promise<CodeLists>;
-  getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
-  findPatient: (mrn: string) => Promise<PatientSource | undefined>;
-  listMedications: (patient_ehr_id: string) => Promise<EmrMedication[]>;
-  listPatientPharmacies: (patient_ehr_id: string) => Promise<EmrPatientPharmacy[]>;
-  searchPatients: (search: PatientSearch) => Promise<PatientSource[]>;
-  /** All referring providers with exactly this name, compared by `fold` (model/fold.ts). */
-  findReferringProviders: (name: { first_name: string; last_name: string }) => Promise<ReferringProviderSource[]>;
-  listEncounters: (patient_ehr_id: string) => Promise<EmrEncounter[]>;
-  listGuarantors: (patient_ehr_id: string) => Promise<LiveGuarantor[]>;
-  getBalances: (patient_ehr_id: string) => Promise<{ patient_balance: number; account_balance: number }>;
-  getAlerts: (patient_ehr_id: string) => Promise<LiveAlerts>;
-  listPatientInsurances: (patient_ehr_id: string) => Promise<LiveInsurance[]>;
-  addPatientPharmacy: EmrWrite<{ patient_ehr_id: string; pharmacy_ehr_id: string }, Written>;
-  createTelephoneEncounter: EmrWrite<
-    {
-      patient_ehr_id: string;
-      provider_ehr_id: string;
-      location_ehr_id: string;
-      assigned_to_ehr_id: string;
-      high_priority: boolean;
-      reason: string | null;
-      caller: string | null;
-      message: string | null;
-      pharmacy_ehr_id: string | null;
-      template_name: string | null;
-    },
-    Written
-  >;
-  addTelephoneAction: EmrWrite<{ encounter_ehr_id: string; text: string; high_priority: boolean }, Written>;
-  createAppointment: EmrWrite<NewAppointment, Written>;
-  uploadDocument: EmrWrite<
-    {
-      patient_ehr_id: string;
-      folder: string;
-      type: 'application/pdf' | 'image/jpeg' | 'image/png';
-      content: Buffer;
-      /** As the sender called the file. null: unknown. */
-      file_name: string | null;
-      assigned_to_ehr_id: string | null;
-      reviewed: boolean;
-      high_priority: boolean;
-      notes: string | null;
-      template_name: string | null;
-    },
-    Written
-  >;
-  createPatient: EmrWrite<NewPatient, Written & { mrn: string }>;
-  updatePatient: EmrWrite<PatientUpdate, Saved>;
-  addPatientInsurance: EmrWrite<NewInsurance, Saved>;
-  updatePatientInsurance: EmrWrite<InsuranceUpdate, Saved>;
-  /** Always creates a new guarantor record, even if the person already has one. */
-  addGuarantor: EmrWrite<Payer & { patient_ehr_id: string }, Written>;
-  /** `guarantor_ehr_id` is null if the patient is responsible. */
-  setResponsibleParty: EmrWrite<
-    { patient_ehr_id: string; relationship: Payer['relationship']; guarantor_ehr_id: string | null },
-    Written
-  >;
-  requestEligibility: EmrWrite<{ patient_ehr_id: string }, Written>;
-  addRefill: EmrWrite<{ encounter_ehr_id: string; medication_ehr_id: string; pharmacy_ehr_id: string | null }, Written>;
-};
-export type OperationName = keyof Operations;
-export type Capability = OperationName | FieldCapability;
-
 export type RefreshedCapabilities = {
   grant: Grant;
   capabilities: readonly Capability[];
   evidence?: readonly Evidence[];
-  report?: ConnectionReport;
 };
 
 export type Connector = {

@@ -1,4 +1,4 @@
-import type { Capability } from './connector.ts';
+import type { Capability } from './emrOperations.ts';
 
 /**
  * What is known about one capability of an account's server. `declared`: the server says so, and nothing contradicted
@@ -8,20 +8,3 @@ export type EvidenceState = 'declared' | 'works' | 'refused';
 
 /** What linking or a refresh found out about a capability. `detail` is one plain sentence without health data. */
 export type Evidence = { capability: Capability; state: EvidenceState; detail?: string };
-
-/**
- * One request of a connection report: `GET [base]/Patient?_count=1`. It contains no token and no value that identifies
- * a patient.
- */
-export type ReportStep = {
-  stage: 'discovery' | 'sign_in' | 'probe';
-  request: string;
-  /** The HTTP status of the response, null if there was none. */
-  status: number | null;
-  duration_ms: number;
-  outcome: 'ok' | 'refused' | 'failed';
-  note?: string;
-};
-
-/** What was asked of a server while linking, for the support of the EMR's vendor. `at`: ISO 8601. */
-export type ConnectionReport = { address: string; at: string; steps: readonly ReportStep[] };

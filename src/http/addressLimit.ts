@@ -26,7 +26,7 @@ const credentials_max = 20_000;
 
 /**
  * A rejection is sent late: a sender that waits for it before it sends again would otherwise keep the process busy with
- * rejections alone. Over `delayed_max` it is sent at once, so that waiting requests take little memory.
+ * rejections alone. By different times, or the requests of many connections would arrive together again. Over `delayed_max` it is sent at once, so that waiting requests take little memory.
  */
 const delay_ms = 500;
 const delayed_max = 1000;
@@ -38,7 +38,7 @@ export function openAddressLimit(per_second: number, burst: number): AddressLimi
   const reject = async (retry_after_s: number): Promise<never> => {
     if (delayed < delayed_max) {
       delayed += 1;
-      await pause(delay_ms);
+      await pause(delay_ms * (1 + Math.random()));
       delayed -= 1;
     }
     throw apiError('rate_limited', undefined, { retry_after_s });

@@ -27,10 +27,20 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
   }
   request.code = api_error.code;
   if (api_error.retry_after_s !== undefined) reply.header('retry-after', api_error.retry_after_s);
+  if (api_error.code === 'rate_limited' && !request.caller && hasLargeBody(request))
+    reply.header('connection', 'close');
   reply.status(api_error.status);
   // No hook has run yet if the URL could not be decoded.
   reply.header('x-request-id', request.id);
   return reply.send(bodyOf(api_error, request.id));
+}
+
+/**
+ * To keep a connection open, Node reads the rest of the body, however large it is. A flood over its limit ends its
+ * connection instead. Small bodies are read: a new connection would cost more.
+ */
+function hasLargeBody({ headers }: FastifyRequest): boolean {
+  return 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > body_bytes_max.none;
 }
 
 function bodyLimitOf(endpoint: Endpoint | undefined): string {

@@ -1,5 +1,5 @@
+import type { ConnectionReport, ReportStep } from '../connectors/connectionReport.ts';
 import { type Connector, type EmrEndpoint, EmrFailure } from '../connectors/connector.ts';
-import type { ConnectionReport, ReportStep } from '../connectors/evidence.ts';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';

@@ -1,4 +1,4 @@
-import type { ConnectionReport } from '../connectors/evidence.ts';
+import type { ConnectionReport } from '../connectors/connectionReport.ts';
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import { apiError, type ErrorCode } from '../errors.ts';
 import { newId, parseId } from '../ids.ts';

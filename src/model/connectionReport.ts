@@ -19,7 +19,7 @@ const step = Type.Object({
 
 /** What was requested from an EMR's server during one sign-in. It contains no health data, token or secret. */
 export const connection_report = Type.Object({
-  address: Type.String({ description: 'The address of the EMR', examples: ['https://emr.example.org/fhir/R4'] }),
+  address: Type.String({ description: 'The address of the EMR', examples: ['https://emr.example.org/r4'] }),
   at: date_time,
   steps: Type.Array(step),
 });

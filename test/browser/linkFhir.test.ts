@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { accessibilityViolations } from '../harness/browser.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../harness/linkHost.ts';
+import { expectAccessible, signIn } from './dashboardFixture.ts';
 import { endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
@@ -121,6 +122,86 @@ describe('sign-in methods', () => {
   });
 });
 
+describe('a server that deviates from the standards', () => {
+  /** Does not decode Basic credentials, nests lists, and sends ID tokens and nonces that nobody asked for. */
+  const deviate = () =>
+    Object.assign(server.faults, {
+      basic_credentials: 'verbatim',
+      discovery: 'nested',
+      unasked_id_token: true,
+      nonce: 'always',
+      scope_policy: 'all_or_nothing',
+      client_errors: 'described',
+    } satisfies Partial<FhirServer['faults']>);
+
+  async function fillIn(frame: Frame, input: Record<string, string>): Promise<void> {
+    for (const [name, value] of Object.entries(input)) await frame.fill(`input[name="${name}"]`, value);
+    await submit(frame);
+  }
+
+  test('is linked by secret, after wrong ones are named', async () => {
+    deviate();
+    const { client_id, client_secret } = server.clients.confidential;
+    const window = await fixture.open();
+    const frame = await window.start(await tokenFor());
+    await choose(frame, 'Client ID and secret');
+    await fillIn(frame, { client_id: 'nobody', client_secret });
+    await untilAlert(frame, /does not know this client ID.*For the administrator/s);
+    expect(await accessibilityViolations(frame)).toEqual([]);
+    await fillIn(frame, { client_id, client_secret: 'of last year' });
+    await untilAlert(frame, /did not accept the client secret/);
+    await frame.waitForSelector('input[name="client_secret"][aria-invalid="true"]:focus');
+    await fillIn(frame, { client_secret });
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
+    await window.page.context().close();
+  });
+
+  test('is linked by key, after the key set was registered', async () => {
+    deviate();
+    const key_set = `${fixture.product.sandbox.base_url}/.well-known/jwks.json`;
+    server.register({ client_id: 'by-key', jwks: { keys: [] } });
+    const window = await fixture.open();
+    const frame = await window.start(await tokenFor());
+    await choose(frame, 'Signing key');
+    await fillIn(frame, { client_id: 'by-key' });
+    await untilAlert(frame, /does not accept our signing key/);
+    expect(await frame.locator('.message code').innerText()).toBe(key_set);
+    server.register({ client_id: 'by-key', jwks_url: key_set });
+    await submit(frame);
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
+    await window.page.context().close();
+  });
+
+  test('is linked on its own page, after its scopes were granted', async () => {
+    deviate();
+    server.faults.scope_policy = 'registered_only';
+    const { window, frame } = await atPage(await tokenFor());
+    await allow(await openedPage(window, frame));
+    await untilAlert(frame, /does not give this application the access/);
+    expect(await frame.locator('.message code').innerText()).toBe('openid fhirUser offline_access user/*.*');
+    server.faults.scope_policy = 'all_or_nothing';
+    await allow(await openedPage(window, frame));
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
+    await window.page.context().close();
+  });
+
+  test('is offered only the methods that it supports', async () => {
+    server.faults.auth_methods = ['private_key_jwt'];
+    const window = await fixture.open();
+    const frame = await window.start(await tokenFor());
+    await frame.waitForSelector('button.choice:focus');
+    expect(await frame.locator('button.choice strong').allInnerTexts()).toEqual([
+      'Signing key (SMART Backend Services)',
+      on_page,
+      'Bearer token',
+    ]);
+    await window.page.context().close();
+  });
+});
+
 describe('the EMR’s sign-in page', () => {
   test('opens in a new window, and Link continues after sign-in', async () => {
     const { window, frame } = await atPage(await tokenFor());
@@ -173,7 +254,7 @@ describe('the EMR’s sign-in page', () => {
     await frame.fill('input[name="client_id"]', 'by-page-secret');
     await frame.fill('input[name="app_secret"]', 'wrong');
     await allow(await openedPage(window, frame));
-    await untilAlert(frame, /did not accept these credentials/);
+    await untilAlert(frame, /did not accept the client secret.*For the administrator/s);
     await frame.waitForSelector('input[name="app_secret"][aria-invalid="true"]:focus');
     await frame.fill('input[name="app_secret"]', 'right');
     await allow(await openedPage(window, frame));
@@ -328,4 +409,32 @@ test('an account with a rejected saved token is asked only for a new token', asy
   const headers = { access_token };
   expect((await fixture.product.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
   await window.page.context().close();
+});
+
+test('the dashboard shows the connection reports of failed links and of accounts', async () => {
+  const person = { user_id: 'reported', org_id: 'reported' };
+  const token = await tokenFor(person);
+  const credentials = { way: 'client_secret', ...server.clients.confidential };
+  const link = (client_secret: string) =>
+    fixture.steps.signIn(token, 0, { credentials: { ...credentials, client_secret }, one_time_code: undefined });
+  server.faults.client_errors = 'described';
+  expect((await link('of last year')).status).toBe(400);
+  const { dashboard, client_id } = fixture.product.sandbox;
+  const page = await fixture.browser.newPage();
+  await page.goto(`${dashboard.url}/clients/${client_id}/accounts`);
+  await signIn(page, dashboard);
+  const failed = page.getByRole('region', { name: 'Failed link attempts' }).first();
+  await failed.getByRole('link', { name: 'reported' }).click();
+  await page.getByText('FHIR R4 rejected the client secret.').waitFor();
+  await page.getByRole('row').filter({ hasText: 'invalid_request: Invalid secret' }).first().waitFor();
+  await expectAccessible(page);
+  const saved = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download JSON' }).click();
+  expect((await saved).suggestedFilename()).toBe('connection-report.json');
+  await page.getByRole('link', { name: 'All accounts' }).click();
+  expect((await link(credentials.client_secret)).status).toBe(200);
+  const account = page.getByRole('region', { name: 'reported', exact: true });
+  await account.getByRole('link', { name: 'Connection report' }).click();
+  await page.getByRole('cell', { name: 'GET [base]/.well-known/smart-configuration' }).waitFor();
+  await page.close();
 });

@@ -116,10 +116,10 @@ describe('a connection report', () => {
     await link();
     const [report] = await listed();
     const name = 'Another application';
-    expect((await operator.post('clients', { name })).status).toBe(200);
+    expect((await operator.post('clients', { name, mode: 'test' })).status).toBe(200);
     const { clients } = (await operator.get('clients')).body;
     const other = clients.find((each: { name: string }) => each.name === name);
-    const path = `clients/${other.id}/connection-reports`;
+    const path = `clients/${other.client_id}/connection-reports`;
     expect((await operator.get(path)).body.reports).toEqual([]);
     expect((await operator.get(`${path}/${report?.id}`)).status).toBe(404);
   });

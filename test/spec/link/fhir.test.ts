@@ -100,3 +100,59 @@ test(row('DEC-084'), async () => {
   expectApiError(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
   expect((await fixture.api.callIn()).status).toBe(200);
 });
+
+test(row('REP-01'), async () => {
+  const api = await linkFhir(fixture, server, { user_id: 'reported', org_id: 'reported' });
+  await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'reported'`;
+  await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
+  const { status, body } = await api.call('GET', '/v1/account/connection-report');
+  expect([status, body.data.address, body.data.error_code]).toEqual([200, server.url, null]);
+  expect(body.data.steps).toContainEqual({
+    stage: 'discovery',
+    request: 'GET [base]/metadata',
+    status: 200,
+    duration_ms: expect.any(Number),
+    outcome: 'ok',
+  });
+  expect(JSON.stringify(body)).not.toContain(server.clients.confidential.client_secret);
+  const larkspur = await fixture.api.call('GET', '/v1/account/connection-report');
+  expect(larkspur.body).toEqual({ success: true, data: null });
+});
+
+test(row('REP-02'), async () => {
+  const { client_id, client_secret } = server.clients.confidential;
+  // Creates the keys, which takes long on a busy machine.
+  await fixture.api.call('GET', '/.well-known/jwks.json');
+  const refusals: [string, Partial<FaultSwitches>, Record<string, string>, RegExp][] = [
+    [
+      'emr_client_refused',
+      { client_errors: 'described' },
+      { way: 'client_secret', client_id: 'x', client_secret },
+      /ID\.$/,
+    ],
+    [
+      'emr_secret_refused',
+      { client_errors: 'described' },
+      { way: 'client_secret', client_id, client_secret: 'x' },
+      /secret/,
+    ],
+    ['emr_key_refused', {}, { way: 'backend_services', client_id }, /https?:\S+\/\.well-known\/jwks\.json$/],
+    [
+      'emr_method_refused',
+      { auth_methods: ['private_key_jwt'] },
+      { way: 'client_secret', client_id, client_secret: 'x' },
+      /backend_services, authorization_code, bearer_token$/,
+    ],
+  ];
+  for (const [code, faults, credentials, message] of refusals) {
+    Object.assign(server.faults, faults);
+    const headers = { access_token: null };
+    const who = { user_id: code, org_id: code, emr_name: 'fhir', emr_instance_domain: server.url };
+    const link_token = (await fixture.api.call('POST', '/link/token/create', { body: who, headers })).body.token;
+    const body = { link_token, credentials };
+    const response = await fixture.api.call('POST', '/sandbox/public_token/create', { body, headers });
+    expect([response.status, response.body.code]).toEqual([400, code]);
+    expect(response.body.message).toMatch(message);
+    server.reset();
+  }
+});

@@ -18,6 +18,9 @@ export type Account = Organization['accounts'][number];
 export type Emr = ResponseOf<'accounts.list'>['emrs'][number];
 export type CreatedLink = ResponseOf<'accounts.link'>['link'];
 
+export type ReportRow = ResponseOf<'connection-reports.list'>['reports'][number];
+export type ConnectionReport = ResponseOf<'connection-reports.get'>['report'];
+
 export type JobRow = RowOf<'jobs.list'>;
 export type Job = ResponseOf<'jobs.get'>['job'];
 export type JobStep = Job['steps'][number];

@@ -1,6 +1,7 @@
+import { parseUrl } from '../../../parseUrl.ts';
 import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../../../security/outbound.ts';
+import type { ReportStep } from '../../connectionReport.ts';
 import type { EmrEndpoint } from '../../connector.ts';
-import type { ReportStep } from '../../evidence.ts';
 
 /** Steps of an earlier part of the same sign-in, kept while the person is on the EMR's page. */
 export function collectSteps(
@@ -61,8 +62,8 @@ function stageOf(url: string | URL, { body }: OutboundRequest): ReportStep['stag
 const harmless_parameters = new Set(['_count', '_sort', '_summary', '_total', '_elements', '_format', '_include']);
 
 function describeUrl({ address }: EmrEndpoint, to: string | URL, stage: ReportStep['stage']): string {
-  if (!URL.canParse(String(to))) return '[not a URL]';
-  const url = new URL(to);
+  const url = parseUrl(String(to));
+  if (!url) return '[not a URL]';
   const base = address.replace(/\/$/, '');
   const whole = url.origin + url.pathname;
   const short = whole.startsWith(`${base}/`) ? `[base]${whole.slice(base.length)}` : whole;

@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import { parseUrl } from '../../../parseUrl.ts';
 import { OutboundFailure } from '../../../security/outbound.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
@@ -98,7 +99,7 @@ async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Aut
 }
 
 function urlIn(value: unknown): string | undefined {
-  return typeof value === 'string' && URL.canParse(value) ? value : undefined;
+  return typeof value === 'string' && parseUrl(value) ? value : undefined;
 }
 
 /** The texts of a list. Some servers nest it in another list, or send one text with spaces. */

@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { type FhirResponse, noSuchRecord, rejection, unreadable_response } from './call.ts';
+import { failedUpdate, refusal, server_error } from './refusals.ts';
 import { type Server, search, searchValue, urlOf } from './search.ts';
 
 /** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
@@ -159,46 +160,8 @@ export async function update<T extends fhir.FhirResource>(
 const update_attempts_max = 3;
 
 /**
- * Statuses by which a server refuses an interaction as a whole. The records that a write refers to were read before, so
- * a 403 or 404 is not about one of them.
- */
-const whole_refusals = new Set([403, 404, 405, 501]);
-
-/** The meaning of a rejected write. A refusal of the whole interaction is remembered. */
-async function refusal(
-  server: Server,
-  type: string,
-  interaction: 'create' | 'update',
-  response: FhirResponse,
-): Promise<EmrFailure> {
-  if (!whole_refusals.has(response.status)) return rejection(response, type);
-  return refusedAsWhole(server, type, interaction, response.status);
-}
-
-async function refusedAsWhole(
-  server: Server,
-  type: string,
-  interaction: 'create' | 'update',
-  status: number,
-): Promise<EmrFailure> {
-  await server.learn((facts) => {
-    facts.refused = {
-      ...facts.refused,
-      [type]: { ...facts.refused?.[type], [interaction]: { status, at_ms: Date.now() } },
-    };
-  });
-  const what = interaction === 'create' ? `new ${type} records` : `changes to ${type} records`;
-  const [message, code] =
-    status === 403
-      ? ([`The server does not allow this account to send ${what}.`, 'not_permitted'] as const)
-      : ([`The server does not accept ${what} (${status}).`, 'not_supported'] as const);
-  return new EmrFailure('refused', message, { code, not_offered: true });
-}
-
-/**
  * Some servers respond to every update with 500, others to one that they stored. The record is read again: the outcome
- * is unknown only if somebody changed it and our marker is missing. If it is unchanged, the update is retried, and after
- * a minute without a single success the server does not support updates of this type.
+ * is unknown only if somebody changed it and our marker is missing.
  */
 async function storedDespiteError<T extends fhir.FhirResource>(
   server: Server,
@@ -212,19 +175,8 @@ async function storedDespiteError<T extends fhir.FhirResource>(
   });
   if (after && markersOf(after.resource).includes(marker)) return after.resource;
   if (after?.matches[0] !== matches[0]) throw new EmrFailure('unknown_outcome', server_error);
-  const failing = server.facts.failing_updates?.[type] ?? { since_ms: Date.now(), count: 0 };
-  if (failing.count + 1 >= failing_min && Date.now() - failing.since_ms >= failing_min_ms) {
-    throw await refusedAsWhole(server, type, 'update', 500);
-  }
-  await server.learn((facts) => {
-    facts.failing_updates = { ...facts.failing_updates, [type]: { ...failing, count: failing.count + 1 } };
-  });
-  throw new EmrFailure('unavailable', server_error);
+  throw await failedUpdate(server, type);
 }
-
-const server_error = 'The EMR responded with an error (500).';
-const failing_min = 3;
-const failing_min_ms = 60_000;
 
 function unversioned(): EmrFailure {
   const message = 'The EMR keeps no versions, so an update could overwrite a concurrent change.';

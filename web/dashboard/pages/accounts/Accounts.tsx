@@ -1,5 +1,5 @@
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
-import { Link } from 'wouter';
+import { Link, Route, Switch } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
@@ -12,13 +12,28 @@ import { useSession } from '../../service/session.tsx';
 import type { Account, Organization } from '../../service/types.ts';
 import { AccountActions } from './AccountActions.tsx';
 import { Capabilities } from './Capabilities.tsx';
+import { ConnectionReportPage, FailedLinks } from './ConnectionReport.tsx';
 import { CreateLink } from './CreateLink.tsx';
 import { SyncStatus } from './SyncStatus.tsx';
-import { isSyncing, useAccounts } from './useAccounts.ts';
+import { isSyncing, useAccounts, useReports } from './useAccounts.ts';
 
 export default function Accounts() {
+  return (
+    <Switch>
+      <Route path="/reports/:report_id">
+        {({ report_id }) => <ConnectionReportPage key={report_id} report_id={report_id} />}
+      </Route>
+      <Route>
+        <AccountList />
+      </Route>
+    </Switch>
+  );
+}
+
+function AccountList() {
   const { may } = useSession();
   const accounts = useAccounts();
+  const reports = useReports();
   const { organizations = [], emrs = [] } = accounts.data ?? {};
   return (
     <>
@@ -38,6 +53,11 @@ export default function Accounts() {
           )
         }
       </QueryResult>
+      {reports.length > 0 && (
+        <Stack mt="md">
+          <FailedLinks reports={reports} />
+        </Stack>
+      )}
     </>
   );
 }
@@ -90,6 +110,7 @@ const columns: Column<Account>[] = [
 
 function AccountStatus({ account }: { account: Account }) {
   const { linkTo } = useClient();
+  const report = useReports().find(({ account_id }) => account_id === account.id);
   return (
     <Stack gap={2} miw={150}>
       <Group>
@@ -99,6 +120,11 @@ function AccountStatus({ account }: { account: Account }) {
       {account.parked_jobs > 0 && (
         <Anchor component={Link} size="xs" href={`${linkTo('/jobs')}?state=parked`}>
           {account.parked_jobs === 1 ? '1 waiting job' : `${account.parked_jobs} waiting jobs`}
+        </Anchor>
+      )}
+      {report && (
+        <Anchor component={Link} size="xs" href={`/reports/${report.id}`}>
+          Connection report
         </Anchor>
       )}
     </Stack>

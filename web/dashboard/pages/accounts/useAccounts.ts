@@ -1,6 +1,6 @@
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
-import type { Organization } from '../../service/types.ts';
+import type { Organization, ReportRow } from '../../service/types.ts';
 
 /** The live stream does not report each step of a sync, so its progress is polled. */
 const while_syncing_ms = 1_000;
@@ -14,6 +14,12 @@ export function useAccounts() {
   // The same query again: it shares its data with the one above and adds the interval.
   useQuery('accounts.list', { client_id }, { ...options, enabled: syncing, refresh_ms: while_syncing_ms });
   return accounts;
+}
+
+/** The connection reports of accounts and of links that failed. Components share one query. */
+export function useReports(): readonly ReportRow[] {
+  const { client_id } = useClient();
+  return useQuery('connection-reports.list', { client_id }, { live: ['accounts'] }).data?.reports ?? [];
 }
 
 export function isSyncing({ sync }: Organization): boolean {

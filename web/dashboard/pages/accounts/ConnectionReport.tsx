@@ -1,0 +1,129 @@
+import { Alert, Anchor, Button, CopyButton, Stack, Text } from '@mantine/core';
+import { Link } from 'wouter';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { PageTitle, Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
+import { useClient } from '../../service/client.tsx';
+import { useQuery } from '../../service/queries.ts';
+import type { ConnectionReport, ReportRow } from '../../service/types.ts';
+
+/** What was requested from the EMR's server during one sign-in, to send to the support of its vendor. */
+export function ConnectionReportPage({ report_id }: { report_id: string }) {
+  const { client_id } = useClient();
+  const query = useQuery('connection-reports.get', { client_id, report_id });
+  return (
+    <>
+      <PageTitle actions={query.data && <ReportActions report={query.data.report} />}>Connection report</PageTitle>
+      <Text size="sm" mb="sm">
+        <Anchor component={Link} href="/" size="sm">
+          All accounts
+        </Anchor>
+      </Text>
+      <QueryResult query={query}>{({ report }) => <ReportDetails report={report} />}</QueryResult>
+    </>
+  );
+}
+
+function ReportActions({ report }: { report: ConnectionReport }) {
+  const json = JSON.stringify(jsonOf(report), null, 2);
+  return (
+    <>
+      <CopyButton value={json}>
+        {({ copied, copy }) => (
+          <Button size="sm" variant="default" onClick={copy}>
+            {copied ? 'Copied' : 'Copy JSON'}
+          </Button>
+        )}
+      </CopyButton>
+      <Button
+        size="sm"
+        variant="default"
+        component="a"
+        href={`data:application/json;charset=utf-8,${encodeURIComponent(json)}`}
+        download="connection-report.json"
+      >
+        Download JSON
+      </Button>
+    </>
+  );
+}
+
+/** As the API returns it: without our ids. */
+function jsonOf({ report, error_code, error_message }: ConnectionReport) {
+  return { ...report, error_code, error_message };
+}
+
+function ReportDetails({ report }: { report: ConnectionReport }) {
+  return (
+    <Stack>
+      {report.error_message !== null && (
+        <Alert color="red" title="Sign-in failed">
+          {report.error_message}
+        </Alert>
+      )}
+      <Section title="Sign-in">
+        <Fields
+          of={{
+            Account: `${report.org_id} · ${report.user_id}`,
+            Address: report.report.address,
+            Time: <Timestamp at={report.report.at} />,
+            Error: report.error_code,
+          }}
+        />
+        <Text size="sm" c="dimmed" mt="xs">
+          This report contains no health data, tokens or secrets. You can send it to the support of the EMR’s vendor.
+        </Text>
+      </Section>
+      <Section title="Requests">
+        <DataTable
+          label="Requests"
+          rows={report.report.steps.map((step, index) => ({ ...step, index }))}
+          columns={step_columns}
+          keyOf={({ index }) => index}
+          empty="No requests were sent."
+        />
+      </Section>
+    </Stack>
+  );
+}
+
+type Step = ConnectionReport['report']['steps'][number] & { index: number };
+
+const stage_labels: Record<Step['stage'], string> = { discovery: 'Discovery', sign_in: 'Sign-in', probe: 'Probe' };
+const outcome_labels: Record<Step['outcome'], string> = { ok: 'OK', refused: 'Refused', failed: 'Failed' };
+
+const step_columns: Column<Step>[] = [
+  { head: 'Stage', cell: ({ stage }) => stage_labels[stage] },
+  { head: 'Request', cell: ({ request }) => <span className="breakable">{request}</span> },
+  { head: 'Status', cell: ({ status }) => status ?? '–', align: 'right' },
+  { head: 'Duration (ms)', cell: ({ duration_ms }) => duration_ms, align: 'right' },
+  { head: 'Result', cell: ({ outcome }) => outcome_labels[outcome] },
+  { head: 'Note', cell: ({ note }) => <span className="breakable">{note ?? '–'}</span> },
+];
+
+/** Links that could not be completed. A developer needs their reports most. */
+export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
+  const failed = reports.filter(({ account_id }) => account_id === null);
+  if (failed.length === 0) return null;
+  return (
+    <Section title="Failed link attempts">
+      <DataTable
+        label="Failed link attempts"
+        rows={failed}
+        columns={failed_columns}
+        keyOf={({ id }) => id}
+        href={({ id }) => `/reports/${id}`}
+        empty=""
+      />
+    </Section>
+  );
+}
+
+const failed_columns: Column<ReportRow>[] = [
+  { head: 'Organization', cell: ({ org_id }) => org_id },
+  { head: 'User', cell: ({ user_id }) => user_id },
+  { head: 'Time', cell: ({ at }) => <Timestamp at={at} /> },
+  { head: 'Error', cell: ({ error_message }) => error_message },
+];
