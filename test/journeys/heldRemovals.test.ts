@@ -116,7 +116,10 @@ describe('a list of a FHIR server that comes back empty', () => {
     expect((await confirm(org_id, 'patients')).status).toBe(200);
     await api.sync();
     expect(await patients()).toBeGreaterThanOrEqual(all.length);
-    expect((await organization(org_id)).held_removals).toMatchObject([{ kind: 'patients', confirmed: false }]);
+    // Orders without their patients are left out, so their list is shorter too.
+    expect((await organization(org_id)).held_removals).toEqual(
+      expect.arrayContaining([expect.objectContaining({ kind: 'patients', confirmed: false })]),
+    );
   });
 
   test('is no longer held back once the list is complete again', async () => {
