@@ -46,6 +46,8 @@ export const field_samples: { [Name in FieldWrite]: Readonly<Record<string, Fiel
     insurance_subscriber_number: {
       ...withFields({ self_pay: false, coverages: [{ company, member_id: 'CERT-4711', priority: 1 }] }),
       shows: 'CERT-4711',
+      // A number comes with a company, which is refused first.
+      refused_by: 'api',
     },
     insurance_provider_id: {
       ...withFields({ coverages: [{ company: { ehr_id: id }, member_id: null, priority: 1 }] }),

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { OperationName, Operations, PatientSearch } from '../connectors/connector.ts';
+import { EmrFailure, type OperationName, type Operations, type PatientSearch } from '../connectors/connector.ts';
 import { activity } from '../model/fields.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../model/liveChart.ts';
 import { AppointmentSource } from '../model/records/appointments.ts';
@@ -193,6 +193,7 @@ async function expectUnavailable(env: Environment, name: ReadName, situation: st
 }
 
 function rejectOtherThanNotFound(error: unknown): undefined {
+  if (error instanceof EmrFailure && error.not_offered) throw error;
   const kind = typeof error === 'object' && error !== null && 'kind' in error ? error.kind : undefined;
   if (kind !== 'not_found') fail(`an unknown id failed as ${String(kind ?? 'an error')}, expected not_found`);
   return undefined;

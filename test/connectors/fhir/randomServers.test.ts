@@ -34,6 +34,9 @@ const switches = fc.record<Partial<FaultSwitches>>(
     conditional_create: fc.boolean(),
     search_by_identifier: fc.boolean(),
     search_by_form: fc.constantFrom('taken', 'unknown', 'unread', 'unheard'),
+    useless_params: fc.constantFrom<readonly string[]>([], ['_count'], ['identifier'], ['_lastUpdated', '_sort']),
+    checks_references: fc.boolean(),
+    refused_writes: fc.constantFrom<FaultSwitches['refused_writes']>({}, { Patient: { create: 403 } }),
     token_uses_max: fc.constantFrom(20, Number.POSITIVE_INFINITY),
     refresh_rotates: fc.boolean(),
     withheld: fc.constantFrom<FaultSwitches['withheld']>({}, { Coverage: 'all' }, { Location: ['search-type'] }),
@@ -46,7 +49,7 @@ const switches = fc.record<Partial<FaultSwitches>>(
 /** A fault during one of the requests after linking. */
 const incident = fc.option(
   fc.record<Pick<Incident, 'kind' | 'performed'>>({
-    kind: fc.constantFrom('error_500', 'html_200', 'empty', 'not_fhir', 'unauthorized', 'reset', 'truncated'),
+    kind: fc.constantFrom('error_500', 'html_200', 'empty', 'not_fhir', 'reset', 'truncated'),
     performed: fc.boolean(),
   }),
   { nil: undefined },

@@ -15,6 +15,7 @@ export const personalities: readonly Personality[] = [
     about: 'Rejects unknown parameters, demands versions, and has no billing and no administrative writes.',
     switches: {
       unknown_parameter: 'refuse',
+      scope_policy: 'all_or_nothing',
       etag: 'weak',
       versioning: 'versioned-update',
       withheld: { ...without(['Patient', 'Coverage'], 'create', 'update'), Claim: 'all', ClaimResponse: 'all' },
@@ -24,7 +25,15 @@ export const personalities: readonly Personality[] = [
     name: 'small-open-source',
     title: 'Small open-source EMR',
     about: 'No conditional creates, no totals, no ETags, and no body after creates.',
-    switches: { conditional_create: false, total: false, etag: 'none', create_response: 'empty' },
+    switches: {
+      conditional_create: false,
+      total: false,
+      etag: 'none',
+      create_response: 'empty',
+      checks_references: false,
+      basic_credentials: 'verbatim',
+      useless_params: ['_count'],
+    },
   },
   {
     name: 'in-memory-toy',
@@ -37,13 +46,14 @@ export const personalities: readonly Personality[] = [
       versioning: 'no-version',
       conditional_create: false,
       unknown_parameter: 'ignore',
+      checks_references: false,
     },
   },
   {
     name: 'proxy-in-front',
     title: 'Proxy in front',
     about: 'Links to further pages name the address that only the proxy knows, and strong ETags.',
-    switches: { link_origin: 'http://fhir.internal.example:8080', etag: 'strong' },
+    switches: { link_origin: 'http://fhir.internal.example:8080', etag: 'strong', json_bytes_max: 1_000_000 },
   },
   {
     name: 'read-only',
@@ -61,7 +71,7 @@ export const personalities: readonly Personality[] = [
     name: 'slot-bound-booking',
     title: 'Slot-bound booking',
     about: 'Publishes schedules and slots, and allows one create at a time.',
-    switches: { one_create_at_a_time: true },
+    switches: { one_create_at_a_time: true, slots_kept_by: 'server' },
   },
   {
     name: 'no-search-by-post',
@@ -74,6 +84,12 @@ export const personalities: readonly Personality[] = [
     title: 'Tiny pages',
     about: 'Returns at most 7 records per page, linked by query only.',
     switches: { page_rows_max: 7, paging: 'relative_links' },
+  },
+  {
+    name: 'grants-less',
+    title: 'Grants less than it declares',
+    about: 'Refuses claims and documents, although it declares them.',
+    switches: { forbidden: ['Claim'], refused_writes: { DocumentReference: { create: 403 } } },
   },
   {
     name: 'slow',
