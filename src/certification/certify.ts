@@ -8,6 +8,7 @@ import { listChecks } from './listChecks.ts';
 import { CheckFailed, CheckSkipped, errorName } from './outcomes.ts';
 import { readChecks } from './readChecks.ts';
 import { signInChecks } from './signInChecks.ts';
+import { singleWriteChecks } from './singleWriteChecks.ts';
 import { writeChecks } from './writeChecks.ts';
 
 /** Every check, in the order in which it runs. The last ones examine the failures of all earlier ones. */
@@ -18,6 +19,7 @@ const checks: readonly Check[] = [
   ...listChecks,
   ...readChecks,
   ...writeChecks,
+  ...singleWriteChecks,
   ...fieldChecks,
   ...behaviorChecks,
 ];

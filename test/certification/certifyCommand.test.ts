@@ -88,10 +88,10 @@ test('fails on empty lists unless they are named, and skips what needs a record 
 });
 
 test('exits with code 1 after a failed check and prints the reason', async () => {
-  server.faults.forbidden = ['Location'];
+  server.faults.hidden = ['Location'];
   const { printed, code } = await certify();
   expect(code).toBe(1);
-  expect(printed).toMatch(/Failed\n {2}listLocations\.rows: failed as refused/);
+  expect(printed).toMatch(/Failed\n {2}listLocations\.present: the list is empty/);
 });
 
 test('reports a failed sign-in as one failed check and skips the rest', async () => {
