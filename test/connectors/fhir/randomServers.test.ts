@@ -40,7 +40,8 @@ const switches = fc.record<Partial<FaultSwitches>>(
     token_uses_max: fc.constantFrom(20, Number.POSITIVE_INFINITY),
     refresh_rotates: fc.boolean(),
     withheld: fc.constantFrom<FaultSwitches['withheld']>({}, { Coverage: 'all' }, { Location: ['search-type'] }),
-    narrow: fc.constantFrom<readonly string[]>([], ['Practitioner']),
+    foreign_identifiers: fc.boolean(),
+    narrow: fc.constantFrom<readonly string[]>([], ['Practitioner'], ['Patient']),
     forbidden: fc.constantFrom<readonly string[]>([], ['Location'], ['Coverage']),
   },
   { requiredKeys: [] },
@@ -76,13 +77,16 @@ async function attempt<T>(
 
 const lists = { listPatients: 'Patient', listLocations: 'Location', listProviders: 'Practitioner' } as const;
 
+/** Has no clinical type, and nothing refers to it: such places may be homes, and are not listed. */
+const unused_place = 'loc-bare';
+
 /** A list that ends without a failure contains every record: what is missing from it is deleted from the cache. */
 async function keepsCaches({ emr, disturb }: Use): Promise<void> {
   for (const [name, type] of Object.entries(lists) as [keyof typeof lists, fhir.Patient['resourceType']][]) {
     disturb('GET');
     const read = await attempt(() => emr[name] && collect<{ ehr_id: string }>(emr[name]()));
     if (!read || 'failure' in read) continue;
-    const stored = (await server.resources<fhir.Patient>(type)).map(({ id }) => id);
+    const stored = (await server.resources<fhir.Patient>(type)).map(({ id }) => id).filter((id) => id !== unused_place);
     // A list that can be resumed may return a record twice.
     expect(new Set(read.value.map(({ ehr_id }) => ehr_id)), name).toEqual(new Set(stored));
   }

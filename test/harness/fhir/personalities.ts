@@ -29,7 +29,7 @@ export const personalities: readonly Personality[] = [
       conditional_create: false,
       total: false,
       etag: 'none',
-      create_response: 'empty',
+      create_response: 'brief',
       checks_references: false,
       basic_credentials: 'verbatim',
       useless_params: ['_count'],

@@ -11,8 +11,8 @@ import {
   toCapabilities,
   toServerFacts,
 } from '../transport/capabilities.ts';
+import { marker_system } from '../transport/markers.ts';
 import { probedTypes, probeParams, type Sample, sampleType } from '../transport/paramProbes.ts';
-import { marker_system } from '../transport/resources.ts';
 import { type SearchServer, type SendRequest, urlOf } from '../transport/search.ts';
 import { openSession } from '../transport/session.ts';
 import { capabilityStatementIn } from './discover.ts';
@@ -97,11 +97,12 @@ export async function probeServer(
   probed.unlisted?.sort();
   probed.forbidden?.sort();
   // Observed during writes, so a probe does not reset it.
-  const { unmarked } = previous ?? {};
+  const { unmarked, marked } = previous ?? {};
   const complete = samples.size === types.length && Date.now() < deadline_ms;
   return {
     ...probed,
     ...(unmarked && { unmarked }),
+    ...(marked && { marked }),
     ...observedFacts(previous, facts, Date.now()),
     ...(complete && { probed_at: new Date().toISOString() }),
   };
@@ -127,9 +128,10 @@ async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<void>
 
 /**
  * Whether the server supports searches by POST. The standard requires it, but not all servers do, and capability
- * statements do not say so. It is tested with an identifier that does not exist and with the id of an existing patient:
- * a server that ignores the body finds a patient by the first or none by the second. If the server is unavailable, the
- * result of the previous probe is kept, so that a short outage does not move names into URLs.
+ * statements do not say so. It must not find a patient by an identifier that does not exist, and must find one that
+ * exists: a server that ignores the body does one or the other. Without a patient to look for, it counts as unsupported,
+ * because an empty result would read as "no such patient". If the server is unavailable, the result of the previous
+ * probe is kept, so that a short outage does not move names into URLs.
  */
 async function searchesByForm(
   base: URL,
@@ -140,18 +142,28 @@ async function searchesByForm(
   const capabilities = toCapabilities(facts);
   const params = capabilities.searchParams('Patient');
   if (!capabilities.interactions('Patient').has('search-type') || !params.has('identifier')) return false;
-  const url = urlOf(base, 'Patient', '_search');
-  const find = async (name: string, value: string) =>
-    patientsIn(await request({ method: 'POST', url, body: new URLSearchParams({ [name]: value }), returns: 'list' }));
+  const url = urlOf(base, 'Patient');
+  const find = async (name: string, value: string) => {
+    const body = new URLSearchParams({ [name]: value });
+    return patientsIn(await request({ method: 'POST', url: urlOf(base, 'Patient', '_search'), body, returns: 'list' }));
+  };
   try {
     if ((await find('identifier', `${marker_system}|${randomUUID()}`)).length > 0) return false;
-    if (known_id === undefined || !params.has('_id')) return true;
-    return (await find('_id', known_id)).some(({ id }) => id === known_id);
+    if (known_id !== undefined && params.has('_id')) {
+      return (await find('_id', known_id)).some(({ id }) => id === known_id);
+    }
+    if (!params.has('birthdate')) return false;
+    url.search = new URLSearchParams({ birthdate: any_birth_date }).toString();
+    const listed = patientsIn(await request({ method: 'GET', url, returns: 'list' }));
+    return listed.length > 0 && (await find('birthdate', any_birth_date)).length > 0;
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     return error.kind === 'unavailable' && error.message !== unreadable_response ? previous : false;
   }
 }
+
+/** A criterion that every patient meets, for servers that require one. */
+const any_birth_date = 'ge1900-01-01';
 
 function patientsIn(response: FhirResponse): fhir.Patient[] {
   return toPage<fhir.Patient>(toBundle(response), 'Patient').matches;

@@ -44,8 +44,9 @@ export type ServerFacts = {
   unlisted?: string[];
   /** What was derived from these facts: a new version of the connector may derive more. */
   offered?: readonly string[];
-  /** Types whose records lost our marker. */
+  /** Types whose records lost our marker, and those whose records were found by it. */
   unmarked?: string[];
+  marked?: string[];
   /** Types that the account may not search, although the statement lists them. */
   forbidden?: string[];
   /**

@@ -14,7 +14,7 @@ import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 
 export type { Page } from './bundles.ts';
-export { marker_system } from './resources.ts';
+export { marker_system } from './markers.ts';
 export type { SearchParams } from './search.ts';
 export { searchValue } from './search.ts';
 

@@ -1,11 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { type FhirResponse, noSuchRecord, rejection, unreadable_response } from './call.ts';
+import { hasIdentifier, markersOf, markerValue, withMarker } from './markers.ts';
 import { failedUpdate, refusal, server_error } from './refusals.ts';
-import { type Server, search, searchValue, urlOf } from './search.ts';
-
-/** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
-export const marker_system = 'urn:chartwire:marker';
+import { type Server, search, urlOf } from './search.ts';
 
 export async function read<T extends fhir.FhirResource>(
   server: Server,
@@ -32,15 +30,16 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   if (response.status === 412 && conditional) return readBack<T>(server, type, undefined, marker);
   if (response.status >= 400) throw await refusal(server, type, 'create', response);
   const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
+  const id = returned?.id ?? refId(response, type);
   // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
   const accepted = response.status === 201;
-  const stored = returned ?? (await readBack<T>(server, type, refId(response, type), marker, accepted));
+  const stored = returned && isComplete(returned) ? returned : await readBack<T>(server, type, id, marker, accepted);
   // Found instead of created. If the server ignores our condition, it may be any record.
   if (conditional && response.status !== 201 && !markersOf(stored).includes(marker)) {
     throw new EmrFailure('unknown_outcome', 'The EMR returned a different record than the one sent.');
   }
   // The record is stored even if this fails. It is then noted with the next record.
-  if (!markersOf(stored).includes(marker)) await recordIfUnmarked(server, type, marker).catch(() => {});
+  await recordMarking(server, stored, marker).catch(() => {});
   return stored;
 }
 
@@ -67,16 +66,22 @@ export async function createBinary(
 /**
  * Some servers drop identifiers they do not know. They would find nothing after every lost create, which would look
  * like "not created", so such a type counts as not searchable. Other servers keep the marker but omit it from the
- * response.
+ * response. Only a search shows it, once per type.
  */
-async function recordIfUnmarked(
-  server: Server,
-  type: fhir.FhirResource['resourceType'],
-  marker: string,
-): Promise<void> {
-  if (canFind(server, type) && !(await findByMarker(server, type, marker))) {
-    await server.learn(({ unmarked }) => unmarked?.push(type));
-  }
+async function recordMarking(server: Server, stored: fhir.FhirResource, marker: string): Promise<void> {
+  const type = stored.resourceType;
+  if (!canFind(server, type) || server.facts.marked?.includes(type)) return;
+  const found = await searchMarker(server, type, marker);
+  if (found) await recordMarked(server, type);
+  // A new record may take a while to be found. One that came back without the marker has lost it.
+  else if (!markersOf(stored).includes(marker)) await server.learn(({ unmarked }) => unmarked?.push(type));
+}
+
+async function recordMarked(server: Server, type: string): Promise<void> {
+  if (server.facts.marked?.includes(type)) return;
+  await server.learn((facts) => {
+    facts.marked = [...(facts.marked ?? []), type];
+  });
 }
 
 /** Whether a lost create of this type can be found. */
@@ -90,9 +95,24 @@ export function canFind({ capabilities }: Server, type: string): boolean {
 }
 
 /**
- * The record with our marker. The results are checked, because some servers ignore a parameter and return everything.
+ * The record with our marker. That there is none counts only on a server that was seen to keep markers of this type:
+ * otherwise a record that lost its marker would be created a second time.
  */
 export async function findByMarker<T extends fhir.FhirResource>(
+  server: Server,
+  type: T['resourceType'],
+  marker: string,
+): Promise<T | undefined> {
+  const found = await searchMarker<T>(server, type, marker);
+  if (found) await recordMarked(server, type);
+  else if (!server.facts.marked?.includes(type)) {
+    throw new EmrFailure('unknown_outcome', 'The EMR has not yet shown that it keeps our markers.');
+  }
+  return found;
+}
+
+/** The results are checked, because some servers ignore a parameter and return everything. */
+async function searchMarker<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
   marker: string,
@@ -148,10 +168,11 @@ export async function update<T extends fhir.FhirResource>(
     if (response.status === 404 && !(await readVersion<T>(server, type, id))) throw noSuchRecord(type);
     if (response.status >= 400) throw await refusal(server, type, 'update', response);
     if (server.facts.failing_updates?.[type]) await server.learn((facts) => delete facts.failing_updates?.[type]);
-    if (isRecord<T>(response.resource, type)) return { before: current.resource, after: response.resource };
+    const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
+    if (returned && isComplete(returned)) return { before: current.resource, after: returned };
     const after = await readBack<T>(server, type, id, marker);
     // The record existed before: only our marker shows that the response came from the server and not from a proxy.
-    if (markersOf(after).includes(marker)) return { before: current.resource, after };
+    if (returned || markersOf(after).includes(marker)) return { before: current.resource, after };
     throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.');
   }
   throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
@@ -215,6 +236,11 @@ function isRecord<T extends fhir.FhirResource>(
   return resource?.resourceType === type && typeof resource.id === 'string' && resource.id !== '';
 }
 
+/** Some servers return only the id and the version of what they stored. */
+function isComplete(resource: fhir.FhirResource): boolean {
+  return Object.keys(resource).some((name) => !['resourceType', 'id', 'meta', 'text'].includes(name));
+}
+
 /** The id in `Location: [base]/Patient/123/_history/1`. The URL itself is not used. */
 function refId({ headers }: FhirResponse, type: string): string | undefined {
   const path = (headers.location ?? headers['content-location'] ?? '').split(/[?#]/)[0] ?? '';
@@ -241,39 +267,4 @@ async function readBack<T extends fhir.FhirResource>(
     throw new EmrFailure('unknown_outcome', error.message, { accepted, cause: error });
   }
   throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.', { accepted });
-}
-
-/**
- * Appends our marker. The first marker is kept, so that a lost create is found even after later changes; of the
- * updates, as many as can be in progress for one record.
- */
-function withMarker<T extends fhir.FhirResource>(resource: T, marker: string): T {
-  if (!hasIdentifier(resource.resourceType)) return resource;
-  const [first, ...later] = markersOf(resource);
-  if (first === marker || later.includes(marker)) return resource;
-  const others = identifiersOf(resource).filter(({ system }) => system !== marker_system);
-  const markers = [...(first === undefined ? [] : [first]), ...later.slice(2 - markers_max), marker];
-  return { ...resource, identifier: [...others, ...markers.map((value) => ({ system: marker_system, value }))] };
-}
-
-/** Each account of a practice has its own lane to a record. More than this are not in progress at once. */
-const markers_max = 6;
-
-function markersOf(resource: fhir.FhirResource): string[] {
-  return identifiersOf(resource)
-    .filter(({ system }) => system === marker_system)
-    .map(({ value }) => value ?? '');
-}
-
-function identifiersOf(resource: fhir.FhirResource): fhir.Identifier[] {
-  const { identifier } = resource as { identifier?: unknown };
-  return Array.isArray(identifier) ? identifier.filter((each) => typeof each === 'object' && each !== null) : [];
-}
-
-function hasIdentifier(type: string): boolean {
-  return type !== 'Binary';
-}
-
-function markerValue(marker: string): string {
-  return `${marker_system}|${searchValue(marker)}`;
 }
