@@ -169,7 +169,17 @@ describe('a server that drops our marker', () => {
     server.faults.create_response = 'brief';
     const { client: other, saved } = await linkedClient(server);
     await other.create(patient('Terse'), newMarker());
-    expect(saved).toStrictEqual([]);
+    expect(saved.map(({ server: facts = '' }) => JSON.parse(facts))).toMatchObject([
+      { unmarked: [], marked: ['Patient'] },
+    ]);
+  });
+
+  test('is suspected until one record was found by its marker', async () => {
+    const { client: other } = await linkedClient(server);
+    expect(await failureOf(other.findCreated('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
+    await other.create(patient('First'), newMarker());
+    expect(await other.findCreated('Patient', 'never-sent')).toBeUndefined();
+    expect(await failureOf(other.findCreated('Appointment', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
   });
 });
 

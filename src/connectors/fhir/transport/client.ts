@@ -9,7 +9,7 @@ import {
   toCapabilities,
 } from './capabilities.ts';
 import { probeParams, sampleType } from './paramProbes.ts';
-import { canFind, create, createBinary, findByMarker, read, update } from './resources.ts';
+import { canFind, create, createBinary, findByMarker, findCreated, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
 
@@ -39,6 +39,8 @@ export type FhirClient = {
   createBinary(file: { content: Buffer; type: string; patient_ehr_id: string }): Promise<string>;
   /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
+  /** The same after a create whose response was lost. Throws `unknown_outcome` if absence would prove nothing. */
+  findCreated<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
   /** Whether `findByMarker` works for this type. */
   canFind(type: string): boolean;
   /**
@@ -89,6 +91,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     create: (resource, marker) => create(server, resource, marker),
     createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
+    findCreated: (type, marker) => findCreated(server, type, marker),
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, type, id, change, marker),
   };

@@ -71,7 +71,7 @@ export async function createBinary(
 async function recordMarking(server: Server, stored: fhir.FhirResource, marker: string): Promise<void> {
   const type = stored.resourceType;
   if (!canFind(server, type) || server.facts.marked?.includes(type)) return;
-  const found = await searchMarker(server, type, marker);
+  const found = await findByMarker(server, type, marker);
   if (found) await recordMarked(server, type);
   // A new record may take a while to be found. One that came back without the marker has lost it.
   else if (!markersOf(stored).includes(marker)) await server.learn(({ unmarked }) => unmarked?.push(type));
@@ -95,15 +95,15 @@ export function canFind({ capabilities }: Server, type: string): boolean {
 }
 
 /**
- * The record with our marker. That there is none counts only on a server that was seen to keep markers of this type:
- * otherwise a record that lost its marker would be created a second time.
+ * The record that a lost create may have stored. That there is none counts only on a server that was seen to keep
+ * markers of this type: otherwise a record that lost its marker would be created a second time.
  */
-export async function findByMarker<T extends fhir.FhirResource>(
+export async function findCreated<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
   marker: string,
 ): Promise<T | undefined> {
-  const found = await searchMarker<T>(server, type, marker);
+  const found = await findByMarker<T>(server, type, marker);
   if (found) await recordMarked(server, type);
   else if (!server.facts.marked?.includes(type)) {
     throw new EmrFailure('unknown_outcome', 'The EMR has not yet shown that it keeps our markers.');
@@ -111,8 +111,10 @@ export async function findByMarker<T extends fhir.FhirResource>(
   return found;
 }
 
-/** The results are checked, because some servers ignore a parameter and return everything. */
-async function searchMarker<T extends fhir.FhirResource>(
+/**
+ * The record with our marker. The results are checked, because some servers ignore a parameter and return everything.
+ */
+export async function findByMarker<T extends fhir.FhirResource>(
   server: Server,
   type: T['resourceType'],
   marker: string,

@@ -54,7 +54,7 @@ export function createAppointment(emr: Emr): Write {
     },
     ...(client.canFind('Appointment') && {
       find: async (marker, input) => {
-        const created = await client.findByMarker<fhir.Appointment>('Appointment', marker);
+        const created = await client.findCreated<fhir.Appointment>('Appointment', marker);
         return created && confirm(created, input, marker);
       },
     }),

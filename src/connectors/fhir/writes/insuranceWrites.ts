@@ -10,7 +10,7 @@ import {
 } from '../../patientWrites.ts';
 import { isInsurer } from '../lists/organizations.ts';
 import { canSearch, type Emr, refId } from '../references.ts';
-import { searchValue } from '../transport/client.ts';
+import { type FhirClient, searchValue } from '../transport/client.ts';
 import { list, nameOf, text } from '../values.ts';
 import {
   coverage_fields,
@@ -52,7 +52,7 @@ export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance']
     },
     ...(client.canFind('Coverage') && {
       find: async (marker, input) => {
-        const created = await findCoverage(emr, input, marker);
+        const created = await findCoverage(emr, input, marker, client.findCreated);
         if (!created) return undefined;
         const settings = toSettings(coverage_fields, coverageValues(input));
         return { ehr_id: idOf(created), changes: describeChanges(undefined, created, settings) };
@@ -86,7 +86,7 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
     },
     ...(client.canFind('Coverage') && {
       find: async (marker, input) => {
-        const found = await findCoverage(emr, input, marker);
+        const found = await findCoverage(emr, input, marker, client.findByMarker);
         if (!found) return undefined;
         const settings = toSettings(coverage_fields, coverageValues(input));
         return { ehr_id: idOf(found), changes: changesWithoutBefore(found, settings) };
@@ -100,8 +100,9 @@ async function findCoverage(
   { client }: Emr,
   { subscriber }: InsuranceFields,
   marker: string,
+  find: FhirClient['findByMarker'],
 ): Promise<fhir.Coverage | undefined> {
-  const found = await client.findByMarker<fhir.Coverage>('Coverage', marker);
+  const found = await find<fhir.Coverage>('Coverage', marker);
   if (!found && subscriber) await client.findByMarker<fhir.RelatedPerson>('RelatedPerson', `${marker}-subscriber`);
   return found;
 }

@@ -55,7 +55,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
-        const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
+        const patient = await client.findCreated<fhir.Patient>('Patient', marker);
         if (!patient) return undefined;
         for (const n of input.coverages.keys()) {
           // Incomplete: `send` creates what is missing.

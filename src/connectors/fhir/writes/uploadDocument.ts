@@ -30,7 +30,7 @@ export function uploadDocument(emr: Emr): Write {
     },
     ...(client.canFind('DocumentReference') && {
       find: async (marker, input) => {
-        const found = await client.findByMarker<fhir.DocumentReference>('DocumentReference', marker);
+        const found = await client.findCreated<fhir.DocumentReference>('DocumentReference', marker);
         if (!found) return undefined;
         const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
         // Incomplete: `send` creates what is missing.
