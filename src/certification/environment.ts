@@ -82,6 +82,8 @@ export type RowOf<Name extends ListName> = Operations[Name] extends Listing<infe
 
 export function createEnvironment(target: CertificationTarget): Environment {
   const memory = new Map<string, Promise<unknown>>();
+  // As in the product: what a connector saves with its grant is there when the account is opened again.
+  let latest: Grant | undefined;
   const env: Environment = {
     ...target,
     failures: [],
@@ -109,8 +111,12 @@ export function createEnvironment(target: CertificationTarget): Environment {
       const { grant, capabilities, timezone } = await env.session();
       const { endpoint, calls } = env.endpoint(options);
       const saved: Grant[] = [];
-      const saveGrant = async (renewed: Grant) => void saved.push(renewed);
-      const access = { credentials: target.credentials, grant: options.grant ?? grant, saveGrant, timezone };
+      const saveGrant = async (renewed: Grant) => {
+        saved.push(renewed);
+        if (!options.grant) latest = renewed;
+      };
+      const opened_with = options.grant ?? latest ?? grant;
+      const access = { credentials: target.credentials, grant: opened_with, saveGrant, timezone };
       const emr = target.connector.open(endpoint, access);
       return { emr: onlySupported(emr, capabilities ?? target.connector.capabilities), calls, saved };
     },

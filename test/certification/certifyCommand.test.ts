@@ -70,6 +70,13 @@ test('announces what it writes, and where, before writing', async () => {
 
 test('fails on empty lists unless they are named, and skips what needs a record without failing', async () => {
   const empty = await startFhirServer({ data: 'none' });
+  // Visit types are never empty: FHIR defines some. A schedule is what they change with.
+  await empty.storeUnchecked({
+    resourceType: 'Schedule',
+    id: 'unused',
+    actor: [],
+    meta: { lastUpdated: '2026-01-05T08:00:00Z' },
+  });
   try {
     const found = await certify({ address: empty.url });
     expect(found.code).toBe(1);

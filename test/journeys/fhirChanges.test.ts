@@ -90,7 +90,7 @@ test('an insurance is added and updated on the server', async () => {
     after,
   ]);
   expect(trail).toContainEqual(['member_id', 'CHG-1', 'CHG-2']);
-  expect(trail).toContainEqual(['relationship_to_subscriber', null, '02']);
+  expect(trail).toContainEqual(['relationship_to_subscriber', '01', '02']);
   expect(trail).toContainEqual(['subscriber_demographics.first_name', null, 'Kit']);
   const coverages = await server.resources<fhir.Coverage>('Coverage');
   expect(coverages.find(({ id }) => id === emr_insurance_id)).toMatchObject({ subscriberId: 'CHG-2', order: 3 });

@@ -59,6 +59,10 @@ beforeAll(async () => {
     SELECT id, client_id, id, 'x', 'x', now() + interval '1 day' FROM accounts`;
   await fixture.owner`INSERT INTO erased_patients (organization_id, patient_hash, client_id)
     SELECT id, 'x', client_id FROM organizations`;
+  await fixture.owner`INSERT INTO connection_reports (id, client_id, account_id, report)
+    SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts`;
+  await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
+    SELECT gen_random_uuid(), id, 'App', 'fhir', 'x' FROM clients`;
   const [row] = await fixture.owner<
     { id: string }[]
   >`SELECT id FROM clients WHERE public_id = ${fixture.sandbox.client_id}`;

@@ -80,6 +80,8 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
   ])('is created once on a server %s, whichever request or response is lost', async (_server, conditional_create) => {
     server.faults.conditional_create = conditional_create;
     charts = await openCharts(server);
+    // The first one also looks whether the server keeps markers.
+    await performWrite(write(charts.emr), input as never, newMarker());
     charts.requests();
     await performWrite(write(charts.emr), input as never, newMarker());
     const requests = charts.requests();
