@@ -24,7 +24,7 @@ export const personalities: readonly Personality[] = [
   {
     name: 'small-open-source',
     title: 'Small open-source EMR',
-    about: 'No conditional creates, no totals, no ETags, and no body after creates.',
+    about: 'No conditional creates, no totals, no ETags, and only an id after creates.',
     switches: {
       conditional_create: false,
       total: false,
