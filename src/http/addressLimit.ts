@@ -26,7 +26,8 @@ const credentials_max = 20_000;
 
 /**
  * A rejection is sent late: a sender that waits for it before it sends again would otherwise keep the process busy with
- * rejections alone. By different times, or the requests of many connections would arrive together again. Over `delayed_max` it is sent at once, so that waiting requests take little memory.
+ * rejections alone. The delay varies, or the next requests of many connections would arrive together. Over `delayed_max`
+ * it is sent at once, so that waiting requests take little memory.
  */
 const delay_ms = 500;
 const delayed_max = 1000;
