@@ -39,15 +39,27 @@ export async function findEmrApp(ctx: VaultContext, tx: Tx, id: string): Promise
 }
 
 /** The app for an address: its own, else the connector's default. */
-export async function matchEmrApp(
-  tx: Tx,
-  emr: { connector: string; emr_address: string },
-): Promise<string | undefined> {
+async function matchEmrApp(tx: Tx, emr: { connector: string; emr_address: string }): Promise<string | undefined> {
   const [row] = await tx<{ id: string }[]>`
     SELECT id FROM emr_apps
      WHERE connector = ${emr.connector} AND (emr_address = ${emr.emr_address} OR emr_address IS NULL)
      ORDER BY emr_address IS NULL LIMIT 1`;
   return row?.id;
+}
+
+/**
+ * The app for a link. An account is linked again with what it was linked with: for another client ID, many EMRs would
+ * see another user.
+ */
+export async function appForLink(
+  tx: Tx,
+  emr: { connector: string; emr_address: string },
+  account_id: string | null,
+): Promise<string | null> {
+  if (account_id === null) return (await matchEmrApp(tx, emr)) ?? null;
+  const [account] = await tx<{ emr_app_id: string | null }[]>`
+    SELECT emr_app_id FROM accounts WHERE id = ${account_id}`;
+  return account?.emr_app_id ?? null;
 }
 
 export type NewEmrApp = Omit<EmrApp, 'id' | 'created_at'>;

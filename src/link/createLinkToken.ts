@@ -1,5 +1,5 @@
 import { findAccountByToken } from '../accounts/accounts.ts';
-import { type EmrApp, findEmrApp, matchEmrApp } from '../accounts/emrApps.ts';
+import { appForLink, type EmrApp, findEmrApp } from '../accounts/emrApps.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
@@ -37,7 +37,7 @@ export async function createLinkToken(
     user_id: request.user_id,
     org_id: request.org_id,
     ...emr,
-    emr_app_id: app?.id ?? (await matchEmrApp(tx, emr)) ?? null,
+    emr_app_id: app?.id ?? (await appForLink(tx, emr, account_id)),
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,

@@ -1,5 +1,5 @@
 import type { StoredAccount } from '../accounts/accounts.ts';
-import { matchEmrApp } from '../accounts/emrApps.ts';
+import { appForLink } from '../accounts/emrApps.ts';
 import type { Tx } from '../db/database.ts';
 import { addLinkToken } from './linkTokens.ts';
 
@@ -12,14 +12,15 @@ export async function createRelinkToken(
   account: StoredAccount,
   language: 'en' | 'es' | undefined,
 ): Promise<string> {
+  const account_id = account.status === 'revoked' ? null : account.id;
   return addLinkToken(tx, {
     client_id: account.client_id,
     user_id: account.user_id,
     org_id: account.org_id,
     connector: account.connector,
     emr_address: account.emr_address,
-    emr_app_id: (await matchEmrApp(tx, account)) ?? null,
-    account_id: account.status === 'revoked' ? null : account.id,
+    emr_app_id: await appForLink(tx, account, account_id),
+    account_id,
     callback_url: null,
     language: language ?? null,
     created_in: 'dashboard',

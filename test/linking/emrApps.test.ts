@@ -120,6 +120,19 @@ describe('an EMR app', () => {
     expect((await api.call('GET', '/v1/patients')).status).toBe(200);
   });
 
+  test('that is added later does not replace what an account was linked with', async () => {
+    const who = { user_id: 'without-app', org_id: 'without-app' };
+    const first = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...who });
+    const linked = await steps.signIn(first, 0, { credentials: by_secret(), one_time_code: undefined });
+    const access_token = (await steps.exchange(linked.body.public_token)).body.token;
+    server.register({ client_id: 'later-app', client_secret: 'synthetic-secret' });
+    await addApp({ credentials: { way: 'client_secret', client_id: 'later-app', client_secret: 'synthetic-secret' } });
+    const again = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...who, access_token });
+    expect((await sessionOf(again)).body.app).toBeNull();
+    const relinked = await steps.signIn(again, 0, { credentials: {}, one_time_code: undefined });
+    expect(relinked.status, JSON.stringify(relinked.body)).toBe(200);
+  });
+
   test('can be deleted once no linked account uses it', async () => {
     const id = await addApp();
     const access_token = await linkByApp({ user_id: 'leaving', org_id: 'leaving' });
