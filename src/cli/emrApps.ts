@@ -3,11 +3,12 @@ import { addEmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/em
 import type { Config } from '../config.ts';
 import { connectors } from '../connectors/index.ts';
 import type { Tx } from '../db/database.ts';
-import { ApiError, StartFailure } from '../errors.ts';
+import { ApiError, apiError, StartFailure } from '../errors.ts';
 import { parseId } from '../ids.ts';
 import { checkNewApp } from '../link/checkEmrApp.ts';
 import type { Vault } from '../security/vault.ts';
 import { readLogo } from './createClient.ts';
+import { findClient } from './findClient.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
 type Values = {
@@ -27,10 +28,7 @@ export async function emrAppsCommand(config: Config, what: string | undefined, v
   if (!work) throw new StartFailure('Say what to do: list, add or remove. See: chartwire help');
   try {
     await withAudit(config, async (db, audit, { vault }) => {
-      const [client] = await db.system<{ id: string }[]>`
-        SELECT id FROM clients WHERE public_id = ${values.client ?? ''}`;
-      if (!client) throw new StartFailure('--client must be the client_id of an existing client.');
-      const client_id = client.id;
+      const client_id = await findClient(db, values.client);
       await db.tenant(client_id, async (tx) => {
         const subject = await work({ tx, client_id, vault }, config, values);
         const outcome = { list: 'listed', add: 'added', remove: 'removed' }[what ?? ''] ?? '';
@@ -66,7 +64,7 @@ async function add({ tx, client_id, vault }: Work, config: Config, values: Value
   const { name, emr = '', address = null } = values;
   const app = checkNewApp({ config, connectors }, { name, logo, emr, emr_address: address, credentials });
   const id = await addEmrApp({ vault }, tx, { client_id, ...app });
-  if (id === undefined) throw new StartFailure('There is already an EMR app for this address.');
+  if (id === undefined) throw apiError('emr_app_exists');
   process.stdout.write(`emr_app_id ${id}\n`);
   return id;
 }
@@ -76,9 +74,7 @@ async function remove({ tx, vault }: Work, _config: Config, values: Values): Pro
   const app = id && (await findEmrApp({ vault }, tx, id));
   if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
   const used = await removeEmrApp(tx, app.id);
-  if (used > 0) {
-    throw new StartFailure(`${used} linked accounts use this EMR app. Unlink them, or link them with another app.`);
-  }
+  if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
   process.stdout.write('Removed.\n');
   return app.id;
 }

@@ -10,6 +10,7 @@ import { ApiError, StartFailure } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { emrRules } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';
+import { findClient } from './findClient.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
 type Values = {
@@ -87,15 +88,14 @@ function readSubject(what: string | undefined, values: Values): Subject {
 }
 
 async function findScope(db: Database, subject: Subject, values: Values): Promise<ErasureScope> {
-  const { client: public_id, org, patient } = values;
-  const [client] = await db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id ?? ''}`;
-  if (!client) throw new StartFailure('--client must be the client_id of an existing client.');
-  if (subject === 'client') return { of: 'client', client_id: client.id };
-  const practice = await findOrganizationScope({ db }, client.id, org ?? '');
+  const { org, patient } = values;
+  const client_id = await findClient(db, values.client);
+  if (subject === 'client') return { of: 'client', client_id };
+  const practice = await findOrganizationScope({ db }, client_id, org ?? '');
   if (!practice) throw new StartFailure('--org must be the org_id of a practice of this client.');
   if (subject === 'practice') return practice;
   if (!patient) throw new StartFailure('--patient must be the ID or the MRN of a patient of this practice.');
-  const { client_id, organization_id } = practice;
+  const { organization_id } = practice;
   return findPatientScope({ db }, { client_id, organization_id }, patient);
 }
 

@@ -22,6 +22,12 @@ export function checkCredentials(connector: Connector, credentials: Credentials)
   if (missing) throw missingField(missing);
 }
 
+/** The stored credentials updated with the submitted ones. With another sign-in method, the stored ones are dropped. */
+export function mergeCredentials(stored: Credentials, given: Credentials): Credentials {
+  const method_changed = given.way !== undefined && given.way !== stored.way;
+  return method_changed ? given : { ...stored, ...given };
+}
+
 function fieldsOf(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {
   return way
     ? connector.credential_fields.filter(({ name }) => way.fields.includes(name))

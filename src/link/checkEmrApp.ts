@@ -4,7 +4,7 @@ import type { Connector, Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import type { NewApp } from '../model/dashboard/emrApps.ts';
-import { checkCredentials, trimCredentials } from './checkCredentials.ts';
+import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
 import { readEmrAddress } from './emrAddress.ts';
 
 /** Validates a new app and throws on the first error. Returns it as it is stored. */
@@ -29,12 +29,10 @@ export function checkNewApp(
 
 /** The stored credentials with the changes applied. A secret that is not sent stays, unless the method changes. */
 export function mergeAppCredentials(connector: Connector, stored: Credentials, changes: Credentials): Credentials {
-  const given = trimCredentials(connector, changes);
-  const method_changed = given.way !== undefined && given.way !== stored.way;
-  const merged = method_changed ? given : { ...stored, ...given };
+  const merged = mergeCredentials(stored, trimCredentials(connector, changes));
   const ways = (connector.sign_in_ways ?? []).filter(({ by_app }) => by_app).map(({ name }) => name);
   if (!ways.includes(merged.way ?? '')) {
-    const rule = ways.length > 0 ? `must be one of: ${ways.join(', ')}` : `is not configurable for this EMR`;
+    const rule = ways.length > 0 ? `must be one of: ${ways.join(', ')}` : 'cannot be configured for this EMR';
     throw apiError('invalid_field', { rule: `credentials.way ${rule}` }, { field: 'credentials.way' });
   }
   checkCredentials(connector, merged);

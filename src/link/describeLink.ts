@@ -10,7 +10,7 @@ import { knownCredentials } from './resolveCredentials.ts';
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const connector = connectorOf(ctx, purpose.connector);
   const { stored, app } = await ctx.db.tenant(purpose.client_id, (tx) => knownCredentials(ctx, tx, purpose));
-  // What the app defines is neither shown nor asked for.
+  // What the app defines is neither shown nor entered.
   const asked = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
   const ways = app
     ? (connector.sign_in_ways ?? []).filter(({ name }) => name === app.credentials.way)

@@ -4,7 +4,7 @@ import { connectorOf, currentCredentials } from '../accounts/openAccount.ts';
 import type { Connector, Credentials, SignInWay } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { trimCredentials } from './checkCredentials.ts';
+import { mergeCredentials, trimCredentials } from './checkCredentials.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
 /** The credentials of a sign-in: what was entered, completed by what is known already. Not checked yet. */
@@ -15,27 +15,18 @@ export async function resolveCredentials(
   given: Credentials,
 ): Promise<{ connector: Connector; credentials: Credentials; way: SignInWay | undefined }> {
   const connector = connectorOf(ctx, purpose.connector);
-  const known = await knownCredentials(ctx, tx, purpose);
-  const credentials = mergeCredentials(known, trimCredentials(connector, given));
+  const { stored, app } = await knownCredentials(ctx, tx, purpose);
+  // What an EMR app defines cannot be replaced.
+  const credentials = mergeCredentials(stored, { ...trimCredentials(connector, given), ...app?.credentials });
   return { connector, credentials, way: connector.sign_in_ways?.find(({ name }) => name === credentials.way) };
 }
 
 /** What need not be entered: the credentials of the EMR app, and in update mode those of the account. */
-export type KnownCredentials = { stored: Credentials; app: EmrApp | undefined };
+type KnownCredentials = { stored: Credentials; app: EmrApp | undefined };
 
 export async function knownCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<KnownCredentials> {
   const app = purpose.emr_app_id === null ? undefined : await findEmrApp(ctx, tx, purpose.emr_app_id);
   const account = purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id);
   if (!account || account.status === 'revoked') return { stored: {}, app };
   return { stored: await currentCredentials(ctx, tx, account, account.credentials_sealed), app };
-}
-
-/**
- * With another sign-in method than the stored one, the stored credentials are dropped. What an EMR app defines cannot be
- * replaced.
- */
-function mergeCredentials({ stored, app }: KnownCredentials, given: Credentials): Credentials {
-  const chosen = { ...given, ...app?.credentials };
-  const method_changed = chosen.way !== undefined && chosen.way !== stored.way;
-  return method_changed ? chosen : { ...stored, ...chosen };
 }

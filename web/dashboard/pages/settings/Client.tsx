@@ -1,21 +1,9 @@
-import {
-  Anchor,
-  Button,
-  ColorInput,
-  FileInput,
-  Group,
-  Image,
-  Paper,
-  Stack,
-  Text,
-  Textarea,
-  TextInput,
-  Title,
-} from '@mantine/core';
+import { Anchor, Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { Erase } from '../../parts/Erase.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
+import { LogoField } from '../../parts/LogoField.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { type Body, call } from '../../service/api.ts';
@@ -24,7 +12,6 @@ import { useSession } from '../../service/session.tsx';
 import type { ClientSettings } from '../../service/types.ts';
 import { Mode } from './Clients.tsx';
 import { EmrApps } from './EmrApps.tsx';
-import { readLogo } from './readLogo.ts';
 import { Secrets } from './Secrets.tsx';
 
 export function ClientPage({ client_id }: { client_id: string }) {
@@ -130,24 +117,7 @@ function LinkSettings({ client }: { client: ClientSettings }) {
           error={errorAt('colour')}
           eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
         />
-        <Group align="flex-end">
-          {logo && <Image src={logo} alt="Current logo" h={48} w="auto" maw={160} fit="contain" />}
-          {!read_only && (
-            <FileInput
-              label="Logo"
-              description="PNG, JPEG or SVG, up to 64 KB"
-              accept="image/png,image/jpeg,image/svg+xml"
-              placeholder="Choose a file"
-              onChange={(file) => file && void readLogo(file).then(setLogo)}
-              error={errorAt('logo')}
-            />
-          )}
-          {logo && !read_only && (
-            <Button variant="default" onClick={() => setLogo(null)}>
-              Remove logo
-            </Button>
-          )}
-        </Group>
+        <LogoField value={logo} onChange={setLogo} error={errorAt('logo')} read_only={read_only} />
         {save.error && <ErrorAlert error={save.error} />}
         {!read_only && (
           <Group>

@@ -1,14 +1,14 @@
-import { FileInput, Group, NativeSelect, Paper, PasswordInput, Text, TextInput, Title } from '@mantine/core';
+import { Group, NativeSelect, Paper, PasswordInput, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
+import { LogoField } from '../../parts/LogoField.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { type ApiError, call } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { EmrApp, EmrAppChoice } from '../../service/types.ts';
-import { readLogo } from './readLogo.ts';
 
 /** The registrations of a client at EMRs. With one, clinic staff see one button in Link instead of a form. */
 export function EmrApps({ client_id }: { client_id: string }) {
@@ -66,7 +66,7 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
                   danger
                   action={() => call('emr-apps.delete', { client_id, app_id: app.id })}
                 >
-                  <Text size="sm">New accounts at this address are asked for a client ID again.</Text>
+                  <Text size="sm">Link asks for a client ID again when a new account is linked at this address.</Text>
                 </FormDialog>
               </Group>
             ),
@@ -87,7 +87,7 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
       opener="Add EMR app"
       title="Add EMR app"
       submit="Add"
-      action={(form) => {
+      action={async (form) => {
         const address = String(form.get('emr_address')).trim();
         const body = {
           name: String(form.get('name')),
@@ -96,7 +96,9 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
           emr_address: address || null,
           credentials: credentialsIn(form, chosen, way),
         };
-        return call('emr-apps.create', { client_id }, { body });
+        await call('emr-apps.create', { client_id }, { body });
+        // The next app starts without it.
+        setLogo(null);
       }}
     >
       {(error) => (
@@ -116,7 +118,7 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
             description="Base URL of the EMR. Leave empty to use this app for all addresses without one of their own"
             error={errorAt(error, 'emr_address')}
           />
-          <LogoInput onChange={setLogo} error={error} />
+          <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={chosen} way={way} onWay={setWay} error={error} />
         </>
       )}
@@ -141,7 +143,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
       {(error) => (
         <>
           <NameInput error={error} value={app.name} />
-          <LogoInput onChange={setLogo} error={error} />
+          <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={emr} way={way} onWay={setWay} error={error} app={app} />
         </>
       )}
@@ -160,20 +162,6 @@ function NameInput({ error, value }: { error: ApiError | null; value?: string })
       maxLength={100}
       error={errorAt(error, 'name')}
       data-autofocus
-    />
-  );
-}
-
-function LogoInput({ onChange, error }: { onChange: (logo: string | null) => void; error: ApiError | null }) {
-  return (
-    <FileInput
-      label="Logo (optional)"
-      description="PNG, JPEG or SVG, up to 64 KB"
-      accept="image/png,image/jpeg,image/svg+xml"
-      placeholder="Choose a file"
-      clearable
-      onChange={(file) => (file ? void readLogo(file).then(onChange) : onChange(null))}
-      error={errorAt(error, 'logo')}
     />
   );
 }
