@@ -26,8 +26,8 @@ export function findDueGrants(system: Sql, limit: number): Promise<{ id: string;
 }
 
 /**
- * Claims an ended session for signing out: only one process gets it, and the next attempt is due later. Undefined while a job of the account
- * is running, which may be using the session.
+ * Claims an ended session for signing out: only one process gets it, and the next attempt is due later. Undefined while
+ * a job of the account is running, which may be using the session.
  */
 export async function claimEndedGrant(tx: Tx, id: string): Promise<EndedGrant | undefined> {
   const [row] = await tx<EndedGrant[]>`

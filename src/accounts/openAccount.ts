@@ -38,16 +38,17 @@ export type OpenAccount = {
   operations: Partial<Operations>;
   /**
    * Discovers the server's capabilities again and stores them. `retry_refused`: also offers what the server declared and
-   * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards: this may have renewed the session, and `operations` would
-   * try to renew it with a refresh token that is no longer valid.
+   * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards:
+   * this may have renewed the session, and `operations` would try to renew it with a refresh token that is no longer
+   * valid.
    */
   refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
 };
 
 /**
- * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be linked again, and
- * `refused`, which is final, if it was unlinked after the job was accepted: an account that was linked again since may
- * belong to somebody else.
+ * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be linked
+ * again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was linked again
+ * since may belong to somebody else.
  */
 export async function openAccount(
   ctx: Context,

@@ -18,8 +18,8 @@ const faults_max = 100;
 
 /**
  * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a
- * missing, moved or forged record, a truncated end, a log that no longer contains its anchors. Reads in batches, each on its own, so that a trail of any length
- * needs little memory and no long transaction.
+ * missing, moved or forged record, a truncated end, a log that no longer contains its anchors. Reads in batches, each on
+ * its own, so that a trail of any length needs little memory and no long transaction.
  */
 export async function verifyAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,

@@ -83,7 +83,7 @@ function checksOf(name: ListName): Check[] {
     },
     {
       id: `${name}.paging`,
-      expectation: 'the same rows are read whether or not a page size is asked for',
+      expectation: 'the same rows are read whether or not a page size is requested',
       run: async (env) => {
         const paged = new Set((await env.rows(name)).map(({ ehr_id }) => ehr_id));
         let removed = 0;
@@ -203,7 +203,7 @@ function withoutPageSize(address: string): string {
   return url.href;
 }
 
-/** A connector may notice that the pages do not have the length it asked for. */
+/** A connector may notice that the pages do not have the length it requested. */
 function rejectOtherThanUnavailable(error: unknown): undefined {
   if (error instanceof EmrFailure && error.kind === 'unavailable') return undefined;
   throw error;

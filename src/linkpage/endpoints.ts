@@ -23,7 +23,7 @@ export const link_endpoints: readonly Endpoint[] = [
     response: Type.Object({
       success,
       emr: Type.String(),
-      /** Set if an operator configured the sign-in: only what is missing is asked for. */
+      /** Set if an operator configured the sign-in: Link requests only what is missing. */
       app: nullable(Type.Object({ logo: nullable(Type.String()) })),
       organization: Type.String(),
       emr_host: Type.String(),

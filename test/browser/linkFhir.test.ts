@@ -123,7 +123,7 @@ describe('sign-in methods', () => {
 });
 
 describe('a server that deviates from the standards', () => {
-  /** Does not decode Basic credentials, nests lists, and sends ID tokens and nonces that nobody asked for. */
+  /** Does not decode Basic credentials, nests lists, and sends ID tokens and nonces that were not requested. */
   const deviate = () =>
     Object.assign(server.faults, {
       basic_credentials: 'verbatim',

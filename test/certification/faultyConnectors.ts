@@ -533,7 +533,7 @@ export type FaultyServer = { fault: string; detected_by: string; change: (outbou
 
 export const faulty_servers: readonly FaultyServer[] = [
   {
-    fault: 'finds nothing when a page size is asked for',
+    fault: 'finds nothing when a page size is requested',
     detected_by: 'listStaff.paging',
     change: (outbound) => ({
       ...outbound,

@@ -75,7 +75,7 @@ describe('a client secret', () => {
 });
 
 describe('an ID token', () => {
-  test('that was not asked for is ignored, whatever its algorithm and claims', async () => {
+  test('that was not requested is ignored, whatever its algorithm and claims', async () => {
     server.faults.unasked_id_token = true;
     const { user } = await signedIn(openEndpoint(server.url), bySecret(server));
     expect(user.ehr_id).toBe(server.clients.confidential.client_id);
@@ -84,7 +84,7 @@ describe('an ID token', () => {
     await signedIn({ ...openEndpoint(server.url), keys }, { way: 'backend_services', client_id: 'signed' });
   });
 
-  test('of a person is asked for with a nonce, which is new for every sign-in', async () => {
+  test('of a person is requested with a nonce, which is new for every sign-in', async () => {
     server.faults.nonce = 'always';
     const client_id = server.clients.public.client_id;
     const nonces = [await onPage({ client_id }), await onPage({ client_id })].map(({ url }) =>
@@ -104,14 +104,14 @@ describe('an ID token', () => {
     expect(failure).toMatchObject({ kind: 'refused', message });
   });
 
-  test('that the server does not send although it was asked for is not needed', async () => {
+  test('that the server does not send although it was requested is not needed', async () => {
     server.faults.no_id_token = true;
     const { user } = await onPage({ client_id: server.clients.public.client_id });
     expect(user.name).toBe(server.clients.public.client_id);
     expect(tokenRequests()).toHaveLength(1);
   });
 
-  test('is not asked for, and needs no nonce, if the server does not list it', async () => {
+  test('is not requested, and needs no nonce, if the server does not list it', async () => {
     Object.assign(server.faults, { scopes: ['offline_access', 'user/*.*'], nonce: 'always' });
     const { url } = await onPage({ client_id: server.clients.public.client_id });
     expect(url.searchParams.has('nonce')).toBe(false);

@@ -74,7 +74,7 @@ export type FaultSwitches = {
   services_need_key: boolean;
   /** `plain`: `invalid_client`. `described`: 400 `invalid_request` with a text that says what is wrong. */
   client_errors: 'plain' | 'described';
-  /** Tokens for a service carry an ID token that was not asked for, in an algorithm that discovery does not list. */
+  /** Tokens for a service carry an ID token that was not requested, in an algorithm that discovery does not list. */
   unasked_id_token: boolean;
   /** The `nonce` of ID tokens: the one that was sent, one in any case, or none. */
   nonce: 'sent' | 'always' | 'never';

@@ -51,7 +51,7 @@ export async function refreshTokens(
   return obtainTokens(endpoint, authority, credentials, (config) => oauth.refreshTokenGrant(config, refresh_token));
 }
 
-/** Exchanges the code that the EMR's page returned. `nonce` is set if an ID token was asked for. */
+/** Exchanges the code that the EMR's page returned. `nonce` is set if an ID token was requested. */
 export async function exchangeCode(
   endpoint: EmrEndpoint,
   authority: AuthorizationServer,
@@ -155,7 +155,7 @@ const identity_algorithms = ['RS', 'ES', 'PS', 'HS']
 
 type TokenResponse = oauth.TokenEndpointResponse & oauth.TokenEndpointResponseHelpers;
 
-/** The last response of a token request. ID tokens that nobody asked for are removed from it, unread. */
+/** The last response of a token request. ID tokens that were not requested are removed from it, unread. */
 type Exchanged = { keep_id_token?: boolean; had_id_token?: boolean; response?: () => Response };
 
 /**
