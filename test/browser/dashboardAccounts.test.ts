@@ -5,7 +5,7 @@ import { newOperator } from '../harness/operator.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
-import { focused } from './linkFixture.ts';
+import { focused } from './link/linkFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {

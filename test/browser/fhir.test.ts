@@ -6,7 +6,7 @@ import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServe
 import { until } from '../journeys/support.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 import { signIn } from './dashboardFixture.ts';
-import { endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
+import { endings, type LinkFixture, startLink, untilClosed } from './link/linkFixture.ts';
 
 let fixture: LinkFixture;
 let server: FhirServer;

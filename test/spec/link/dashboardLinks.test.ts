@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type LinkFixture, startLink } from '../../browser/linkFixture.ts';
+import { type LinkFixture, startLink } from '../../browser/link/linkFixture.ts';
 import { openOperator, type TestOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 

@@ -2,7 +2,7 @@ import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addLinkToken } from '../../../src/link/linkTokens.ts';
 import { newClient, startProduction } from '../../api/support.ts';
-import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/linkFixture.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/link/linkFixture.ts';
 import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
 

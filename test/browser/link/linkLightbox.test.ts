@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LinkWindow } from '../harness/linkHost.ts';
+import type { LinkWindow } from '../../harness/linkHost.ts';
 import { endings, focused, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
@@ -190,7 +190,7 @@ describe('opening Link twice', () => {
 
   test('through the SDK resolves the first with the reason replaced', async () => {
     const window = await fixture.open();
-    const module = readFileSync(new URL('../../dist/sdk/link.js', import.meta.url)).toString('base64');
+    const module = readFileSync(new URL('../../../dist/sdk/link.js', import.meta.url)).toString('base64');
     const [first, second] = [await fixture.steps.linkToken(), await fixture.steps.linkToken()];
     await window.page.evaluate(`import('data:text/javascript;base64,${module}').then(async ({ openLink }) => {
       const open = (token) => openLink({ baseUrl: ${JSON.stringify(fixture.product.sandbox.base_url)}, token });

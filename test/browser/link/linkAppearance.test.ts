@@ -1,6 +1,6 @@
 import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityViolations } from '../harness/browser.ts';
+import { accessibilityViolations } from '../../harness/browser.ts';
 import { focused, type LinkFixture, startLink, untilAlert } from './linkFixture.ts';
 
 let fixture: LinkFixture;

@@ -1,11 +1,11 @@
 import type { Browser, BrowserContextOptions, Frame } from 'playwright-core';
 import { expect } from 'vitest';
-import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { connect, type Sql } from '../../src/db/database.ts';
-import { openBrowser } from '../harness/browser.ts';
-import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { type LinkSteps, linkSteps } from '../linking/linkSteps.ts';
+import { parseDatabaseUrl } from '../../../src/db/address.ts';
+import { connect, type Sql } from '../../../src/db/database.ts';
+import { openBrowser } from '../../harness/browser.ts';
+import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 
 /** The sandbox product, an application that opens Link, and a browser. */
 export type LinkFixture = {

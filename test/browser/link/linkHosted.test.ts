@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bindings, readAccount } from '../../src/accounts/accounts.ts';
-import { createLinkToken } from '../../src/link/createLinkToken.ts';
-import { newClient } from '../api/support.ts';
+import { bindings, readAccount } from '../../../src/accounts/accounts.ts';
+import { createLinkToken } from '../../../src/link/createLinkToken.ts';
+import { newClient } from '../../api/support.ts';
 import { focused, type LinkFixture, startLink } from './linkFixture.ts';
 
 let fixture: LinkFixture;

@@ -1,9 +1,9 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityViolations } from '../harness/browser.ts';
-import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import type { LinkWindow } from '../harness/linkHost.ts';
-import { expectAccessible, signIn } from './dashboardFixture.ts';
+import { accessibilityViolations } from '../../harness/browser.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import type { LinkWindow } from '../../harness/linkHost.ts';
+import { expectAccessible, signIn } from '../dashboardFixture.ts';
 import { endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openLinkWindow } from '../harness/linkHost.ts';
-import { freePort } from '../harness/sandbox.ts';
+import { openLinkWindow } from '../../harness/linkHost.ts';
+import { freePort } from '../../harness/sandbox.ts';
 import { focused, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
@@ -14,10 +14,14 @@ beforeAll(async () => {
   fixture = await startLink();
   const port = await freePort();
   address = `http://127.0.0.1:${port}`;
-  example = spawn(process.execPath, [fileURLToPath(new URL('../../examples/lightbox/server.mjs', import.meta.url))], {
-    env: { ...process.env, EXAMPLE_PORT: String(port), DATA_DIR: fixture.product.env.DATA_DIR },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  example = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../../../examples/lightbox/server.mjs', import.meta.url))],
+    {
+      env: { ...process.env, EXAMPLE_PORT: String(port), DATA_DIR: fixture.product.env.DATA_DIR },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   // Printed when it listens.
   if (example.stdout) await once(example.stdout, 'data');
 });

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addLinkToken } from '../../src/link/linkTokens.ts';
-import { startProduction } from '../api/support.ts';
-import { openBrowser } from '../harness/browser.ts';
-import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../harness/linkHost.ts';
+import { addLinkToken } from '../../../src/link/linkTokens.ts';
+import { startProduction } from '../../api/support.ts';
+import { openBrowser } from '../../harness/browser.ts';
+import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 
 /** In production mode, only registered origins are allowed, not even localhost. */
 let production: Awaited<ReturnType<typeof startProduction>>;

@@ -96,7 +96,7 @@ async function bundle(folder: string): Promise<string> {
         outDir: folder,
         emptyOutDir: true,
         lib: {
-          entry: join(import.meta.dirname, '../harness/reactHost.tsx'),
+          entry: join(import.meta.dirname, '../../harness/reactHost.tsx'),
           formats: ['es'],
           fileName: () => 'app.js',
         },

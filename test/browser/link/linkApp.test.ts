@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accessibilityViolations } from '../harness/browser.ts';
-import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { openOperator } from '../harness/operator.ts';
+import { accessibilityViolations } from '../../harness/browser.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { openOperator } from '../../harness/operator.ts';
 import { endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
