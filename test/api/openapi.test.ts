@@ -44,11 +44,14 @@ describe('every operation', () => {
     if (endpoint.body) reader(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
   });
 
-  test.each(named)('%s has an example response that matches its schema', (_id, endpoint, operation) => {
-    const response = operation.responses['200']?.content?.['application/json']?.example;
-    expect(response).toMatchObject({ success: true });
-    expect(faults(endpoint.response as TObject, response)).toStrictEqual([]);
-  });
+  test.each(named.filter(([, { stream }]) => !stream))(
+    '%s has an example response that matches its schema',
+    (_id, endpoint, operation) => {
+      const response = operation.responses['200']?.content?.['application/json']?.example;
+      expect(response).toMatchObject({ success: true });
+      expect(faults(endpoint.response as TObject, response)).toStrictEqual([]);
+    },
+  );
 
   test.each(named)('%s lists its errors with example bodies', (_id, endpoint, operation) => {
     for (const code of errorsOf(endpoint)) {
