@@ -41,6 +41,7 @@ const switches = fc.record<Partial<FaultSwitches>>(
     refresh_rotates: fc.boolean(),
     withheld: fc.constantFrom<FaultSwitches['withheld']>({}, { Coverage: 'all' }, { Location: ['search-type'] }),
     foreign_identifiers: fc.boolean(),
+    foreign_extensions: fc.boolean(),
     narrow: fc.constantFrom<readonly string[]>([], ['Practitioner'], ['Patient']),
     forbidden: fc.constantFrom<readonly string[]>([], ['Location'], ['Coverage']),
   },

@@ -42,6 +42,8 @@ export type FaultSwitches = {
   withheld: Record<string, readonly Interaction[] | 'all'>;
   /** Whether identifiers of unknown systems are stored. */
   foreign_identifiers: boolean;
+  /** Whether extensions other than those of US Core are stored. */
+  foreign_extensions: boolean;
   /** Types that require search criteria, although `metadata` does not say so. */
   narrow: readonly string[];
   /** Types whose searches find nothing, as if an access policy hid all records. */
@@ -113,6 +115,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   refresh_rotates: true,
   withheld: {},
   foreign_identifiers: true,
+  foreign_extensions: true,
   narrow: [],
   hidden: [],
   forbidden: [],

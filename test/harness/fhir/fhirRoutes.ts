@@ -149,7 +149,7 @@ async function create(store: Store, request: FhirRequest, { id, meta, ...resourc
   } = await route(store, {
     method: 'POST',
     url: resource.resourceType,
-    body: ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) }),
+    body: ownExtensions(store.faults, ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) })),
     ...(condition && { headers: { 'if-none-exist': condition } }),
   });
   if (!stored) return refused(outcome_resource);
@@ -162,6 +162,13 @@ function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object
   const { identifier } = resource as { identifier?: { system?: string }[] };
   if (foreign_identifiers || !identifier) return resource;
   return { ...resource, identifier: identifier.filter(({ system }) => !system?.startsWith('urn:')) };
+}
+
+function ownExtensions({ foreign_extensions }: FaultSwitches, resource: object): object {
+  const { extension, ...rest } = resource as { extension?: { url: string }[] };
+  if (foreign_extensions || !extension) return resource;
+  const known = extension.filter(({ url }) => url.startsWith('http://hl7.org/fhir/us/core/'));
+  return known.length > 0 ? { ...rest, extension: known } : rest;
 }
 
 type CreateResponse = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;
@@ -195,7 +202,7 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
   const response = await route(store, {
     method: 'PUT',
     url: `${type}/${id}`,
-    body: resource,
+    body: ownExtensions(store.faults, resource),
     ...(if_match && versioning !== 'no-version' && { headers: { 'if-match': if_match } }),
   });
   return response.resource

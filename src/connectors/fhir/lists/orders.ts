@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { OrderSource } from '../../../model/records/orders.ts';
+import { isOwnReferral } from '../charts/referrals.ts';
 import { dayOf } from '../clock.ts';
 import { containedResource, type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';
@@ -28,7 +29,9 @@ export type RelatedRecords = {
 };
 
 async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolver): Promise<OrderSource[]> {
-  const relevant = page.filter(({ status, doNotPerform }) => status !== 'entered-in-error' && doNotPerform !== true);
+  const relevant = page.filter(
+    (each) => each.status !== 'entered-in-error' && each.doNotPerform !== true && !isOwnReferral(each),
+  );
   const people = relevant.flatMap(({ requester, performer }) => [requester, ...list(performer)]);
   const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(people, 'PractitionerRole'));
   const named = [...people, ...[...roles.values()].map(({ practitioner }) => practitioner)];

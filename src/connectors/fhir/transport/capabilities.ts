@@ -32,6 +32,8 @@ export type Capabilities = {
   readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
+  /** Whether the server was seen to drop this extension. */
+  dropsExtension(url: string): boolean;
 };
 
 /** The stored part of a CapabilityStatement: about 60 KB for all 145 types, where the statement may be a megabyte. */
@@ -71,6 +73,8 @@ export type ObservedFacts = {
   /** Appointments take exactly one slot, and only the patient as a participant. */
   books_by_slot?: boolean;
   documents?: DocumentFacts;
+  /** Extensions (URLs) that a stored record came back without. */
+  dropped_extensions?: string[];
 };
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
@@ -83,7 +87,7 @@ const refusal_age_max_ms = 24 * 60 * 60_000;
 /** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
 export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { refused = {}, failing_updates, books_by_slot, documents } = previous;
+  const { refused = {}, failing_updates, books_by_slot, documents, dropped_extensions } = previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
       ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
@@ -95,6 +99,7 @@ export function observedFacts(previous: ServerFacts | undefined, facts: ServerFa
     ...(failing_updates && { failing_updates }),
     ...(books_by_slot && { books_by_slot }),
     ...(documents && { documents }),
+    ...(dropped_extensions && { dropped_extensions }),
   };
 }
 
@@ -163,6 +168,7 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
       return facts.documents ?? {};
     },
     keepsMarkers: (type) => !unmarked.includes(type),
+    dropsExtension: (url) => facts.dropped_extensions?.includes(url) ?? false,
   };
 }
 

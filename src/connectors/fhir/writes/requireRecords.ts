@@ -19,6 +19,7 @@ const types = {
   'insurance company': 'Organization',
   encounter: 'Encounter',
   medication: 'MedicationRequest',
+  guarantor: 'RelatedPerson',
 } as const satisfies Record<string, fhir.FhirResource['resourceType']>;
 
 /**
