@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../time/zones.ts';
 import type { Operations } from '../../connector.ts';
 import { type Demographics, isSamePerson, type PatientUpdate } from '../../patientWrites.ts';
-import { mrnOf } from '../lists/patients.ts';
+import { mrnOf } from '../mrn.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { us_core_patient } from '../transport/capabilities.ts';
 import { searchValue } from '../transport/client.ts';
@@ -43,15 +43,18 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
       const { resource: patient, found } = await findOrCreate(client, applySettings(blank, settings), marker);
       const id = idOf(patient);
-      await afterCreate(`The patient was created with MRN '${mrnOf(patient)}', but not all of its data.`, async () => {
-        // An earlier attempt may have used values that the client has corrected since.
-        const stale = found && describeChanges(patient, patient, settings).length > 0;
-        if (stale) await client.update<fhir.Patient>('Patient', id, (now) => applySettings(now, settings), marker);
-        for (const [n, toCoverage] of coverages.entries()) {
-          await findOrCreate(client, toCoverage(id), `${marker}-coverage-${n + 1}`);
-        }
-      });
-      return { ehr_id: id, mrn: mrnOf(patient) };
+      await afterCreate(
+        `The patient was created with MRN '${mrnOf(patient, client.mrn_rule)}', but not all of its data.`,
+        async () => {
+          // An earlier attempt may have used values that the client has corrected since.
+          const stale = found && describeChanges(patient, patient, settings).length > 0;
+          if (stale) await client.update<fhir.Patient>('Patient', id, (now) => applySettings(now, settings), marker);
+          for (const [n, toCoverage] of coverages.entries()) {
+            await findOrCreate(client, toCoverage(id), `${marker}-coverage-${n + 1}`);
+          }
+        },
+      );
+      return { ehr_id: id, mrn: mrnOf(patient, client.mrn_rule) };
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
@@ -61,7 +64,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
           // Incomplete: `send` creates what is missing.
           if (!(await client.findByMarker('Coverage', `${marker}-coverage-${n + 1}`))) return undefined;
         }
-        return { ehr_id: idOf(patient), mrn: mrnOf(patient) };
+        return { ehr_id: idOf(patient), mrn: mrnOf(patient, client.mrn_rule) };
       },
     }),
   };
