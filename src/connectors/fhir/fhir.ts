@@ -1,4 +1,4 @@
-import type { Connector } from '../connector.ts';
+import { type Connector, EmrFailure } from '../connector.ts';
 import { operationNames } from '../operations.ts';
 import { createChanges } from './lists/changes.ts';
 import { describeIdentifiers } from './mrn.ts';
@@ -32,8 +32,9 @@ export const fhir: Connector = {
   refreshCapabilities,
   documentBytesMax,
   sampleIdentifiers: async (endpoint, access) => {
-    const client = openClient(endpoint, access);
-    return describeIdentifiers(await client.samplePatients(), access.mrn_rule);
+    const patients = await openClient(endpoint, access).samplePatients();
+    if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');
+    return describeIdentifiers(patients, access.mrn_rule);
   },
   capabilities: [...operationNames(operations), ...fieldNames(server_fields)],
   open: (endpoint, access) => {

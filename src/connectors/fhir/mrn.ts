@@ -26,9 +26,10 @@ export function isReplaced({ link }: fhir.Patient): boolean {
   return list(link).some(({ type }) => type === 'replaced-by');
 }
 
-/** A few current patients. Empty if the server does not list any. */
-export async function samplePatients(server: SearchServer): Promise<fhir.Patient[]> {
-  const { records } = await sampleType(server, 'Patient');
+/** A few current patients. Undefined if the server did not list them: that does not mean that there are none. */
+export async function samplePatients(server: SearchServer): Promise<fhir.Patient[] | undefined> {
+  const { outcome, records } = await sampleType(server, 'Patient');
+  if (outcome !== 'listed') return undefined;
   return records.filter((each) => each.resourceType === 'Patient').filter((patient) => !isReplaced(patient));
 }
 
@@ -36,7 +37,7 @@ export async function samplePatients(server: SearchServer): Promise<fhir.Patient
  * The identifier that is most likely the MRN: by type, else the usual one, else the only one. It must tell patients
  * apart, and nearly all of them must have one. Undefined if there is none, or if there are too few patients to tell.
  */
-export function guessMrnRule(patients: readonly fhir.Patient[]): MrnRule | undefined {
+export function guessMrnRule(patients: readonly fhir.Patient[] = []): MrnRule | undefined {
   if (patients.length < patients_min) return undefined;
   const usable = groupIdentifiers(patients).filter(({ owners, values }) => {
     const common = owners.size >= patients.length * share_min;

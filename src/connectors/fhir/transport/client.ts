@@ -29,8 +29,8 @@ export type FhirClient = {
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
-  /** A few current patients, to see what their identifiers look like. Empty if the server does not list any. */
-  samplePatients(): Promise<fhir.Patient[]>;
+  /** A few current patients, to see what their identifiers look like. Undefined if the server did not list them. */
+  samplePatients(): Promise<fhir.Patient[] | undefined>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
   search<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): AsyncIterable<Page<T>>;
   /** All matches of a small search. Fails with `refused` above 1,000. */
