@@ -24,7 +24,8 @@ export const signInChecks: readonly Check[] = [
   },
   {
     id: 'sign_in.unknown_client',
-    expectation: 'an unknown OAuth client is refused with the reason client, or with access or key if the EMR does not say',
+    expectation:
+      'an unknown OAuth client is refused with the reason client, or with access or key if the EMR does not say',
     run: async (env) => {
       const { client_id, way } = env.credentials;
       if (client_id === undefined) return skip('the EMR has no OAuth clients');
@@ -120,13 +121,15 @@ export function attemptSignIn(env: Environment, credentials: Credentials, code?:
 }
 
 function requireReason(response: SignIn, expected: readonly string[]): void {
-  if (response.outcome !== 'refused') return fail(`the sign-in returned ${response.outcome}`);
-  if (!expected.includes(response.reason))
+  if (response.outcome !== 'refused') fail(`the sign-in returned ${response.outcome}`);
+  else if (!expected.includes(response.reason))
     fail(`refused with the reason ${response.reason}, expected ${expected.join(' or ')}`);
 }
 
 function usesKey({ connector }: Environment, way: string | undefined): boolean {
-  return connector.sign_in_ways?.some(({ name, must_register }) => name === way && must_register === 'key_set') ?? false;
+  return (
+    connector.sign_in_ways?.some(({ name, must_register }) => name === way && must_register === 'key_set') ?? false
+  );
 }
 
 /** New keys for each sign-in, which no EMR can know. */

@@ -47,7 +47,12 @@ describe.each(['plain', 'described'] as const)('with %s errors of the server', (
 });
 
 test.each(checks)('%s detects a connector that reports a wrong secret instead', async (check) => {
-  expect(await outcomeOf(check, misreporting(() => ({ outcome: 'refused', reason: 'secret' })))).toBe('failed');
+  expect(
+    await outcomeOf(
+      check,
+      misreporting(() => ({ outcome: 'refused', reason: 'secret' })),
+    ),
+  ).toBe('failed');
 });
 
 test('sign_in.refused_scope detects a connector that does not name the scopes', async () => {

@@ -109,7 +109,10 @@ test('the order of a patient’s writes is kept while others run in parallel', a
   expect((await shown()).now).toBe(4);
   const before = server.writes('DocumentReference').length;
   await upload([1, 2, 1, 3, 1, 2, 4, 1]);
-  const stored = server.writes('DocumentReference').slice(before).map(({ body }) => JSON.parse(body));
+  const stored = server
+    .writes('DocumentReference')
+    .slice(before)
+    .map(({ body }) => JSON.parse(body));
   const foldersOf = (id: string) =>
     stored.filter(({ subject }) => subject.reference === `Patient/${id}`).map(({ category }) => category[0].text);
   expect(foldersOf('pat-1')).toStrictEqual(['Letter 0', 'Letter 2', 'Letter 4', 'Letter 7']);
