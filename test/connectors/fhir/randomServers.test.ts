@@ -34,6 +34,7 @@ const switches = fc.record<Partial<FaultSwitches>>(
     versioning: fc.constantFrom('versioned-update', 'versioned', 'no-version'),
     create_response: fc.constantFrom('resource', 'brief', 'empty', 'empty_without_location', 'outcome', 'not_fhir'),
     conditional_create: fc.boolean(),
+    writes_at_once_max: fc.constantFrom(1, Number.POSITIVE_INFINITY),
     search_by_identifier: fc.boolean(),
     search_by_form: fc.constantFrom('taken', 'unknown', 'unread', 'unheard'),
     useless_params: fc.constantFrom<readonly string[]>([], ['_count'], ['identifier'], ['_lastUpdated', '_sort']),

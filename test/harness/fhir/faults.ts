@@ -27,6 +27,8 @@ export type FaultSwitches = {
   create_response: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
   /** The second of two concurrent creates fails with 500 and is not performed. */
   one_create_at_a_time: boolean;
+  /** More writes at the same time are rejected with 429. */
+  writes_at_once_max: number;
   conditional_create: boolean;
   search_by_identifier: boolean;
   /**
@@ -107,6 +109,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   versioning: 'versioned-update',
   create_response: 'resource',
   one_create_at_a_time: false,
+  writes_at_once_max: Number.POSITIVE_INFINITY,
   conditional_create: true,
   search_by_identifier: true,
   search_by_form: 'taken',

@@ -22,6 +22,8 @@ export type Store = {
   base: string;
   /** Creates in progress. */
   creating: number;
+  /** Writes in progress, and the most that there were. */
+  writing: { now: number; most: number };
 };
 
 const router = new FhirRouter();
@@ -43,7 +45,7 @@ export async function handleFhirRequest(store: Store, request: FhirRequest): Pro
     if (interaction === 'search-type')
       return json(200, await store.searches.first(type, searchOf(store, request, url)));
     if (interaction === 'read') return readResponse(store, request, type, id ?? '');
-    return await write(store, request, type, interaction);
+    return await alongside(store, () => write(store, request, type, interaction));
   } catch (error) {
     return refused(normalizeOperationOutcome(error));
   }
@@ -97,6 +99,19 @@ async function readResponse(store: Store, request: FhirRequest, type: string, id
     };
   }
   return json(status, resource, versionHeaders(store, resource));
+}
+
+/** Counts the writes in progress, and rejects what is too much. A limited server takes its time, so that they overlap. */
+async function alongside({ writing, faults }: Store, work: () => Promise<HttpResponse>): Promise<HttpResponse> {
+  if (writing.now >= faults.writes_at_once_max) return fault_responses.too_many;
+  writing.now++;
+  writing.most = Math.max(writing.most, writing.now);
+  try {
+    if (Number.isFinite(faults.writes_at_once_max)) await new Promise((done) => setTimeout(done, 50));
+    return await work();
+  } finally {
+    writing.now--;
+  }
 }
 
 async function write(

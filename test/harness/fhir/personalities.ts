@@ -113,7 +113,7 @@ export const personalities: readonly Personality[] = [
     name: 'slow',
     title: 'Slow',
     about: 'Takes its time for every response.',
-    switches: { latency_ms: 10 },
+    switches: { latency_ms: 10, writes_at_once_max: 1 },
   },
   {
     name: 'bare-search',

@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import type { Grant } from '../../connector.ts';
 
 export const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
@@ -79,6 +80,21 @@ export type ObservedFacts = {
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
 export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
+
+/**
+ * The size of the largest file that the server may accept, as far as it is known: one that is refused in raw form is
+ * sent in JSON.
+ */
+export function documentBytesMax({ server }: Grant): number | undefined {
+  if (server === undefined) return undefined;
+  // Written by signIn from a value of this type.
+  const facts: ServerFacts = JSON.parse(server);
+  const { raw_refused, raw_refused_bytes, json_refused_bytes } = facts.documents ?? {};
+  const raw = toCapabilities(facts).interactions('Binary').has('create') && !raw_refused;
+  const refused = [json_refused_bytes, ...(raw ? [raw_refused_bytes] : [])];
+  if (!refused.every((bytes) => bytes !== undefined)) return undefined;
+  return Math.max(...refused) - 1;
+}
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
 const passing_statuses = new Set([403, 500]);

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../time/zones.ts';
 import type { Operations } from '../../connector.ts';
 import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
-import { mrnOf } from '../lists/patients.ts';
+import { mrnOf } from '../mrn.ts';
 import type { Emr } from '../references.ts';
 import { meetsAll, type Requirement } from '../requirements.ts';
 import { us_core_patient } from '../transport/capabilities.ts';
@@ -60,7 +60,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       const coverages = await Promise.all(input.coverages.map((each) => resolveCoverage(emr, each)));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
       const { resource: created, found } = await findOrCreate(client, applySettings(blank, settings), marker);
-      const [id, mrn] = [idOf(created), mrnOf(created)];
+      const [id, mrn] = [idOf(created), mrnOf(created, client.mrn_rule)];
       await afterCreate(`The patient was created with MRN '${mrn}', but not all of its data.`, async () => {
         // An earlier attempt may have used values that the client has corrected since.
         const stale = found && describeChanges(created, created, settings).length > 0;
@@ -89,7 +89,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
           if (!(await client.findByMarker('Coverage', `${marker}-coverage-${n + 1}`))) return undefined;
         }
         if (hasReferral(referralSettings(input)) && !(await findReferralWrite(emr, marker))) return undefined;
-        return { ehr_id: idOf(patient), mrn: mrnOf(patient) };
+        return { ehr_id: idOf(patient), mrn: mrnOf(patient, client.mrn_rule) };
       },
     }),
   };
