@@ -15,9 +15,11 @@ import { incrementalList } from './lists/readList.ts';
 import { listVisitStatuses, visitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
 import { type Capabilities, type Interaction, us_core_patient } from './transport/capabilities.ts';
+import { addRefill } from './writes/addRefill.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
 import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
+import { addTelephoneAction, createTelephoneEncounter } from './writes/telephoneEncounters.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
 
 /**
@@ -33,6 +35,8 @@ export type Requirement = {
   profile?: string;
   /** The server must take appointments with other participants than the patient. */
   books_people?: true;
+  /** What will do instead. */
+  or?: Requirement;
 };
 
 /**
@@ -74,6 +78,18 @@ export const operations: {
   getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
+  createTelephoneEncounter: {
+    requires: [stored('Encounter'), { ...stored('Task'), or: stored('Communication') }],
+    open: createTelephoneEncounter,
+  },
+  addTelephoneAction: {
+    requires: [read('Encounter'), { ...stored('Communication'), or: stored('Task') }],
+    open: addTelephoneAction,
+  },
+  addRefill: {
+    requires: [read('Encounter'), read('MedicationRequest'), { ...stored('MedicationRequest'), or: stored('Task') }],
+    open: addRefill,
+  },
   createPatient: { requires: [can('Patient', 'create')], open: createPatient },
   updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
   addPatientInsurance: {
@@ -134,7 +150,11 @@ export function openOperations(emr: Emr): Partial<Operations> {
   return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
 }
 
-function meets(capabilities: Capabilities, requirement: Requirement): boolean {
+function meets(capabilities: Capabilities, { or, ...requirement }: Requirement): boolean {
+  return meetsItself(capabilities, requirement) || (or !== undefined && meets(capabilities, or));
+}
+
+function meetsItself(capabilities: Capabilities, requirement: Omit<Requirement, 'or'>): boolean {
   const { type, interactions, params = [], all, profile, books_people } = requirement;
   if (profile !== undefined && !capabilities.hasProfile(type, profile)) return false;
   if (books_people && capabilities.books_by_slot) return false;
@@ -165,6 +185,11 @@ function search(type: string, ...params: string[]): Requirement {
 
 function read(type: string): Requirement {
   return can(type, 'read');
+}
+
+/** Records that are created, and found by their marker if the response is lost. */
+function stored(type: string): Requirement {
+  return { type, interactions: ['create', 'search-type'], params: ['identifier'] };
 }
 
 function can(type: string, ...interactions: Interaction[]): Requirement {

@@ -15,6 +15,7 @@ import {
   refIds,
 } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
+import { isTelephoneEncounter, loadCalls, telephone_visit } from './calls.ts';
 
 /** Prescriptions, without proposals, options, "do not take" requests and entries made in error. */
 export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
@@ -73,11 +74,13 @@ export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<
   const booked = onlyOf(patient_ehr_id, appointments, ({ participant }) => list(participant).map(({ actor }) => actor));
   const visited = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
   const upcoming = booked.filter(({ id, status }) => !visited.has(id ?? '') && status !== 'entered-in-error');
-  const participants = await loadParticipants(visits, upcoming, createResolver(client));
+  const resolver = createResolver(client);
+  const participants = await loadParticipants(visits, upcoming, resolver);
+  const calls = await loadCalls(emr, visits, resolver);
   return [
     ...visits
       .filter(({ status }) => status !== 'entered-in-error')
-      .map((each) => toEncounter(each, participants, timezone)),
+      .map((each) => ({ ...toEncounter(each, participants, timezone), ...calls.get(each.id ?? '') })),
     ...upcoming.map((each) => appointmentToEncounter(each, participants, timezone)),
   ];
 }
@@ -118,7 +121,9 @@ export function toEncounter(encounter: fhir.Encounter, participants: Participant
   return {
     id: encounter.id ?? '',
     ...timesOf(encounter.period?.start, timezone),
-    visit_type: codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? '',
+    visit_type: isTelephoneEncounter(encounter)
+      ? telephone_visit
+      : (codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? ''),
     status: text(encounter.status),
     ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(encounter.reasonCode)[0]),

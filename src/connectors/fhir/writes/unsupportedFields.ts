@@ -35,4 +35,5 @@ export const unsupported_fields: Connector['unsupported_fields'] = {
   ],
   createAppointment: ['new_patient'],
   uploadDocument: ['template_name'],
+  createTelephoneEncounter: ['template_name'],
 };
