@@ -46,15 +46,16 @@ export async function findCreatedInForm(
   return found ?? (sent && client.findCreated(sent, marker));
 }
 
-/** Stores the record once, in the first form that the server takes. A type that it refuses as a whole is remembered. */
+/**
+ * Stores the record in the first form that the server takes. A type that it refuses as a whole is remembered. What an
+ * earlier attempt stored is looked up before, by `findInForm`.
+ */
 export async function createInForm(
   client: FhirClient,
   forms: readonly fhir.FhirResource[],
   marker: string,
 ): Promise<fhir.FhirResource> {
   const types = forms.map(({ resourceType }) => resourceType);
-  const present = await findInForm(client, types, marker);
-  if (present) return present;
   requireForm(client, types);
   const [type, ...others] = usableForms(client, types);
   const form = forms.find(({ resourceType }) => resourceType === type);

@@ -37,7 +37,9 @@ export function createTelephoneEncounter({ client }: Emr): Create {
       }
       const id = idOf(present || (await client.create(toEncounter(input), marker)));
       const message = 'The telephone encounter was stored, but its message was not.';
-      const store = () => storeNote(client, toMessage(input, id), message_forms, messageMarker(marker));
+      const store = async () =>
+        (await findInForm(client, message_forms, messageMarker(marker))) ??
+        storeNote(client, toMessage(input, id), message_forms, messageMarker(marker));
       await afterCreate(message, store, { required: true });
       return { ehr_id: id };
     },
