@@ -1,5 +1,5 @@
 import type { NewPatient } from '../connectors/patientWrites.ts';
-import type { Environment } from './environment.ts';
+import type { Environment, ListName, RowOf } from './environment.ts';
 import { skip } from './outcomes.ts';
 
 /** Clearly fictitious. Numbers 555-01xx are reserved for fiction. */
@@ -43,10 +43,10 @@ export async function anyCompany(env: Environment): Promise<{ ehr_id: string }> 
   return all.find(({ active }) => active) ?? skip('the EMR has no active insurance provider');
 }
 
-export async function active(
-  env: Environment,
-  name: 'listProviders' | 'listLocations' | 'listStaff',
-): Promise<{ ehr_id: string }> {
+/** The lists whose records have a status. */
+type StatusList = { [Name in ListName]: RowOf<Name> extends { status: string } ? Name : never }[ListName];
+
+export async function active(env: Environment, name: StatusList): Promise<{ ehr_id: string }> {
   const all: { ehr_id: string; status: string }[] = await env.rows(name);
   return all.find(({ status }) => status === 'active') ?? skip(`${name} returns no active record`);
 }
