@@ -9,7 +9,7 @@ import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { type AuditStatement, enqueue, type NewJob } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
-import type { Lane, Write } from './write.ts';
+import type { Lane, Write, WriteDeclaration } from './write.ts';
 
 export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationName> = {
   account: Account;
@@ -78,14 +78,18 @@ export function newJob(
 export function requireOffered(
   ctx: Context,
   account: Account,
-  write: { plural_label: string; needs: readonly OperationName[]; restricted?: boolean },
+  write: Pick<WriteDeclaration<TObject, unknown, OperationName>, 'plural_label' | 'needs'> & {
+    restricted?: boolean | 'every_server';
+  },
 ): void {
   const connector = connectorOf(ctx, account.connector);
-  if (write.restricted && write.needs.some((name) => !connector.capabilities.includes(name))) {
-    throw apiError('restricted_operation', { operation: write.plural_label, emr: emrsOffering(ctx, write.needs) });
-  }
   const capabilities = capabilitiesOf(ctx, account);
   if (write.needs.every((name) => capabilities.includes(name))) return;
+  const able = emrsOffering(ctx, write.needs);
+  const of_some_servers = write.needs.every((name) => connector.capabilities.includes(name));
+  if (able !== '' && write.restricted && (write.restricted === 'every_server' || !of_some_servers)) {
+    throw apiError('restricted_operation', { operation: write.plural_label, emr: able });
+  }
   throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
 }
 
@@ -98,12 +102,16 @@ export function rejectFields(
   account: Account,
   operation: FieldOperation | undefined,
   fields: readonly string[],
-  { restricted_fields = [] }: { restricted_fields?: readonly string[] },
+  {
+    restricted_fields = [],
+    field_needs = {},
+  }: { restricted_fields?: readonly string[]; field_needs?: Readonly<Record<string, readonly OperationName[]>> },
 ): void {
   if (operation === undefined) return;
   const connector = connectorOf(ctx, account.connector);
   const capabilities = capabilitiesOf(ctx, account);
-  const field = fields.find((each) => !takesField(connector, capabilities, operation, each));
+  const lacksNeeds = (field: string) => field_needs[field]?.some((name) => !capabilities.includes(name)) ?? false;
+  const field = fields.find((each) => lacksNeeds(each) || !takesField(connector, capabilities, operation, each));
   if (field === undefined) return;
   const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], operation, field));
   if (!restricted_fields.includes(field) || able.length === 0)
@@ -122,9 +130,12 @@ export function sentFields(schema: TObject, body: Record<string, unknown>): stri
   });
 }
 
+/** The EMRs of which every server offers these operations. */
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
   return namesOf(
-    [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name))),
+    [...ctx.connectors.values()].filter(
+      (each) => !each.refreshCapabilities && needs.every((name) => each.capabilities.includes(name)),
+    ),
   );
 }
 

@@ -28,6 +28,7 @@ async function linkAccount(fixture: TestSandbox): Promise<FhirAccount> {
     Claim: 'all',
     ServiceRequest: 'all',
     Slot: 'all',
+    Encounter: ['create', 'read'],
   };
   server.faults.us_core = false;
   server.faults.withheld_params = { Patient: ['language', 'general-practitioner'], Coverage: ['payor'] };

@@ -236,6 +236,7 @@ describe('the capabilities of a server', () => {
   });
 
   test('do not include what is restricted to Larkspur', async () => {
+    server.faults.withheld = { Encounter: ['create'] };
     const api = await link(bearerCredentials());
     expectApiError(await api.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
     const body = { first_name: 'A', last_name: 'B', dob: '1990-01-31', sex: 'unknown', release_of_info: true };

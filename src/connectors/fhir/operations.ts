@@ -17,8 +17,9 @@ import { findReferringProviders, listPractitioners, providers, referringProvider
 import { incrementalList } from './lists/readList.ts';
 import { listVisitStatuses, visitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
-import { can, list, meetsAll, type Requirement, read, search } from './requirements.ts';
+import { can, list, meetsAll, type Requirement, read, search, stored } from './requirements.ts';
 import { type Capabilities, us_core_patient } from './transport/capabilities.ts';
+import { addRefill } from './writes/addRefill.ts';
 import { createAppointment } from './writes/createAppointment.ts';
 import { named_doctor } from './writes/doctors.ts';
 import {
@@ -32,6 +33,7 @@ import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceW
 import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
 import { added_pharmacy, addPatientPharmacy, new_patient_pharmacy } from './writes/pharmacyWrites.ts';
 import { changed_referral, new_referral, referral_fields } from './writes/referrals.ts';
+import { addTelephoneAction, createTelephoneEncounter } from './writes/telephoneEncounters.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
 
 /**
@@ -85,6 +87,18 @@ export const operations: {
   getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
+  createTelephoneEncounter: {
+    requires: [stored('Encounter'), { ...stored('Task'), or: stored('Communication') }],
+    open: createTelephoneEncounter,
+  },
+  addTelephoneAction: {
+    requires: [read('Encounter'), { ...stored('Communication'), or: stored('Task') }],
+    open: addTelephoneAction,
+  },
+  addRefill: {
+    requires: [read('Encounter'), read('MedicationRequest'), { ...stored('MedicationRequest'), or: stored('Task') }],
+    open: addRefill,
+  },
   createPatient: { requires: [can('Patient', 'create')], open: createPatient },
   updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
   addPatientPharmacy: { requires: added_pharmacy, open: addPatientPharmacy },

@@ -53,6 +53,11 @@ export function read(type: string): Requirement {
   return can(type, 'read');
 }
 
+/** Records that are created, and found by their marker if the response is lost. */
+export function stored(type: string): Requirement {
+  return { type, interactions: ['create', 'search-type'], params: ['identifier'] };
+}
+
 export function can(type: string, ...interactions: Interaction[]): Requirement {
   return { type, interactions };
 }

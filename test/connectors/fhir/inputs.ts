@@ -50,6 +50,19 @@ export const document = {
   template_name: null,
 };
 
+export const call = {
+  patient_ehr_id: 'pat-1',
+  provider_ehr_id: 'prac-1',
+  location_ehr_id: 'loc-1',
+  assigned_to_ehr_id: 'staff-1',
+  high_priority: true,
+  reason: 'Synthetic question',
+  caller: 'Callera Mockberry',
+  message: 'Asks whether the synthetic dose can be taken with food.',
+  pharmacy_ehr_id: null as string | null,
+  template_name: null as string | null,
+};
+
 export const insurance = {
   patient_ehr_id: 'pat-2',
   company_ehr_id: 'payer-2',

@@ -52,7 +52,7 @@ const no_related_records: ClaimSurroundings & OrderSurroundings = {
   reports: none,
   observations: none,
 };
-const people = { practitioners: none, roles: none, locations: none };
+const people = { practitioners: none, roles: none, owners: none, locations: none };
 const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
 const known = { ...no_related_records, patients: new Map([['p1', patient]]) };
@@ -73,7 +73,7 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
     (b) =>
       toAppointment(
         { resourceType: 'Appointment', id, status: 'booked', start: '2026-03-08T14:00:00Z', participant: [], ...b },
-        { patients: none, roles: none, mrn_rule: undefined },
+        { patients: none, roles: none, owners: none, mrn_rule: undefined },
         timezone,
       ),
   ],
@@ -577,7 +577,12 @@ test('an appointment has the local time, both providers, and whether its time is
     resourceType: 'PractitionerRole',
     practitioner: { reference: 'Practitioner/first' },
   };
-  const named = { patients: new Map([['p1', patient]]), roles: new Map([['role', role]]), mrn_rule: undefined };
+  const named = {
+    patients: new Map([['p1', patient]]),
+    roles: new Map([['role', role]]),
+    owners: new Map(),
+    mrn_rule: undefined,
+  };
   expect(toAppointment(appointment, named, timezone)).toMatchObject({
     starts: '2026-07-01T09:00:00-04:00',
     minutes: 25,

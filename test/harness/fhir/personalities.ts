@@ -13,6 +13,9 @@ const writable = [
   'Binary',
   'ServiceRequest',
   'Task',
+  'Communication',
+  'Encounter',
+  'MedicationRequest',
 ];
 const without = (types: readonly string[], ...interactions: Interaction[]): FaultSwitches['withheld'] =>
   Object.fromEntries(types.map((type) => [type, interactions]));
@@ -29,7 +32,8 @@ export const personalities: readonly Personality[] = [
       etag: 'weak',
       versioning: 'versioned-update',
       withheld: {
-        ...without(['Patient', 'Coverage', 'RelatedPerson'], 'create', 'update'),
+        ...without(['Patient', 'Coverage', 'RelatedPerson', 'MedicationRequest'], 'create', 'update'),
+        ...without(['Communication'], 'create'),
         Account: 'all',
         Claim: 'all',
         ClaimResponse: 'all',
@@ -40,9 +44,10 @@ export const personalities: readonly Personality[] = [
   {
     name: 'small-open-source',
     title: 'Small open-source EMR',
-    about: 'No conditional creates, no totals, no ETags, no accounts, no extensions, and only an id after creates.',
+    about:
+      'No conditional creates, no totals, no ETags, no accounts, no tasks, no extensions, and only an id after creates.',
     switches: {
-      withheld: { Account: 'all', Invoice: 'all' },
+      withheld: { Account: 'all', Invoice: 'all', Task: 'all' },
       foreign_extensions: false,
       conditional_create: false,
       total: false,
@@ -82,14 +87,14 @@ export const personalities: readonly Personality[] = [
   {
     name: 'write-without-coverage',
     title: 'Writes without Coverage',
-    about: 'Creates patients, but takes no insurances.',
-    switches: { withheld: without(['Coverage'], 'create', 'update') },
+    about: 'Creates patients, but takes no insurances and no visits.',
+    switches: { withheld: without(['Coverage', 'Encounter'], 'create', 'update') },
   },
   {
     name: 'slot-bound-booking',
     title: 'Slot-bound booking',
-    about: 'Publishes schedules and slots, and allows one create at a time.',
-    switches: { one_create_at_a_time: true, slots_kept_by: 'server' },
+    about: 'Books exactly one free slot, with the patient as the only participant, and allows one create at a time.',
+    switches: { one_create_at_a_time: true, slots_kept_by: 'bound' },
   },
   {
     name: 'no-search-by-post',
@@ -106,8 +111,11 @@ export const personalities: readonly Personality[] = [
   {
     name: 'grants-less',
     title: 'Grants less than it declares',
-    about: 'Refuses claims and documents, although it declares them.',
-    switches: { forbidden: ['Claim'], refused_writes: { DocumentReference: { create: 403 } } },
+    about: 'Refuses claims, documents and visits, although it declares them.',
+    switches: {
+      forbidden: ['Claim'],
+      refused_writes: { DocumentReference: { create: 403 }, Encounter: { create: 403 } },
+    },
   },
   {
     name: 'slow',

@@ -4,6 +4,7 @@ import { todayIn } from '../../../time/zones.ts';
 import type { EmrEncounter, EmrMedication } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
 import { isTimeFree, providersOf, visitTypeOf } from '../lists/appointments.ts';
+import { loadSlotOwners, type ScheduleOwner } from '../lists/slots.ts';
 import {
   canSearch,
   containedResource,
@@ -15,6 +16,7 @@ import {
   refIds,
 } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
+import { isTelephoneEncounter, loadCalls, telephone_visit } from './calls.ts';
 
 /**
  * Prescriptions, without proposals, options, "do not take" requests and entries made in error. On a server without
@@ -115,11 +117,13 @@ export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<
   const booked = onlyOf(patient_ehr_id, appointments, ({ participant }) => list(participant).map(({ actor }) => actor));
   const visited = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
   const upcoming = booked.filter(({ id, status }) => !visited.has(id ?? '') && status !== 'entered-in-error');
-  const participants = await loadParticipants(visits, upcoming, createResolver(client));
+  const resolver = createResolver(client);
+  const participants = await loadParticipants(client, visits, upcoming, resolver);
+  const calls = await loadCalls(emr, visits, resolver);
   return [
     ...visits
       .filter(({ status }) => status !== 'entered-in-error')
-      .map((each) => toEncounter(each, participants, timezone)),
+      .map((each) => ({ ...toEncounter(each, participants, timezone), ...calls.get(each.id ?? '') })),
     ...upcoming.map((each) => appointmentToEncounter(each, participants, timezone)),
   ];
 }
@@ -129,14 +133,21 @@ export type Participants = {
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
   locations: ReadonlyMap<string, fhir.Location>;
+  owners: ReadonlyMap<string, ScheduleOwner>;
 };
 
 async function loadParticipants(
+  client: Emr['client'],
   visits: fhir.Encounter[],
   booked: fhir.Appointment[],
   resolver: Resolver,
 ): Promise<Participants> {
+  const owners = await loadSlotOwners(client, booked, resolver);
   const actors = [
+    ...[...owners.values()].flatMap(({ provider_ehr_id, facility_ehr_id }) => [
+      { reference: `Practitioner/${provider_ehr_id}` },
+      ...(facility_ehr_id === null ? [] : [{ reference: `Location/${facility_ehr_id}` }]),
+    ]),
     ...visits.flatMap(({ participant }) => list(participant).map(({ individual }) => individual)),
     ...visits.flatMap(({ location }) => list(location).map((each) => each.location)),
     ...booked.flatMap(({ participant }) => list(participant).map(({ actor }) => actor)),
@@ -144,6 +155,7 @@ async function loadParticipants(
   const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(actors, 'PractitionerRole'));
   const named = [...actors, ...[...roles.values()].map(({ practitioner }) => practitioner)];
   return {
+    owners,
     roles,
     practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(named, 'Practitioner')),
     locations: await resolver.load<fhir.Location>('Location', refIds(actors, 'Location')),
@@ -160,7 +172,9 @@ export function toEncounter(encounter: fhir.Encounter, participants: Participant
   return {
     id: encounter.id ?? '',
     ...timesOf(encounter.period?.start, timezone),
-    visit_type: codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? '',
+    visit_type: isTelephoneEncounter(encounter)
+      ? telephone_visit
+      : (codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? ''),
     status: text(encounter.status),
     ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(encounter.reasonCode)[0]),
@@ -175,8 +189,10 @@ export function appointmentToEncounter(
   participants: Participants,
   timezone: string,
 ): EmrEncounter {
-  const [provider] = providersOf(appointment, participants.roles);
-  const place = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
+  const [provider] = providersOf(appointment, participants);
+  const named = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
+  const of_slot = participants.owners.get(appointment.id ?? '')?.facility_ehr_id;
+  const place = named ?? (of_slot ? { reference: `Location/${of_slot}` } : undefined);
   return {
     id: appointment.id ?? '',
     ...timesOf(appointment.start, timezone),

@@ -7,6 +7,7 @@ import { createResolver, type Emr, type Resolver, refId, refIds } from '../refer
 import { codeOf, contactValue, hasCode, labelOf, list, nameOf, number, text, toSex } from '../values.ts';
 import { home_uses } from './patients.ts';
 import type { List } from './readList.ts';
+import { loadSlotOwners, type ScheduleOwner } from './slots.ts';
 
 export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', toSources };
 
@@ -20,6 +21,8 @@ export type RelatedRecords = {
   mrn_rule: MrnRule | undefined;
   patients: ReadonlyMap<string, fhir.Patient>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
+  /** Of the slots of appointments without a provider, by appointment id. */
+  owners: ReadonlyMap<string, ScheduleOwner>;
 };
 
 /** Skips appointments without a time (requests) and those entered in error. */
@@ -29,6 +32,7 @@ async function toSources(page: fhir.Appointment[], emr: Emr, resolver: Resolver)
     mrn_rule: emr.client.mrn_rule,
     patients: await resolver.load<fhir.Patient>('Patient', refIds(actors, 'Patient')),
     roles: await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(actors, 'PractitionerRole')),
+    owners: await loadSlotOwners(emr.client, page, resolver),
   };
   return page.map((each) => toAppointment(each, related, emr.timezone)).filter((each) => each !== undefined);
 }
@@ -40,12 +44,12 @@ export function toAppointment(
 ): AppointmentSource | undefined {
   const starts = offsetTime(appointment.start, timezone);
   if (starts === null || appointment.status === 'entered-in-error') return undefined;
-  const [provider, secondary] = providersOf(appointment, related.roles);
+  const [provider, secondary] = providersOf(appointment, related);
   return {
     ehr_id: appointment.id ?? '',
     starts,
     minutes: minutesOf(appointment),
-    facility_ehr_id: locationOf(appointment) ?? '',
+    facility_ehr_id: locationOf(appointment) ?? related.owners.get(appointment.id ?? '')?.facility_ehr_id ?? '',
     cancelled: isTimeFree(appointment),
     status: text(appointment.status) ?? '',
     appointment_mode: null,
@@ -75,13 +79,18 @@ export function isTimeFree({ status }: fhir.Appointment): boolean {
 const free_statuses: ReadonlySet<string> = new Set(['proposed', 'cancelled', 'noshow', 'entered-in-error', 'waitlist']);
 
 /** EMR ids of the providers, the primary one first. */
-export function providersOf(appointment: fhir.Appointment, roles: RelatedRecords['roles']): string[] {
+export function providersOf(
+  appointment: fhir.Appointment,
+  { roles, owners }: Pick<RelatedRecords, 'roles' | 'owners'>,
+): string[] {
   const seen = list(appointment.participant).flatMap(({ actor, type }) => {
     const role = roles.get(refId(actor, 'PractitionerRole') ?? '');
     const id = refId(actor, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
     const secondary = list(type).some((each) => hasCode(each, participation_system, ['SPRF']));
     return id === null ? [] : [{ id, secondary }];
   });
+  const owner = owners.get(appointment.id ?? '');
+  if (seen.length === 0 && owner) return [owner.provider_ehr_id];
   return seen.sort((a, b) => Number(a.secondary) - Number(b.secondary)).map(({ id }) => id);
 }
 

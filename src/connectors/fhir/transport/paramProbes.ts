@@ -113,6 +113,8 @@ const patient: ValueIn = (resource) => {
   return referenceIn(subject, 'Patient') ?? referenceIn(of_patient, 'Patient') ?? referenceIn(beneficiary, 'Patient');
 };
 
+const encounter: ValueIn = (resource) => referenceIn(fieldsOf(resource).encounter, 'Encounter');
+
 /** The search parameters that the connector uses, and the value by which a record must be found. */
 const relied_params: Record<string, Record<string, ValueIn>> = {
   Patient: {
@@ -167,6 +169,8 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
   Account: { patient, subject: patient },
   Invoice: { patient, subject: patient },
   DocumentReference: { patient },
+  Task: { encounter },
+  Communication: { encounter },
 };
 
 /** A resource of unknown type and unchecked content. */

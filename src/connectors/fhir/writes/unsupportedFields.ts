@@ -16,4 +16,5 @@ export const unsupported_fields: Connector['unsupported_fields'] = {
   updatePatient: ['save_previous_address'],
   createAppointment: ['new_patient'],
   uploadDocument: ['template_name'],
+  createTelephoneEncounter: ['template_name'],
 };
