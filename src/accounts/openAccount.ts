@@ -116,6 +116,7 @@ function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
     }
   };
   return {
+    call: (name, work) => ctx.telemetry.span(`EMR ${name}`, { attributes: { 'chartwire.emr_operation': name } }, work),
     worked: async (name) => {
       if (known.has(name)) return;
       known.add(name);

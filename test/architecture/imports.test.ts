@@ -11,6 +11,7 @@ const vocabulary = new Set([
   'ids.ts',
   'config.ts',
   'parseUrl.ts',
+  'settingValues.ts',
   'version.ts',
 ]);
 
