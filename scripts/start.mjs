@@ -11,7 +11,7 @@ await runScript(async () => {
   const built = isUpToDate();
   ensureInstalled({ development: !built });
   if (!built) await build();
-  const { run } = await import('../dist/src/cli/chartwire.js');
+  const { run } = await import('../dist/bin/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);
 });
 

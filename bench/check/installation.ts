@@ -24,7 +24,7 @@ export type Installation = {
 
 export type Attacker = { accounts: Api[]; setEmr(mode: EmrMode): Promise<void> };
 
-const program = fileURLToPath(new URL('../../src/cli/chartwire.js', import.meta.url));
+const program = fileURLToPath(new URL('../../bin/chartwire.js', import.meta.url));
 
 export async function startInstallation(): Promise<Installation> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { installation_folder } from '../installation.ts';
 import * as commands from './run.ts';
 
-/** In the folder of package.json, three folders above dist/src/cli/. */
-const env_file = fileURLToPath(new URL('../../../.env', import.meta.url));
+const env_file = join(installation_folder, '.env');
 
 /** Runs one command of the program `chartwire`. */
 export async function run(argv: string[]): Promise<void> {

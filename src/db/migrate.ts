@@ -1,9 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { StartFailure } from '../errors.ts';
+import { migrations_folder } from '../installation.ts';
 import { connect, type DatabaseAddress, type Query } from './database.ts';
 import { ensureRoles, type RoleAddresses, system_role } from './roles.ts';
 
-const folder = new URL('./migrations/', import.meta.url);
 /** Held while the schema changes, so that only one of several starting processes changes it. */
 const migration_lock = 7_240_001;
 
@@ -22,7 +23,7 @@ export async function migrate(owner: DatabaseAddress): Promise<RoleAddresses> {
     // For readiness checks.
     await sql`GRANT SELECT ON schema_migrations TO ${sql(system_role)}`;
     for (const name of names.filter((each) => !done.has(each))) {
-      const text = await readFile(new URL(name, folder), 'utf8');
+      const text = await readFile(join(migrations_folder, name), 'utf8');
       await sql.begin(async (tx) => {
         await tx.unsafe(text);
         await tx`INSERT INTO schema_migrations (name) VALUES (${name})`;
@@ -43,7 +44,7 @@ export async function isMigrated(system: Query): Promise<boolean> {
 }
 
 async function migrationNames(): Promise<string[]> {
-  return (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+  return (await readdir(migrations_folder)).filter((name) => name.endsWith('.sql')).sort();
 }
 
 /** The migrations before 0.1.0 were replaced by a baseline, which cannot be applied on top of them. */

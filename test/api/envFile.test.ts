@@ -13,14 +13,14 @@ beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const folder = join(fixture.env.DATA_DIR ?? '', 'installed');
-  for (const part of ['src', 'sql', 'larkspur']) {
-    await cp(join(root, 'dist', part), join(folder, 'dist', part), { recursive: true });
+  for (const part of ['dist/bin', 'dist/src/db/migrations']) {
+    await cp(join(root, part), join(folder, part), { recursive: true });
   }
   await copyFile(join(root, 'package.json'), join(folder, 'package.json'));
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   const lines = Object.entries(fixture.env).map(([name, value]) => `${name}=${value}`);
   await writeFile(join(folder, '.env'), `${lines.join('\n')}\n`);
-  program = join(folder, 'dist/src/cli/chartwire.js');
+  program = join(folder, 'dist/bin/chartwire.js');
 });
 afterAll(() => fixture.close());
 

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let product: TestSandbox;
@@ -15,7 +15,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await browser.close();
+  await closeWindows(browser);
   await product.close();
 });
 

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 /** The sandbox product, and a browser with the owner signed in to the dashboard. */
@@ -54,7 +54,7 @@ export async function startDashboard(options: Parameters<typeof startSandbox>[0]
     },
     consoleErrors: (page) => errors_by_page.get(page) ?? [],
     close: async () => {
-      await browser.close();
+      await closeWindows(browser);
       await product.close();
     },
   };

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
   [product, browser] = await Promise.all([startSandbox(), openBrowser()]);
 });
 afterAll(async () => {
-  await browser.close();
+  await closeWindows(browser);
   await product.close();
 });
 

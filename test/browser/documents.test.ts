@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mayContainScript } from '../../src/security/pdfScripts.ts';
 import { sniffDocument } from '../../src/security/sniffDocument.ts';
-import { openBrowser } from '../harness/browser.ts';
+import { closeWindows, openBrowser } from '../harness/browser.ts';
 
 /** Files as a browser's own encoders write them. */
 let browser: Browser;
@@ -14,7 +14,7 @@ beforeAll(async () => {
     '<h1>Referral</h1><canvas width="120" height="80"></canvas><a href="https://example.test">x</a>',
   );
 });
-afterAll(() => browser.close());
+afterAll(() => closeWindows(browser));
 
 /** A picture of the canvas, encoded by the page. */
 async function canvas(type: string, quality: number): Promise<Buffer> {

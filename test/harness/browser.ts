@@ -3,8 +3,23 @@ import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import { type Browser, chromium, type Frame, type Page } from 'playwright-core';
 
-/** Chromium without background requests. `scripts/test.mjs` finds or installs it. */
+let running: Promise<Browser> | undefined;
+
+/**
+ * The Chromium that the test files of one worker share. A file closes its windows with `closeWindows`; the browser ends
+ * with the worker process.
+ */
 export function openBrowser(): Promise<Browser> {
+  running ??= launch();
+  return running;
+}
+
+export async function closeWindows(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+}
+
+/** Chromium without background requests. `scripts/test.mjs` finds or installs it. */
+function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium-headless-shell',
     args: [

@@ -87,7 +87,7 @@ export async function spawnSandbox(options: Options = {}): Promise<
   };
 }
 
-const entry = fileURLToPath(new URL('../../dist/src/cli/chartwire.js', import.meta.url));
+const entry = fileURLToPath(new URL('../../dist/bin/chartwire.js', import.meta.url));
 // Set to empty, so that the developer's .env in this folder does not affect the tests.
 const unset = Object.fromEntries(['NODE_ENV', ...Object.keys(settings)].map((name) => [name, '']));
 

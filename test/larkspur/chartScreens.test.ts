@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accessibilityViolations, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
 import { type Clinic, openClinic } from './fixture.ts';
 
 let clinic: Clinic;
@@ -128,7 +128,7 @@ test('screens pass the accessibility rules in light and dark mode, fit a phone a
     }
     await context.close();
   }
-  await browser.close();
+  await closeWindows(browser);
   for (const path of paths) {
     const { text, headers } = await visit(path);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");

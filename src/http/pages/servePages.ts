@@ -1,8 +1,8 @@
-import { basename, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, join, relative } from 'node:path';
 import helmet from '@fastify/helmet';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { pages_folder } from '../../installation.ts';
 
 /**
  * Adds pages in a scope of their own, so that API requests do not run helmet's hooks. Pages are sent with `sendPage`;
@@ -67,7 +67,7 @@ type FileOptions = {
  */
 export function servePageFiles(pages: FastifyInstance, folder: string, options: FileOptions): void {
   const { prefix, only, cross_origin = [], cacheControl } = options;
-  const root = fileURLToPath(new URL(folder, built_files));
+  const root = join(pages_folder, folder);
   pages.register(async (files) => {
     // The library sends application/javascript, which is obsolete (RFC 9239).
     files.addHook('onSend', async (_request, reply) => {
@@ -99,9 +99,6 @@ export function servePageFiles(pages: FastifyInstance, folder: string, options: 
     });
   });
 }
-
-/** A service that runs from its sources (in tests) also serves what the build has written. */
-const built_files = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/web/' : '../../../web/', import.meta.url);
 
 /** Helmet sends 13 headers by default. We name those we want; the server sends HSTS with every response. */
 const no_headers = {

@@ -2,7 +2,7 @@ import type { Browser, BrowserContextOptions, Frame } from 'playwright-core';
 import { expect } from 'vitest';
 import { parseDatabaseUrl } from '../../../src/db/address.ts';
 import { connect, type Sql } from '../../../src/db/database.ts';
-import { openBrowser } from '../../harness/browser.ts';
+import { closeWindows, openBrowser } from '../../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
@@ -61,7 +61,7 @@ export async function startLink(): Promise<LinkFixture> {
       return steps.linkToken({ user_id, org_id: sandbox.org_id, access_token });
     },
     close: async () => {
-      await browser.close();
+      await closeWindows(browser);
       await host.close();
       await larkspur.end({ timeout_ms: 5_000 });
       await product.close();

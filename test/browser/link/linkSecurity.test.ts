@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addLinkToken } from '../../../src/link/linkTokens.ts';
 import { startProduction } from '../../api/support.ts';
-import { openBrowser } from '../../harness/browser.ts';
+import { closeWindows, openBrowser } from '../../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 
 /** In production mode, only registered origins are allowed, not even localhost. */
@@ -21,7 +21,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await browser.close();
+  await closeWindows(browser);
   await registered.close();
   await hostile.close();
   await production.close();
