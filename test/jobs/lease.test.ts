@@ -49,6 +49,23 @@ describe('a claim', () => {
     expect(await claim(20)).toHaveLength(0);
   });
 
+  test('respects what was measured for an account instead, as it is at each claim', async () => {
+    const tenant = await createTenant(fixture.owner);
+    const { account_id, client_id } = tenant;
+    for (let n = 0; n < 6; n++) await fixture.queue(`measured-${n}`, tenant, 1);
+    const measured = (parallel: number) => fixture.owner`
+      INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
+      VALUES (${account_id}, ${client_id}, ${parallel}, 0, 'creates')
+      ON CONFLICT (account_id) DO UPDATE SET parallel = excluded.parallel`;
+    expect(await claim(20)).toHaveLength(1);
+    await measured(4);
+    expect(await claim(20, 'another')).toHaveLength(3);
+    await measured(1);
+    await fixture.owner`UPDATE lanes SET locked_until = NULL
+      WHERE id = (SELECT id FROM lanes WHERE account_id = ${account_id} AND locked_until IS NOT NULL LIMIT 1)`;
+    expect(await claim(20)).toHaveLength(0);
+  });
+
   test('prefers the first lane of a quiet account to further lanes of a busy one', async () => {
     const busy = fixture.tenant;
     const quiet: Tenant = await createTenant(fixture.owner);

@@ -1,4 +1,4 @@
-import type { NewAppointment, NewInsurance, NewPatient } from '../../../src/connectors/patientWrites.ts';
+import type { NewAppointment, NewInsurance, NewPatient, Payer } from '../../../src/connectors/patientWrites.ts';
 
 /** Inputs of writes to the small practice of the test server. */
 
@@ -11,6 +11,15 @@ export const empty_patient: NewPatient = {
   coverages: [],
   check_eligibility: false,
   pharmacy_ehr_id: null,
+};
+
+export const guarantor: Payer = {
+  relationship: 'spouse',
+  first_name: 'Gale',
+  last_name: 'Fixtureson',
+  sex: 'male',
+  dob: '1971-02-03',
+  phone: '518-555-0166',
 };
 
 export const booking: NewAppointment = {

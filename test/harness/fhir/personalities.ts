@@ -3,7 +3,17 @@ import { default_behavior, type FaultSwitches, type Interaction } from './faults
 /** A kind of server that exists in practice: a combination of the test server's switches. */
 export type Personality = { name: string; title: string; about: string; switches: Partial<FaultSwitches> };
 
-const writable = ['Patient', 'Coverage', 'RelatedPerson', 'Appointment', 'DocumentReference', 'Binary', 'Task'];
+const writable = [
+  'Account',
+  'Patient',
+  'Coverage',
+  'RelatedPerson',
+  'Appointment',
+  'DocumentReference',
+  'Binary',
+  'ServiceRequest',
+  'Task',
+];
 const without = (types: readonly string[], ...interactions: Interaction[]): FaultSwitches['withheld'] =>
   Object.fromEntries(types.map((type) => [type, interactions]));
 
@@ -18,14 +28,22 @@ export const personalities: readonly Personality[] = [
       scope_policy: 'all_or_nothing',
       etag: 'weak',
       versioning: 'versioned-update',
-      withheld: { ...without(['Patient', 'Coverage'], 'create', 'update'), Claim: 'all', ClaimResponse: 'all' },
+      withheld: {
+        ...without(['Patient', 'Coverage', 'RelatedPerson'], 'create', 'update'),
+        Account: 'all',
+        Claim: 'all',
+        ClaimResponse: 'all',
+        Invoice: 'all',
+      },
     },
   },
   {
     name: 'small-open-source',
     title: 'Small open-source EMR',
-    about: 'No conditional creates, no totals, no ETags, and only an id after creates.',
+    about: 'No conditional creates, no totals, no ETags, no accounts, no extensions, and only an id after creates.',
     switches: {
+      withheld: { Account: 'all', Invoice: 'all' },
+      foreign_extensions: false,
       conditional_create: false,
       total: false,
       etag: 'none',
@@ -95,7 +113,7 @@ export const personalities: readonly Personality[] = [
     name: 'slow',
     title: 'Slow',
     about: 'Takes its time for every response.',
-    switches: { latency_ms: 10 },
+    switches: { latency_ms: 10, writes_at_once_max: 1 },
   },
   {
     name: 'bare-search',

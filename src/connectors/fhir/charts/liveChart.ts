@@ -16,8 +16,13 @@ import {
 } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
 
-/** Prescriptions, without proposals, options, "do not take" requests and entries made in error. */
-export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
+/**
+ * Prescriptions, without proposals, options, "do not take" requests and entries made in error. On a server without
+ * prescriptions, what the patient takes according to the chart: both together would list most medications twice.
+ */
+export async function listMedications(emr: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const { client, timezone } = emr;
+  if (!canSearch(client, 'MedicationRequest', ['patient'])) return listStatements(emr, patient_ehr_id);
   const params = { patient: `Patient/${patient_ehr_id}` };
   const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
   const own = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]);
@@ -35,20 +40,57 @@ export function toMedication(
   known: ReadonlyMap<string, fhir.Medication>,
   timezone: string,
 ): EmrMedication {
-  const { medicationReference: reference, dispenseRequest } = request;
-  const contained = containedResource<fhir.Medication>(request, reference, 'Medication');
-  const medication = contained ?? known.get(refId(reference, 'Medication') ?? '');
-  const [dosage] = list(request.dosageInstruction);
-  const repeats = number(dispenseRequest?.numberOfRepeatsAllowed);
+  const repeats = number(request.dispenseRequest?.numberOfRepeatsAllowed);
   return {
     ehr_id: request.id ?? '',
-    name: labelOf(request.medicationCodeableConcept) ?? labelOf(medication?.code) ?? text(reference?.display) ?? '',
-    strength: strengthOf(medication),
-    frequency: text(dosage?.text) ?? labelOf(dosage?.timing?.code),
+    ...drugOf(request, list(request.dosageInstruction), known),
     start_date: dayOf(request.authoredOn, timezone),
     refills: repeats === null ? null : String(repeats),
     notes: notesOf(request.note),
     active: request.status === 'active',
+  };
+}
+
+async function listStatements({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const params = { patient: `Patient/${patient_ehr_id}` };
+  const found = await client.searchAll<fhir.MedicationStatement>('MedicationStatement', params);
+  const relevant = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]).filter(
+    ({ status }) => status !== 'entered-in-error' && status !== 'not-taken',
+  );
+  const references = relevant.map(({ medicationReference }) => medicationReference);
+  const known = await createResolver(client).load<fhir.Medication>('Medication', refIds(references, 'Medication'));
+  return relevant.map((each) => statementToMedication(each, known, timezone));
+}
+
+/** The id is prefixed, because a prescription and a statement may have the same id. */
+export function statementToMedication(
+  statement: fhir.MedicationStatement,
+  known: ReadonlyMap<string, fhir.Medication>,
+  timezone: string,
+): EmrMedication {
+  const { effectivePeriod, effectiveDateTime } = statement;
+  return {
+    ehr_id: `MedicationStatement/${statement.id ?? ''}`,
+    ...drugOf(statement, list(statement.dosage), known),
+    start_date: dayOf(effectivePeriod?.start ?? effectiveDateTime, timezone),
+    refills: null,
+    notes: notesOf(statement.note),
+    active: statement.status === 'active',
+  };
+}
+
+function drugOf(
+  entry: fhir.MedicationRequest | fhir.MedicationStatement,
+  [dosage]: readonly fhir.Dosage[],
+  known: ReadonlyMap<string, fhir.Medication>,
+): Pick<EmrMedication, 'name' | 'strength' | 'frequency'> {
+  const { medicationReference: reference, medicationCodeableConcept: concept } = entry;
+  const contained = containedResource<fhir.Medication>(entry, reference, 'Medication');
+  const medication = contained ?? known.get(refId(reference, 'Medication') ?? '');
+  return {
+    name: labelOf(concept) ?? labelOf(medication?.code) ?? text(reference?.display) ?? '',
+    strength: strengthOf(medication),
+    frequency: text(dosage?.text) ?? labelOf(dosage?.timing?.code),
   };
 }
 

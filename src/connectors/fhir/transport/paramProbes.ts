@@ -125,7 +125,7 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
     phone: (resource) => quoted(phoneIn(resource)),
     telecom: (resource) => quoted(phoneIn(resource)),
   },
-  Practitioner: {},
+  Practitioner: { family: (resource) => quoted(nameIn(resource)?.family) },
   PractitionerRole: {
     practitioner: (resource) => referenceIn(fieldsOf(resource).practitioner, 'Practitioner'),
     location: (resource) => referenceIn(fieldsOf(resource).location, 'Location'),
@@ -140,7 +140,7 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
     date: (resource) => dayRange(fieldsOf(resource).start),
   },
   Claim: {},
-  ServiceRequest: {},
+  ServiceRequest: { patient, subject: patient },
   Coverage: { beneficiary: patient, patient },
   Schedule: {
     actor: (resource) =>
@@ -157,12 +157,15 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
   DiagnosticReport: { 'based-on': (resource) => referenceIn(fieldsOf(resource).basedOn, 'ServiceRequest') },
   Encounter: { patient },
   MedicationRequest: { patient },
+  MedicationStatement: { patient },
   Flag: { patient },
   AllergyIntolerance: { patient },
   Observation: {},
   Medication: {},
   Condition: {},
   RelatedPerson: { patient },
+  Account: { patient, subject: patient },
+  Invoice: { patient, subject: patient },
   DocumentReference: { patient },
 };
 
