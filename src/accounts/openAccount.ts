@@ -120,6 +120,7 @@ function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
   const known = new Set<Capability>(account.known_to_work);
   const record = recorderOf(ctx, account);
   return {
+    call: (name, work) => ctx.telemetry.span(`EMR ${name}`, { attributes: { 'chartwire.emr_operation': name } }, work),
     worked: async (name) => {
       if (known.has(name)) return;
       known.add(name);

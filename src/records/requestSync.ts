@@ -37,6 +37,7 @@ export async function requestSync(
     operation: { id, type: sync_type, input },
     lane: sync_lane,
     parallel_max: connectorOf(ctx, target.connector).limits.parallel_max,
+    traceparent: ctx.telemetry.traceparent(),
     idempotency: options.idempotency,
     auditStatement: options.auditStatement,
   });

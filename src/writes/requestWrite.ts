@@ -20,22 +20,36 @@ export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationN
   audit?: AuditStatement | undefined;
 };
 
+type AcceptedWrite<Body extends TObject, Lookups> = { id: string; job_id: number; input: Static<Body> & Lookups };
+
 /**
  * Accepts a write: checks its references, then stores everything in one transaction. Returns the ids of the record and
  * the job, or undefined if the idempotency key is in use.
  */
-export async function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
+export function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
+  ctx: Context,
+  request: WriteRequest<Body, Lookups, Needs>,
+): Promise<AcceptedWrite<Body, Lookups> | undefined> {
+  const attributes = { 'chartwire.job_type': request.write.type, 'chartwire.account_id': request.account.id };
+  return ctx.telemetry.span(`accept ${request.write.type}`, { kind: 'producer', attributes }, async () => {
+    const accepted = await accept(ctx, request);
+    if (accepted)
+      ctx.telemetry.annotate({ 'chartwire.job_id': accepted.job_id, 'chartwire.operation_id': accepted.id });
+    return accepted;
+  });
+}
+
+async function accept<Body extends TObject, Lookups, Needs extends OperationName>(
   ctx: Context,
   { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
-): Promise<{ id: string; job_id: number; input: Static<Body> & Lookups } | undefined> {
-  const connector = connectorOf(ctx, account.connector);
+): Promise<AcceptedWrite<Body, Lookups> | undefined> {
   requireOffered(ctx, account, write);
   rejectFields(ctx, account, write.stored_by, write.sentFields?.(body) ?? sentFields(write.body, body), write);
   const { lane, lookups } = await write.check({ ctx, account, body, file });
   const id = newId();
   const input = Object.assign({}, body, lookups);
   const job: NewJob = {
-    ...newJob(connector, account, { id, type: write.type, input }, lane),
+    ...newJob(ctx, account, { id, type: write.type, input }, lane),
     upload: file,
     idempotency,
     auditStatement: audit,
@@ -55,8 +69,8 @@ export async function requestWrite<Body extends TObject, Lookups, Needs extends 
 }
 
 export function newJob(
-  connector: Connector,
-  account: { client_id: string; organization_id: string; id: string },
+  ctx: Pick<Context, 'connectors' | 'telemetry'>,
+  account: { client_id: string; organization_id: string; id: string; connector: string },
   operation: NewJob['operation'],
   lane: Lane,
 ): NewJob {
@@ -67,7 +81,8 @@ export function newJob(
     operation,
     lane: lane.key,
     earlier_lane: lane.earlier,
-    parallel_max: connector.limits.parallel_max,
+    parallel_max: connectorOf(ctx, account.connector).limits.parallel_max,
+    traceparent: ctx.telemetry.traceparent(),
   };
 }
 

@@ -5,6 +5,7 @@ import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from 
 import { finishJob, type Job, startNextJob } from '../../src/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/jobs/run.ts';
 import { openLog } from '../../src/log.ts';
+import { telemetry_off } from '../../src/telemetry/telemetry.ts';
 import { openCircuits } from '../../src/worker/circuits.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
@@ -184,6 +185,7 @@ describe('a lease', () => {
     const ctx = {
       db: fixture.db,
       notifications: { notify: () => {} },
+      telemetry: telemetry_off,
       log: openLog('warn', { write: (line) => lines.push(line) }),
     };
     const metrics = { job_retries: { inc: () => {} } };

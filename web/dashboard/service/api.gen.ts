@@ -650,6 +650,8 @@ export type JobDetails = {
   event_gone: boolean;
   runs: Array<{ job_id: number; state: string; created_at: string }>;
   review: { outcome: "done" | "not_done"; note: string; by: string; at: string } | null;
+  request_trace_id: string | null;
+  attempt_trace_id: string | null;
   not_again: string | null;
 };
 
