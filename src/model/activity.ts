@@ -36,8 +36,8 @@ export type JobSummary = Static<typeof JobSummary>;
 
 export const LinkedAccount = Type.Object({
   ...account_fields,
-  emr: Type.String({ description: 'The name of the connector.', examples: ['larkspur'] }),
-  emr_name: Type.String({ description: 'The name of the EMR.', examples: ['Larkspur'] }),
+  emr: Type.String({ description: 'The `emr_name` that the account was linked with.' }),
+  emr_name: Type.String({ description: 'The name of the EMR.' }),
   status: Type.Enum(['active', 'login_required', 'revoked'], {
     description: '`login_required`: requests are rejected and jobs wait until the account is linked again.',
     examples: ['active'],

@@ -5,6 +5,7 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { examplesOf } from '../../src/openapi/describeOperation.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
+import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -172,6 +173,10 @@ async function send(endpoint: Endpoint): Promise<ApiResponse> {
   if (endpoint.id === 'sandbox.public_token.create') return steps.signIn(await steps.linkToken(), 6);
   if (endpoint.id === 'link.token.exchange') {
     return steps.exchange((await steps.signIn(await steps.linkToken(), 7)).body.public_token);
+  }
+  if (endpoint.id === 'jobs.run-again') {
+    const { job_id } = await rejectedCall(fixture);
+    return fixture.api.call('POST', `/v1/jobs/${job_id}/run-again`, { body: {} });
   }
   if (endpoint.id.startsWith('account.')) {
     const access_token = await fixture.api.link({ user_id: endpoint.id, staff: 3 });

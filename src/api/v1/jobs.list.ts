@@ -16,7 +16,7 @@ export default endpoint({
   account_optional: true,
   // Rows contain nothing about a patient.
   audited: false,
-  summary: 'List jobs',
+  summary: 'List your jobs',
   description:
     'Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened.',
   query: Type.Object({

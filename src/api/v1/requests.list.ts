@@ -14,7 +14,7 @@ export default endpoint({
   account_optional: true,
   // Logged requests contain neither bodies nor URLs, so no health data.
   audited: false,
-  summary: 'List requests',
+  summary: 'List your requests',
   description:
     'Returns the requests that you sent, newest first, without bodies and URLs. A request appears within a second of its response.',
   query: Type.Object({
