@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
+import { dereference } from '../src/openapi/dereference.ts';
 import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage } from './conformance.ts';
@@ -16,13 +17,14 @@ import { envExample, settingsPage } from './pages/settings.ts';
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
 const document = openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
+const whole = dereference(document);
 const score_cards = await readScoreCards(root);
 const files: Record<string, string> = {
   '.env.example': envExample(),
   'docs/reference/settings.md': settingsPage(),
-  'docs/reference/errors.md': errorsPage(document),
-  'docs/reference/events.md': eventsPage(document),
-  'docs/reference/failures.md': failuresPage(document),
+  'docs/reference/errors.md': errorsPage(whole),
+  'docs/reference/events.md': eventsPage(whole),
+  'docs/reference/failures.md': failuresPage(whole),
   'docs/reference/emrs.md': emrsPage(score_cards),
   ...scoreCardPages(score_cards),
   'docs/reference/schema.md': await schemaPage(),
