@@ -13,6 +13,8 @@ import { failuresPage } from './pages/failures.ts';
 import { schemaPage } from './pages/schema.ts';
 import { readScoreCards, scoreCardPages } from './pages/scoreCards.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
+import { pythonModule } from './sdk/python.ts';
+import { typescriptResources, typescriptTypes } from './sdk/typescript.ts';
 
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
@@ -30,6 +32,9 @@ const files: Record<string, string> = {
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),
   'web/dashboard/service/api.gen.ts': await dashboardApi(),
+  'sdk/src/generated/types.gen.ts': typescriptTypes(document),
+  'sdk/src/generated/resources.gen.ts': typescriptResources(document),
+  'sdk/python/chartwire.py': pythonModule(document, await readFile(join(root, 'scripts/sdk/runtime.py'), 'utf8')),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { action, audit_trail, document, encounter, patient_insurance, reasons, synced } from './model/eventData.ts';
+import { action, audit_trail, document, encounter, patient_insurance, reasons } from './model/eventData.ts';
 import { nullable } from './model/fields.ts';
 
 type EventKind = {
@@ -9,6 +9,11 @@ type EventKind = {
   has_account_reference: boolean;
   data: TSchema;
 };
+
+const synced = Type.Record(Type.String(), Type.Integer(), {
+  description: 'Number of records of each kind',
+  examples: [{ locations: 3, providers: 8, patients: 200 }],
+});
 
 /** The event catalogue, with exactly the data fields of each. `docs/reference/events.md` is generated from it. */
 export const events = {

@@ -55,8 +55,3 @@ export const patient_insurance = Type.Object(
   },
   { schema_name: 'PatientInsurance', description: 'An insurance in a patient’s chart' },
 );
-
-export const synced = Type.Record(Type.String(), Type.Integer(), {
-  description: 'Number of records of each kind',
-  examples: [{ locations: 3, providers: 8, patients: 200 }],
-});
