@@ -916,6 +916,8 @@ class ConnectionReport(TypedDict):
     """The error code; null if the sign-in succeeded"""
     error_message: Optional[str]
     """The error message; null if the sign-in succeeded"""
+    findings: List[str]
+    """What is known about the server since the account was linked"""
 
 
 class _ConnectionStepOptional(TypedDict, total=False):

@@ -17,6 +17,8 @@ export type NewJob = {
   parallel_max: number;
   /** The job of the same operation that an operator is running again. */
   run_again_of?: number;
+  /** The span that queues the job, for a link from its attempts. */
+  traceparent?: string | null;
   /** The file sent with the request. */
   upload?: Buffer | undefined;
   idempotency?: IdempotencyKey | undefined;

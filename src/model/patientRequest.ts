@@ -4,7 +4,7 @@ import { patient_sex } from './records/patients.ts';
 import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
-const responsible_parties = {
+const party_descriptions = {
   self: 'The patient',
   spouse: 'The spouse',
   child: 'A child',
@@ -27,7 +27,9 @@ const responsible_parties = {
   life_partner: 'A life partner',
   other: 'Another person',
 } as const;
-export type ResponsibleParty = keyof typeof responsible_parties;
+export type ResponsibleParty = keyof typeof party_descriptions;
+// Object.keys forgets the names.
+export const responsible_parties = Object.keys(party_descriptions) as ResponsibleParty[];
 
 /** Fields of an active patient that can be changed in every EMR. */
 const contact = {
@@ -90,7 +92,7 @@ export const PatientRequest = Type.Object(
     secondary_insurance_subscriber_number: Type.Optional(text()),
     check_eligibility: Type.Optional(flag('Whether to request an eligibility check after creation')),
     responsible_party: Type.Optional(
-      choices(responsible_parties, { default: 'self', description: 'Who pays for the patient' }),
+      choices(party_descriptions, { default: 'self', description: 'Who pays for the patient' }),
     ),
     responsible_party_first_name: Type.Optional(text()),
     responsible_party_last_name: Type.Optional(text()),

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'client_credentials_invalid'
   | 'database_slow'
   | 'database_unavailable'
+  | 'document_over_emr_limit'
   | 'document_script_refused'
   | 'document_too_large'
   | 'document_type_unsupported'
@@ -591,6 +592,8 @@ export type ConnectionReport = {
   error_code: string | null;
   /** The error message; null if the sign-in succeeded */
   error_message: string | null;
+  /** What is known about the server since the account was linked */
+  findings: Array<string>;
 };
 
 /** A request to the EMR’s server during a sign-in */

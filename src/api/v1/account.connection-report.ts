@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { readAccountReport } from '../../link/connectionReports.ts';
-import { connection_report, report_outcome } from '../../model/connectionReport.ts';
+import { connection_report, report_findings, report_outcome } from '../../model/connectionReport.ts';
 import { nullable, success } from '../../model/fields.ts';
 
 export default endpoint({
@@ -20,14 +20,14 @@ export default endpoint({
     success,
     data: nullable(
       Type.Object(
-        { ...connection_report.properties, ...report_outcome },
+        { ...connection_report.properties, ...report_outcome, findings: report_findings },
         { schema_name: 'ConnectionReport', description: 'What was requested from the EMR’s server during a sign-in' },
       ),
     ),
   }),
   handle: async ({ ctx, account }) => {
     const found = await readAccountReport(ctx.db, account);
-    const { error_code = null, error_message = null } = found ?? {};
-    return { success: true, data: found ? { ...found.report, error_code, error_message } : null };
+    const { error_code = null, error_message = null, findings = [] } = found ?? {};
+    return { success: true, data: found ? { ...found.report, error_code, error_message, findings } : null };
   },
 });
