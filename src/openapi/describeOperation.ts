@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { composeExample } from './composeExample.ts';
 import { curl, urlPath } from './curl.ts';
-import { describeBody, describeSchema } from './describeSchema.ts';
+import type { Describer } from './describeSchema.ts';
 import type { Operation, Parameter } from './document.ts';
 import { errorResponses } from './errorResponses.ts';
 
@@ -34,7 +34,12 @@ export function examplesOf({ example = {}, params, query, body, response, stream
   };
 }
 
-export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode[], base_url: string): Operation {
+export function describeOperation(
+  endpoint: Endpoint,
+  errors: readonly ErrorCode[],
+  base_url: string,
+  describer: Describer,
+): Operation {
   const examples = examplesOf(endpoint);
   const source = curl({
     method: endpoint.method,
@@ -50,8 +55,8 @@ export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode
     ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
     security: [Object.fromEntries(required_headers[endpoint.auth].map((name) => [name, []]))],
     parameters: [
-      ...parameters('path', endpoint.params, examples.params),
-      ...parameters('query', endpoint.query, examples.query),
+      ...parameters('path', endpoint.params, examples.params, describer),
+      ...parameters('query', endpoint.query, examples.query, describer),
       ...accountFilter(endpoint),
       ...idempotency(endpoint),
     ],
@@ -59,7 +64,9 @@ export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode
       ? {
           requestBody: {
             required: (endpoint.body.required ?? []).length > 0,
-            content: { [mediaTypeOf(endpoint)]: { schema: describeBody(endpoint.body), example: examples.body } },
+            content: {
+              [mediaTypeOf(endpoint)]: { schema: describer.describeBody(endpoint.body), example: examples.body },
+            },
           },
         }
       : {}),
@@ -67,10 +74,10 @@ export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode
       200: {
         description: endpoint.events ? `Accepted. The outcome is sent as ${endpoint.events.join(' or ')}.` : 'Success.',
         content: endpoint.stream
-          ? { 'text/event-stream': { schema: describeSchema(endpoint.response) } }
-          : { 'application/json': { schema: describeSchema(endpoint.response), example: examples.response } },
+          ? { 'text/event-stream': { schema: describer.describeSchema(endpoint.response) } }
+          : { 'application/json': { schema: describer.describeSchema(endpoint.response), example: examples.response } },
       },
-      ...errorResponses(endpoint, errors),
+      ...errorResponses(endpoint, errors, describer),
     },
     'x-codeSamples': [{ lang: 'Shell', label: 'curl', source }],
     ...(endpoint.events ? { 'x-events': [...endpoint.events] } : {}),
@@ -84,9 +91,10 @@ function parameters(
   place: 'path' | 'query',
   schema: TObject | undefined,
   examples: Record<string, unknown>,
+  { describeField }: Describer,
 ): Parameter[] {
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-    const { description, ...rest } = describeSchema(property);
+    const { description, ...rest } = describeField(name, property);
     return {
       name,
       in: place,

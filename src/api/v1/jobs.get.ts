@@ -15,7 +15,7 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'Retrieve a job',
-  params: Type.Object({ job_id: Type.String() }),
+  params: Type.Object({ job_id: Type.String({ description: 'The job_id of the request' }) }),
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],
   found_in: { job_id: 'sandbox#/job_id' },
