@@ -1241,6 +1241,7 @@ class LinkedAccount(TypedDict):
     linked_at: str
     """When the account was linked, or linked again"""
     last_sync: Optional[LastSync]
+    """The newest sync of the organization; null before the first one"""
     waiting_jobs: int
     """Jobs that resume when the account is linked again"""
 
@@ -2588,6 +2589,7 @@ class AccountsListResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     accounts: List[LinkedAccount]
+    """The linked accounts"""
 
 
 class SandboxPublicTokenCreateResponse(TypedDict):
@@ -2891,6 +2893,7 @@ class JobsListResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     jobs: List[JobSummary]
+    """The jobs, newest first"""
     next: Optional[str]
     """The value of `before` for the next page; null on the last page"""
 
@@ -2932,6 +2935,7 @@ class RequestsListResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     requests: List[LoggedRequest]
+    """The requests, newest first"""
     next: Optional[str]
     """The value of `before` for the next page; null on the last page"""
 

@@ -53,15 +53,19 @@ export const LinkedAccount = Type.Object(
       { description: 'State of the link', examples: ['active'] },
     ),
     linked_at: moment('When the account was linked, or linked again'),
-    last_sync: nullable(
-      Type.Object(
-        {
-          job_id: Type.Integer({ description: 'ID of the sync’s job' }),
-          status: Job.properties.status,
-          at: moment('When the sync finished, or started if it is still running'),
-        },
-        { schema_name: 'LastSync', description: 'The newest sync of the organization' },
-      ),
+    last_sync: Type.Union(
+      [
+        Type.Object(
+          {
+            job_id: Type.Integer({ description: 'ID of the sync’s job' }),
+            status: Job.properties.status,
+            at: moment('When the sync finished, or started if it is still running'),
+          },
+          { schema_name: 'LastSync', description: 'The newest sync of the organization' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'The newest sync of the organization; null before the first one' },
     ),
     waiting_jobs: Type.Integer({ description: 'Jobs that resume when the account is linked again', examples: [0] }),
   },
@@ -88,7 +92,9 @@ export type LoggedRequest = Static<typeof LoggedRequest>;
 export function cursorPaging<Cursor extends TSchema>(before: Cursor) {
   return {
     before: Type.Optional(before),
-    page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+    page_size: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Number of records per page' }),
+    ),
   };
 }
 

@@ -949,6 +949,7 @@ export type LinkedAccount = {
   status: "active" | "login_required" | "revoked";
   /** When the account was linked, or linked again */
   linked_at: string;
+  /** The newest sync of the organization; null before the first one */
   last_sync: LastSync | null;
   /** Jobs that resume when the account is linked again */
   waiting_jobs: number;
@@ -2474,6 +2475,7 @@ export type AccountDeleteResponse = {
 export type AccountsListResponse = {
   /** Always true; an error response has false */
   success: true;
+  /** The linked accounts */
   accounts: Array<LinkedAccount>;
 };
 
@@ -2935,11 +2937,15 @@ export type JobsListQuery = {
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
   status?: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  /** Only jobs of this type */
   type?: string;
+  /** Only jobs accepted at or after this time */
   created_after?: string;
+  /** Only jobs accepted before this time */
   created_before?: string;
   /** A `job_id`: returns older jobs */
   before?: string;
+  /** Number of records per page */
   page_size?: number;
 };
 
@@ -2947,6 +2953,7 @@ export type JobsListQuery = {
 export type JobsListResponse = {
   /** Always true; an error response has false */
   success: true;
+  /** The jobs, newest first */
   jobs: Array<JobSummary>;
   /** The value of `before` for the next page; null on the last page */
   next: string | null;
@@ -2997,12 +3004,21 @@ export type JobsRunAgainResponse = {
 
 /** Query of requests.list */
 export type RequestsListQuery = {
+  /** Only the request with this ID (UUID without hyphens) */
   request_id?: string;
+  /** Only requests to this operation */
   endpoint?: string;
-  /** `failed` means 4xx or 5xx */
+  /**
+   * Only requests with such a response
+   * - `2xx`: Successful
+   * - `4xx`: Rejected
+   * - `5xx`: Failed in the service
+   * - `failed`: 4xx or 5xx
+   */
   status?: "2xx" | "4xx" | "5xx" | "failed";
   /** A `request_id`: returns older requests */
   before?: string;
+  /** Number of records per page */
   page_size?: number;
 };
 
@@ -3010,6 +3026,7 @@ export type RequestsListQuery = {
 export type RequestsListResponse = {
   /** Always true; an error response has false */
   success: true;
+  /** The requests, newest first */
   requests: Array<LoggedRequest>;
   /** The value of `before` for the next page; null on the last page */
   next: string | null;

@@ -18,7 +18,7 @@ export default endpoint({
   summary: 'List linked accounts',
   description:
     'Returns your linked EMR accounts with their status and last sync, oldest first. With `access_token` it returns that account. Access tokens are not included.',
-  response: Type.Object({ success, accounts: Type.Array(LinkedAccount) }),
+  response: Type.Object({ success, accounts: Type.Array(LinkedAccount, { description: 'The linked accounts' }) }),
   example: {
     response: {
       success: true,

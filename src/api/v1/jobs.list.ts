@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { listJobs } from '../../jobs/listJobs.ts';
 import { cursorPaging, JobSummary, next } from '../../model/activity.ts';
 import type { JobRow } from '../../model/dashboard/jobs.ts';
-import { date_time, success, text } from '../../model/fields.ts';
+import { success, text } from '../../model/fields.ts';
 import { Job } from '../../model/job.ts';
 
 export default endpoint({
@@ -21,14 +21,18 @@ export default endpoint({
     'Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened.',
   query: Type.Object({
     status: Type.Optional(Job.properties.status),
-    type: Type.Optional(text({ maxLength: 100, examples: ['patient.create'] })),
-    created_after: Type.Optional(date_time),
-    created_before: Type.Optional(date_time),
+    type: Type.Optional(text({ maxLength: 100, description: 'Only jobs of this type', examples: ['patient.create'] })),
+    created_after: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only jobs accepted at or after this time' }),
+    ),
+    created_before: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only jobs accepted before this time' }),
+    ),
     ...cursorPaging(
       text({ pattern: '^\\d{1,15}$', description: 'A `job_id`: returns older jobs', examples: ['1042'] }),
     ),
   }),
-  response: Type.Object({ success, jobs: Type.Array(JobSummary), next }),
+  response: Type.Object({ success, jobs: Type.Array(JobSummary, { description: 'The jobs, newest first' }), next }),
   example: { query: { status: 'failed' } },
   handle: async ({ ctx, client, account, query }) => {
     const { status, type, created_after, created_before, before, page_size } = query;

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { listRequests } from '../../audit/requests.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { cursorPaging, LoggedRequest, next } from '../../model/activity.ts';
-import { id, success, text } from '../../model/fields.ts';
+import { choices, id, success, text } from '../../model/fields.ts';
 
 export default endpoint({
   id: 'requests.list',
@@ -18,14 +18,23 @@ export default endpoint({
   description:
     'Returns the requests that you sent, newest first, without bodies and URLs. A request appears within a second of its response.',
   query: Type.Object({
-    request_id: Type.Optional(id),
-    endpoint: Type.Optional(text({ maxLength: 100, examples: ['patients.create'] })),
+    request_id: Type.Optional(Type.String({ ...id, description: 'Only the request with this ID' })),
+    endpoint: Type.Optional(
+      text({ maxLength: 100, description: 'Only requests to this operation', examples: ['patients.create'] }),
+    ),
     status: Type.Optional(
-      Type.Enum(['2xx', '4xx', '5xx', 'failed'], { description: '`failed` means 4xx or 5xx', examples: ['failed'] }),
+      choices(
+        { '2xx': 'Successful', '4xx': 'Rejected', '5xx': 'Failed in the service', failed: '4xx or 5xx' },
+        { description: 'Only requests with such a response', examples: ['failed'] },
+      ),
     ),
     ...cursorPaging(text({ pattern: '^[0-9a-f]{32}$', description: 'A `request_id`: returns older requests' })),
   }),
-  response: Type.Object({ success, requests: Type.Array(LoggedRequest), next }),
+  response: Type.Object({
+    success,
+    requests: Type.Array(LoggedRequest, { description: 'The requests, newest first' }),
+    next,
+  }),
   handle: async ({ ctx, client, account, query: { request_id, ...search } }) => {
     const found = await listRequests(ctx, {
       ...search,
