@@ -1,0 +1,1 @@
+export async function doctorCommand(_env: unknown, _options: unknown): Promise<void> {}
