@@ -59,9 +59,7 @@ function addClients(program: Command, config: LoadConfig): void {
     .command('reset')
     .description('reset the password of an operator')
     .option('--email <email>', 'email address of the operator (required)')
-    .action(async ({ email }) =>
-      (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email),
-    );
+    .action(async ({ email }) => (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email));
   program
     .command('keys')
     .description('manage signing keys')
@@ -115,9 +113,7 @@ function addAudit(program: Command, config: LoadConfig): void {
     .command('verify')
     .description('verify the audit log, also against further files of anchors')
     .addOption(repeated('--anchor-file <file>', 'a file of anchors; can be repeated'))
-    .action(async ({ anchorFile = [] }) =>
-      (await import('./audit.ts')).verifyAuditCommand(await config(), anchorFile),
-    );
+    .action(async ({ anchorFile = [] }) => (await import('./audit.ts')).verifyAuditCommand(await config(), anchorFile));
   audit
     .command('reanchor')
     .description('accept the audit log as it is, after a restore from a backup')

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { Chartwire } from '../../sdk/src/client.ts';
 import { JobFailedError, LoginRequiredError } from '../../sdk/src/errors.ts';
+import { StartFailure } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import { callControl } from './callControl.ts';
 import type { Sandbox } from './seedSandbox.ts';
@@ -14,7 +15,7 @@ export type TriggeredEvent = { id: string; type: string; job_id?: string | numbe
 export async function triggerEvent(sandbox: Sandbox, type: EventType, observe: Observe): Promise<TriggeredEvent> {
   const event = await triggers[type](openScene(sandbox, observe));
   if (event.type === type) return event;
-  throw new Error(`The sandbox sent the event ${event.type} instead of ${type}.`);
+  throw new StartFailure(`The sandbox sent the event ${event.type} instead of ${type}.`);
 }
 
 /** Runs the work, which returns the ID of a job, and returns the event of the job as the client's stream shows it. */
@@ -52,9 +53,7 @@ const triggers: Record<EventType, (scene: Scene) => Promise<TriggeredEvent>> = {
     scene.client.telephoneEncounters.actions.createAndWait(await action(scene)),
   'telephone_encounter_action.failed': async (scene) => {
     const body = await action(scene);
-    return rejected(scene, 'add_telephone_action', () =>
-      scene.client.telephoneEncounters.actions.createAndWait(body),
-    );
+    return rejected(scene, 'add_telephone_action', () => scene.client.telephoneEncounters.actions.createAndWait(body));
   },
   'patient.created': (scene) => scene.client.patients.createAndWait(newPatient()),
   'patient.failed': async (scene) => {
@@ -93,7 +92,7 @@ const triggers: Record<EventType, (scene: Scene) => Promise<TriggeredEvent>> = {
     const [year, month, day] = time.date.split('-');
     const { blockId } = await scene.control<{ blockId: string }>('POST', '/control/blocks', {
       ...{ providerId: scene.sandbox.example.provider_id, minutes: 60, reason: 'Meeting' },
-      startsAt: `${month}/${day}/${year} ${time.time}`,
+      startsAt: `${month}/${day}/${year} ${time.time.slice(0, 5)}`,
     });
     try {
       const conflict = { ...(await appointment(scene, time)), prevent_double_booking: 'true' as const };
@@ -119,7 +118,7 @@ async function failureOf(outcome: Promise<TriggeredEvent | undefined>): Promise<
     if (error instanceof JobFailedError) return error.event as TriggeredEvent;
     throw error;
   }
-  throw new Error('The service queued no job.');
+  throw new StartFailure('The service queued no job.');
 }
 
 /** Runs a write that the EMR rejects. */
@@ -158,7 +157,6 @@ async function unlinkedMeanwhile(
   return scene.observe(() =>
     withFault(scene, fault, async () => {
       const { job_id } = await start(client);
-      await until(async () => ((await client.jobs.get(job_id)).job.error ? true : undefined));
       await client.account.delete();
       return job_id;
     }),
@@ -191,7 +189,7 @@ async function linkAccount(
   { user_id, staff, access_token }: { user_id: string; staff: number; access_token?: string },
 ): Promise<string> {
   const person = sandbox.larkspur.staff[staff];
-  if (!person) throw new Error(`Larkspur has no staff member ${staff}.`);
+  if (!person) throw new StartFailure(`Larkspur has no staff member ${staff}.`);
   const purpose = { user_id, org_id: sandbox.org_id, ...(access_token !== undefined && { access_token }) };
   const { token: link_token } = await client.link.token.create(purpose);
   const { public_token } = await client.sandbox.publicToken.create({
@@ -212,7 +210,7 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
     if (found !== undefined) return found;
     await pause(poll_ms);
   }
-  throw new Error(`The event did not happen within ${wait_ms / 1000} seconds. Is a worker running?`);
+  throw new StartFailure(`The event did not happen within ${wait_ms / 1000} seconds. Is a worker running?`);
 }
 
 function call({ sandbox }: Scene) {
@@ -232,7 +230,7 @@ async function activeMedication({ client, sandbox }: Scene): Promise<string> {
   const { data } = await client.patients.fetchAndWait({ search_by: 'mrn', mrn });
   const { medications = [] } = data as { medications?: { name: string }[] };
   const [medication] = medications;
-  if (!medication) throw new Error('The example patient has no medication. Run: chartwire sandbox reset');
+  if (!medication) throw new StartFailure('The example patient has no medication. Run: chartwire sandbox reset');
   return medication.name;
 }
 
@@ -249,14 +247,14 @@ function newPatient() {
 async function examplePatient({ client, sandbox }: Scene) {
   const { patients } = await client.patients.list({ mrn: sandbox.example.patient_mrn });
   const [patient] = patients;
-  if (!patient) throw new Error('The example patient is missing. Run: chartwire sandbox reset');
+  if (!patient) throw new StartFailure('The example patient is missing. Run: chartwire sandbox reset');
   return patient;
 }
 
 async function updatePatient(scene: Scene): Promise<TriggeredEvent> {
   const { id } = await examplePatient(scene);
   const event = await scene.client.patients.updateAndWait(id, { email: `${randomLetters()}@example.test` });
-  if (!event) throw new Error('The change became part of one that is waiting. Try again when it is done.');
+  if (!event) throw new StartFailure('The change became part of one that is waiting. Try again when it is done.');
   return event;
 }
 
@@ -270,13 +268,13 @@ async function insurance({ client }: Scene) {
   for await (const { id, payer_id } of client.insuranceProviders.list()) {
     if (payer_id) return { member_id: `T${randomInt(1e6, 1e7)}`, insurance_provider_id: id };
   }
-  throw new Error('The EMR has no insurance company. Run: chartwire sandbox reset');
+  throw new StartFailure('The EMR has no insurance company. Run: chartwire sandbox reset');
 }
 
 /** In two years, when nothing is seeded, so that the schedule people look at stays as it is. */
 function freeTime(): { date: string; time: string } {
   const day = new Date(Date.UTC(new Date().getUTCFullYear() + 2, 6, randomInt(1, 29))).toISOString();
-  return { date: day.slice(0, 10), time: `${randomInt(10, 17)}:${randomInt(10, 60)}` };
+  return { date: day.slice(0, 10), time: `${randomInt(10, 12)}:${randomInt(10, 60)} am` };
 }
 
 async function appointment({ client, sandbox }: Scene, time: { date: string; time: string }) {
@@ -286,18 +284,12 @@ async function appointment({ client, sandbox }: Scene, time: { date: string; tim
 }
 
 function document({ sandbox }: Scene) {
-  const file = new Blob([pdf], { type: 'application/pdf' });
+  const file = new Blob([Buffer.from(png, 'base64')], { type: 'image/png' });
   return { folder_name: 'Triggered', patient_mrn: sandbox.example.patient_mrn, document: file };
 }
 
-/** The smallest document that readers accept: one empty page. */
-const pdf = `%PDF-1.4
-1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
-2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj
-trailer<</Root 1 0 R>>
-%%EOF
-`;
+/** A picture of one pixel. */
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
 
 function randomLetters(): string {
   return Array.from({ length: 10 }, () => String.fromCharCode(97 + randomInt(26))).join('');

@@ -136,7 +136,7 @@ function filesOf(folder: string): string[] {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/(?:from|import) '(\.[^']+)'/g)].map(([, target = '']) =>
+  return [...text.matchAll(/(?:from |import |import\()'(\.[^']+)'/g)].map(([, target = '']) =>
     relative(root, resolve(root, dirname(file), target)),
   );
 }

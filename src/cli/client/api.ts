@@ -11,22 +11,25 @@ type ApiOptions = ServiceOptions & { data?: string; idempotencyKey?: string };
 export function addApi(program: Command, env: Environment): void {
   const api = program.command('api').description('send any request, with the credentials filled in');
   for (const method of ['GET', 'POST', 'PATCH', 'DELETE'] as const) {
-    const command = serviceCommand(api, `${method.toLowerCase()} <path>`, `send a ${method} request and print the response`);
+    const command = serviceCommand(
+      api,
+      `${method.toLowerCase()} <path>`,
+      `send a ${method} request and print the response`,
+    );
     if (method === 'POST' || method === 'PATCH') {
       command
         .option('--data <json>', 'the body: JSON, @file, or @- for the standard input', '{}')
         .option('--idempotency-key <key>', 'default: a random one');
     }
-    command
-      .addHelpText('after', examples)
-      .action((path: string, options: ApiOptions) =>
-        withService(env, options, async ({ transport }) => {
-          if (!path.startsWith('/')) throw new CommandFailure('The path must start with a slash, such as /v1/jobs.', 'usage');
-          const body = options.data === undefined ? undefined : await readBody(options.data);
-          const { idempotencyKey } = options;
-          printJson(await transport.request({ method, path, body }, { idempotencyKey }));
-        }),
-      );
+    command.addHelpText('after', examples).action((path: string, options: ApiOptions) =>
+      withService(env, options, async ({ transport }) => {
+        if (!path.startsWith('/'))
+          throw new CommandFailure('The path must start with a slash, such as /v1/jobs.', 'usage');
+        const body = options.data === undefined ? undefined : await readBody(options.data);
+        const { idempotencyKey } = options;
+        printJson(await transport.request({ method, path, body }, { idempotencyKey }));
+      }),
+    );
   }
 }
 

@@ -28,7 +28,10 @@ export async function findCredentials(env: Environment, profile: string | undefi
   if (profile !== undefined) {
     const found = await readProfile(env, profile);
     if (found) return { ...found, source: `profile '${profile}'` };
-    throw new CommandFailure(`There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`, 'usage');
+    throw new CommandFailure(
+      `There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`,
+      'usage',
+    );
   }
   const access_token = env.CHARTWIRE_ACCESS_TOKEN || undefined;
   const found = fromEnvironment(env) ?? (await fromDefaultProfile(env)) ?? (await fromSandbox(env));
@@ -84,9 +87,13 @@ export async function readSandbox(env: Environment): Promise<Sandbox | undefined
     // Written by the service.
     return JSON.parse(text) as Sandbox;
   } catch (cause) {
-    throw new CommandFailure(`${sandboxFile(env)} is damaged. Start the service again: it rewrites the file.`, 'error', {
-      cause,
-    });
+    throw new CommandFailure(
+      `${sandboxFile(env)} is damaged. Start the service again: it rewrites the file.`,
+      'error',
+      {
+        cause,
+      },
+    );
   }
 }
 

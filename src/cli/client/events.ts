@@ -23,11 +23,12 @@ export function addEvents(program: Command, env: Environment): void {
     .addOption(new Option('--delivery <status>', 'only events with this delivery status').choices(delivery_statuses))
     .option('--limit <number>', 'how many', readCount, 20)
     .action((options: ListOptions) => withService(env, options, (service) => list(service, options)));
-  serviceCommand(events, 'get <event_id>', 'show an event with its data').action((id: string, options: ServiceOptions) =>
-    withService(env, options, async (service) => {
-      const event = await find(service, id);
-      printJson(options.json ? { event } : event);
-    }),
+  serviceCommand(events, 'get <event_id>', 'show an event with its data').action(
+    (id: string, options: ServiceOptions) =>
+      withService(env, options, async (service) => {
+        const event = await find(service, id);
+        printJson(options.json ? { event } : event);
+      }),
   );
   serviceCommand(events, 'resend <event_id>', 'send an event to its endpoints again').action(
     (id: string, options: ServiceOptions) =>

@@ -28,7 +28,9 @@ export function addJobs(program: Command, env: Environment): void {
   );
   serviceCommand(jobs, 'watch <job_id>', 'follow the timeline of a job until it has finished')
     .addHelpText('after', '\nThe exit code is 3 if the job failed or needs review.\n')
-    .action((id: string, options: ServiceOptions) => withService(env, options, (service) => watch(service, id, options)));
+    .action((id: string, options: ServiceOptions) =>
+      withService(env, options, (service) => watch(service, id, options)),
+    );
   serviceCommand(jobs, 'run-again <job_id>', 'queue another run of a job that failed')
     .option('--watch', 'follow the new job until it has finished')
     .action((id: string, options: ServiceOptions & { watch?: boolean }) =>

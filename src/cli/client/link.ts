@@ -53,7 +53,10 @@ function requestFor(options: LinkOptions, credentials: Credentials, sandbox: San
   }
   const { access_token } = credentials;
   if (update && access_token === undefined) {
-    throw new CommandFailure('--update needs the access token of the account: set CHARTWIRE_ACCESS_TOKEN.', 'credentials');
+    throw new CommandFailure(
+      '--update needs the access token of the account: set CHARTWIRE_ACCESS_TOKEN.',
+      'credentials',
+    );
   }
   return {
     user_id,

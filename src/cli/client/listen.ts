@@ -69,7 +69,10 @@ function checkTarget(text: string): void {
     throw new CommandFailure('--forward-to must be a URL, such as http://localhost:3000/webhooks.', 'usage');
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    throw new CommandFailure('--forward-to must use https, except on this machine: events contain health data.', 'usage');
+    throw new CommandFailure(
+      '--forward-to must use https, except on this machine: events contain health data.',
+      'usage',
+    );
   }
 }
 

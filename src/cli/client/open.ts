@@ -16,7 +16,10 @@ export function addOpen(program: Command, env: Environment): void {
       const pages = pagesOf(base_url, sandbox?.base_url === base_url ? sandbox : undefined);
       const url = pages.get(page);
       if (url === undefined) {
-        throw new CommandFailure(`There is no page '${page}'. The pages are: ${[...pages.keys()].join(', ')}.`, 'usage');
+        throw new CommandFailure(
+          `There is no page '${page}'. The pages are: ${[...pages.keys()].join(', ')}.`,
+          'usage',
+        );
       }
       if (options.json) printJson({ url });
       else printLine(url);

@@ -44,7 +44,10 @@ Examples:
 async function add(env: Environment, name: string, options: AddOptions): Promise<void> {
   const url = parseUrl(options.baseUrl);
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new CommandFailure('--base-url must be the URL of the service, such as https://chartwire.example.org.', 'usage');
+    throw new CommandFailure(
+      '--base-url must be the URL of the service, such as https://chartwire.example.org.',
+      'usage',
+    );
   }
   const { clientSecretFile, accessTokenFile } = options;
   const client_secret = clientSecretFile === undefined ? await askSecret() : await readSecret(clientSecretFile);

@@ -30,7 +30,9 @@ export async function readProfiles(env: Environment): Promise<Profiles> {
     // Written by writeProfiles.
     return JSON.parse(await readFile(file, 'utf8')) as Profiles;
   } catch (cause) {
-    throw new CommandFailure(`${file} is damaged. Fix it, or remove it and add the profiles again.`, 'error', { cause });
+    throw new CommandFailure(`${file} is damaged. Fix it, or remove it and add the profiles again.`, 'error', {
+      cause,
+    });
   }
 }
 

@@ -33,7 +33,8 @@ export function addSandbox(program: Command, env: Environment): void {
       }),
   );
   command(sandbox, 'code [user_name]', 'show the current one-time codes of the EMR’s staff').action(
-    (user_name: string | undefined, options: Options) => control(env, (clinic) => showCodes(clinic, user_name, options)),
+    (user_name: string | undefined, options: Options) =>
+      control(env, (clinic) => showCodes(clinic, user_name, options)),
   );
 }
 

@@ -36,7 +36,12 @@ export async function withService(
   work: (service: Service) => Promise<void>,
 ): Promise<void> {
   const credentials = await findCredentials(env, options.profile);
-  const { base_url: baseUrl, client_id: clientId, client_secret: clientSecret, access_token: accessToken } = credentials;
+  const {
+    base_url: baseUrl,
+    client_id: clientId,
+    client_secret: clientSecret,
+    access_token: accessToken,
+  } = credentials;
   // A person is waiting: two retries, about two seconds.
   const common = { baseUrl, clientId, clientSecret, retriesMax: 2 };
   const own = accessToken === undefined ? common : { ...common, accessToken };
@@ -68,7 +73,10 @@ function explain(error: sdk.ChartwireError, { source, base_url }: Credentials): 
   if (error instanceof sdk.JobFailedError) return failure(error.message, 'job_failed');
   if (error instanceof sdk.ConnectionError || error instanceof sdk.TimeoutError) {
     const what = error instanceof sdk.TimeoutError ? 'did not respond in time' : 'cannot be reached';
-    return failure(`Chartwire ${what} at ${base_url} (from ${source}). Is it running? Start it with npm start.`, 'unreachable');
+    return failure(
+      `Chartwire ${what} at ${base_url} (from ${source}). Is it running? Start it with npm start.`,
+      'unreachable',
+    );
   }
   if (error instanceof sdk.LoginRequiredError) {
     return failure('The link of this account has expired. Link it again with: chartwire link create --update --open');
