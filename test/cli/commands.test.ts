@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -213,6 +214,7 @@ test('checks the installation, and says what to do about a problem', async () =>
   );
   const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
+  await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
   const key = '0'.repeat(64);
   const broken = await runHere(['doctor'], { ...fixture.env, PORT: String(port), MASTER_KEY: key });
@@ -230,7 +232,7 @@ test('checks the installation, and says what to do about a problem', async () =>
 
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
+  await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;

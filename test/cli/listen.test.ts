@@ -84,7 +84,7 @@ test('continues after a restart of the service, without losing or repeating an e
   await until('the listener to notice', async () => printed.stderr.includes('Connecting again'));
   await fixture.start();
   const after = await callIn();
-  await until('the second event', async () => received().includes(after));
+  await until('the second event to be printed', async () => printed.stdout.includes(after));
   expect(received()).toStrictEqual([before, after]);
   const lines = printed.stdout
     .trim()

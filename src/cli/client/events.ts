@@ -62,8 +62,8 @@ async function list(service: Service, { json, type, job, delivery, limit }: List
 
 /** There is no endpoint for one event. An ID contains its time, which limits the search to two minutes. */
 async function find(service: Service, id: string): Promise<StoredEvent> {
-  const created_ms = Number.parseInt(id.replace(/-/g, '').slice(0, 12), 16);
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id) && Number.isFinite(created_ms)) {
+  const created_ms = Number.parseInt(id.slice(0, 12), 16);
+  if (/^0[0-9a-f]{31}$/.test(id)) {
     const start_date = new Date(created_ms - 60_000).toISOString();
     const end_date = new Date(created_ms + 60_000).toISOString();
     for await (const event of service.account().webhookEvents.list({ start_date, end_date, page_size: 100 })) {
