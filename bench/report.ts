@@ -1,0 +1,7 @@
+/** One line of the performance table. */
+export type Row = { work: string; figure: string; goal: string; detail: string };
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
