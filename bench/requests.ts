@@ -3,17 +3,24 @@ import { connect, type Sql } from '../src/db/database.ts';
 import { openServer } from '../src/db/openServer.ts';
 import { cpuTime_ms } from './cpuTime.ts';
 import { measureRate, type Request } from './measureRate.ts';
-import { median, type Row } from './report.ts';
+import { median, type Row, report } from './report.ts';
 import { startApi } from './startApi.ts';
 
-type Comparison = { work: string; goal: number; in_flight: number; path: string; minimal_path: string } & Pick<
-  Request,
-  'method' | 'body'
->;
+type Comparison = {
+  work: string;
+  goal: number | undefined;
+  in_flight: number;
+  path: string;
+  minimal_path: string;
+} & Pick<Request, 'method' | 'body'>;
 
 /** Compares the service with a minimal server that does the same work with the same framework and database. */
-export async function compareRequests(only: string | undefined, rounds = 5): Promise<Row[]> {
+export async function compareRequests(
+  only: string | undefined,
+  rounds = 5,
+): Promise<{ rows: Row[]; postgres_version: string; memory_mb: number }> {
   const { config, service, headers, example, close } = await startApi();
+  const memory_mb = process.memoryUsage().rss / 2 ** 20;
   const server = await openServer(config, () => {});
   const sql = connect(server.owner, { max: config.database_pool });
   const patients = await sql<{ id: string; mrn: string }[]>`SELECT id, mrn FROM patients WHERE mrn IS NOT NULL`;
@@ -31,7 +38,7 @@ export async function compareRequests(only: string | undefined, rounds = 5): Pro
     const mrn = example.patient_mrn;
     const comparisons: Comparison[] = [
       { work: 'accept a write, 32 in flight', goal: 1, in_flight: 32, ...write },
-      { work: 'accept a write, alone', goal: 0, in_flight: 1, ...write },
+      { work: 'accept a write, alone', goal: undefined, in_flight: 1, ...write },
       {
         work: 'a page of 100 patients',
         goal: 0.85,
@@ -75,15 +82,17 @@ export async function compareRequests(only: string | undefined, rounds = 5): Pro
       const ratio = median(ours.map(({ rate }, n) => rate / (theirs[n]?.rate ?? Number.NaN)));
       const mid = (of: typeof ours, key: keyof (typeof ours)[number]) => median(of.map((each) => each[key])).toFixed(2);
       const cpu = (of: typeof ours) => `${mid(of, 'node_ms')} + ${mid(of, 'postgres_ms')} ms`;
-      rows.push({
-        work,
-        figure: `${ratio.toFixed(2)} × a minimal server`,
-        goal: `≥ ${goal}`,
-        detail: `CPU per request, Node + PostgreSQL: ${cpu(ours)}, minimal ${cpu(theirs)}; p50 ${mid(ours, 'p50_ms')} and ${mid(theirs, 'p50_ms')} ms; ${mid(ours, 'rate')}/s and ${mid(theirs, 'rate')}/s`,
-      });
-      process.stdout.write(`${JSON.stringify(rows.at(-1))}\n`);
+      rows.push(
+        report({
+          work,
+          figure: `${ratio.toFixed(2)} × a minimal server`,
+          goal: goal === undefined ? 'no slower than before' : `≥ ${goal}`,
+          detail: `p50 ${mid(ours, 'p50_ms')} and ${mid(theirs, 'p50_ms')} ms; CPU per request, Node + PostgreSQL: ${cpu(ours)} and ${cpu(theirs)}`,
+        }),
+      );
     }
-    return rows;
+    const [version] = await sql<{ server_version: string }[]>`SHOW server_version`;
+    return { rows, postgres_version: version?.server_version ?? '', memory_mb };
   } finally {
     await minimal.close();
     await sql.end();
