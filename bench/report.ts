@@ -4,7 +4,7 @@ import { cpus, totalmem } from 'node:os';
 import { promisify } from 'node:util';
 
 /** One line of the performance table. */
-export type Row = { work: string; figure: string; goal: string; detail: string };
+export type Row = { work: string; figure: string; goal: string; detail: string; ratio?: number };
 
 /** Prints a row as soon as it is known. */
 export function report(row: Row): Row {

@@ -86,6 +86,7 @@ export async function compareRequests(
         report({
           work,
           figure: `${ratio.toFixed(2)} × a minimal server`,
+          ratio,
           goal: goal === undefined ? 'no slower than before' : `≥ ${goal}`,
           detail: `p50 ${mid(ours, 'p50_ms')} and ${mid(theirs, 'p50_ms')} ms; CPU per request, Node + PostgreSQL: ${cpu(ours)} and ${cpu(theirs)}`,
         }),
