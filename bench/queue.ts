@@ -27,7 +27,7 @@ const lease_ms = 60_000;
 export async function measureQueue(rounds = 3): Promise<Row[]> {
   const api = await startApi();
   const server = await openServer(api.config, () => {});
-  const owner = connect(server.owner, { max: 2 });
+  const owner = connect(server.owner, { max: 16 });
   const { host, port, user, password, database } = server.owner;
   const pool = new pg.Pool({ host, port, user, password, database, max: parallel + 2 });
   // graphile-worker asks for these listeners.
@@ -162,16 +162,17 @@ async function measureClaims(bench: Bench): Promise<Row[]> {
         const leases = await claimLeases(sql, 'lanes', { owner: `bench-${n}`, count: 10, lease_ms });
         if (leases.length === 0) return claimed;
         claimed += leases.length;
+        // As if their jobs had run: a worker holds a few lanes at a time.
+        await bench.owner`DELETE FROM lanes WHERE id = ANY (${leases.map(({ id }) => id)}::uuid[])`;
       }
     };
     const claimed = await Promise.all(connections.map(claimAll));
     const seconds = (performance.now() - start) / 1000;
     rates.push(`${(claimed.reduce((sum, each) => sum + each) / seconds).toFixed(0)}/s`);
     await Promise.all(connections.map((sql) => sql.end()));
-    await bench.owner`DELETE FROM lanes WHERE key LIKE 'bench:%'`;
     await bench.owner`DELETE FROM jobs WHERE type = 'bench' AND state = 'queued'`;
   }
-  const detail = 'ten lanes per claim, which is a commit';
+  const detail = 'ten lanes per claim; the claim and the deletion of its lanes are a commit each';
   return [
     report({ work: 'lanes claimed by 1, 4 and 16 workers', figure: rates.join(', '), goal: 'rises up to 4', detail }),
   ];

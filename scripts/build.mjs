@@ -29,9 +29,9 @@ const bundles = [
   { entry: 'web/link/window.ts', format: 'es' },
 ];
 // The program `chartwire`, in one file: loading 1,350 modules took two thirds of a command's processor time.
-const program_folder = 'bin';
+export const program_folder = 'bin';
 // Packages with native code, found through node_modules at run time. pg uses pg-native only if it is there.
-const unbundled = ['@node-rs/argon2', 'pg-native'];
+export const unbundled = ['@node-rs/argon2', 'pg-native'];
 // Vite alone compiles the dashboard, which has many files.
 const dashboard = 'web/dashboard';
 const configuration = [

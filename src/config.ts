@@ -1,16 +1,24 @@
-import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { StartFailure } from './errors.ts';
-import { parseUrl } from './parseUrl.ts';
-
-type Setting<T> = {
-  description: string;
-  example: string;
-  /** The default, as text for the reference page. */
-  default: string;
-  parse: (value: string | undefined, env: Environment, name: string) => T;
-};
-type Environment = Record<string, string | undefined>;
+import {
+  address,
+  type Environment,
+  isLoopback,
+  list,
+  masterKey,
+  networks,
+  number,
+  oneOf,
+  pairs,
+  postgresAddress,
+  privateAddress,
+  type SamplerName,
+  type Setting,
+  sampler_names,
+  sandbox,
+  share,
+  text,
+} from './settingValues.ts';
 
 /** The settings catalogue. Nothing else reads the environment. `.env.example` is generated from it. */
 export const settings = {
@@ -132,6 +140,33 @@ export const settings = {
     parse: (value) =>
       oneOf('LOG_LEVEL', value || 'info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
   } satisfies Setting<string>,
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    description:
+      'URL of an OpenTelemetry collector (OTLP over HTTP, JSON). Traces are sent to /v1/traces below it, metrics to /v1/metrics. They contain no health data.',
+    example: 'http://127.0.0.1:4318',
+    default: 'none: nothing is exported',
+    parse: (value, _env, name) => (value ? address(name, value, ['http:', 'https:']) : undefined),
+  } satisfies Setting<string | undefined>,
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    description: 'Headers for the collector: comma-separated name=value pairs, with percent-encoded values.',
+    example: 'api-key=secret',
+    default: 'none',
+    parse: (value, _env, name) => pairs(name, value),
+  } satisfies Setting<Record<string, string>>,
+  OTEL_SERVICE_NAME: text('Name of the service in traces and exported metrics.', 'chartwire'),
+  OTEL_TRACES_SAMPLER: {
+    description: `Which requests are traced: ${sampler_names.join(', ')}. The parentbased samplers follow the caller's traceparent header, if there is one.`,
+    example: 'parentbased_traceidratio',
+    default: 'parentbased_always_on',
+    parse: (value, _env, name) => oneOf(name, value || 'parentbased_always_on', sampler_names),
+  } satisfies Setting<SamplerName>,
+  OTEL_TRACES_SAMPLER_ARG: {
+    description: 'Share of requests that the ratio samplers trace, from 0 to 1.',
+    example: '0.1',
+    default: '1',
+    parse: (value, _env, name) => share(name, value || '1'),
+  } satisfies Setting<number>,
+  OTEL_METRIC_EXPORT_INTERVAL: number('Milliseconds between two exports of the metrics.', 60_000, 100, 3_600_000),
   RATE_LIMIT: number('Average requests per second allowed per client, per API process.', 100, 1, 1_000_000),
   RATE_BURST: number('Burst of requests allowed per client, per API process.', 200, 1, 1_000_000),
   ADDRESS_RATE_LIMIT: number(
@@ -217,81 +252,4 @@ export function loadConfig(env: Environment): Config {
   ]);
   // The keys and types match the table; TypeScript loses them in fromEntries.
   return Object.freeze(Object.fromEntries(entries)) as Config;
-}
-
-function text(description: string, fallback: string): Setting<string> {
-  return { description, example: fallback, default: fallback, parse: (value) => value || fallback };
-}
-
-function number(description: string, fallback: number, min: number, max: number): Setting<number> {
-  return {
-    description,
-    example: String(fallback),
-    default: String(fallback),
-    parse: (value, _env, name) => {
-      if (!value) return fallback;
-      const parsed = /^\d+$/.test(value) ? Number(value) : Number.NaN;
-      if (parsed >= min && parsed <= max) return parsed;
-      throw new StartFailure(`${name} must be a whole number from ${min} to ${max}, not '${value}'.`);
-    },
-  };
-}
-
-function sandbox(value: string | undefined, env: Environment): boolean {
-  if (!value) return env.NODE_ENV !== 'production';
-  return oneOf('SANDBOX', value, ['on', 'off']) === 'on';
-}
-
-function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((candidate) => candidate === value.toLowerCase());
-  if (found !== undefined) return found;
-  throw new StartFailure(`${name} must be one of ${allowed.join(', ')}, not '${value}'.`);
-}
-
-function list(value: string | undefined): string[] {
-  return (value ?? '')
-    .split(',')
-    .map((item) => item.trim().toLowerCase())
-    .filter((item) => item !== '');
-}
-
-function networks(name: string, values: string[]): string[] {
-  const invalid = values.find((value) => {
-    const [address = '', bits, ...rest] = value.split('/');
-    const bits_max = isIP(address) === 4 ? 32 : 128;
-    return (
-      !isIP(address) || rest.length > 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= bits_max))
-    );
-  });
-  if (invalid === undefined) return values;
-  throw new StartFailure(`${name} must be addresses or networks such as 10.0.0.0/8, not '${invalid}'.`);
-}
-
-function address(name: string, value: string, protocols: string[]): string {
-  if (protocols.includes(parseUrl(value)?.protocol ?? '')) return value;
-  throw new StartFailure(`${name} must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
-}
-
-/** https, or http to this machine. */
-function privateAddress(name: string, value: string): string {
-  const { protocol, hostname } = new URL(address(name, value, ['https:', 'http:']));
-  if (protocol === 'https:' || isLoopback(hostname)) return value;
-  throw new StartFailure(`${name} must use https, unless it is on this machine.`);
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || /^(127(\.\d+){3}|\[?::1\]?)$/.test(host);
-}
-
-/** The value is not repeated in the error: it contains a password. */
-function postgresAddress(name: string, value: string): string {
-  return address(name, value, ['postgres:', 'postgresql:']);
-}
-
-function masterKey(name: string, value: string): Buffer {
-  const key = /^[0-9a-f]{64}$/i.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64');
-  if (key.length === 32) return key;
-  throw new StartFailure(
-    `${name} must be 32 bytes, written as 64 hexadecimal digits or as base64. Generate one with: openssl rand -hex 32`,
-  );
 }

@@ -12,6 +12,7 @@ import type { Outbound } from './security/outbound.ts';
 import type { SigningKeys } from './security/signingKeys.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 
 /** The dependencies of every module. Created once in main.ts and passed as the first argument. */
 export type Context = {
@@ -20,6 +21,7 @@ export type Context = {
   base_url: string;
   log: Logger;
   metrics: Metrics;
+  telemetry: Telemetry;
   db: Database;
   notifications: Notifications;
   lookups: Lookups;

@@ -151,6 +151,10 @@ export const errors = {
   request_timeout: { status: 408, message: 'The request took too long to arrive.' },
   body_too_large: { status: 413, message: 'Request body exceeds {limit}.' },
   document_too_large: { status: 413, message: 'document exceeds the maximum size of 5 MB.' },
+  document_over_emr_limit: {
+    status: 400,
+    message: 'document is larger than the EMR accepts: up to {limit} per document.',
+  },
   document_script_refused: {
     status: 415,
     message:

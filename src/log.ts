@@ -21,12 +21,20 @@ const allowed = new Set<string>([
   'reason',
   'record_kind',
   'problem',
+  'trace_id',
+  'span_id',
 ]);
 
-export function openLog(level: string, destination?: { write(line: string): void }): Logger {
+/** `traceFields` returns the ids of the active span, for every line. */
+export function openLog(
+  level: string,
+  destination?: { write(line: string): void },
+  traceFields?: () => Record<string, string>,
+): Logger {
   return pino(
     {
       level,
+      ...(traceFields && { mixin: traceFields }),
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {

@@ -23,6 +23,7 @@ import { fairSlots } from './fairSlots.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { buildServer } from './http/server.ts';
 import { addSystemRoutes, type Health } from './http/systemRoutes.ts';
+import { measureQueues } from './jobs/queueDepth.ts';
 import { documentsMax } from './jobs/uploads.ts';
 import { link_endpoints } from './linkpage/endpoints.ts';
 import { serveLink } from './linkpage/serveLink.ts';
@@ -38,6 +39,8 @@ import { tryItValues } from './sandbox/tryItValues.ts';
 import { emrRules, webhookRules } from './security/addresses.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
+import { openTelemetry } from './telemetry/telemetry.ts';
+import { traceCalls } from './telemetry/traceCalls.ts';
 import { version } from './version.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
@@ -108,12 +111,13 @@ async function openContext(
   print: (text: string) => void,
 ): Promise<Context> {
   await openFolders(config.data_dir);
-  const log = openLog(config.log_level);
+  const telemetry = await openTelemetry(config, () => log);
+  const log = openLog(config.log_level, undefined, telemetry.enabled ? telemetry.logFields : undefined);
   const db = openDatabase(server.roles, config.database_pool);
   closers.push(db.close);
   await db.checkRoles();
   const keys = await openKeys(config, db.system, { print, record: recordRotation });
-  const emr_outbound = createOutbound(emrRules(config));
+  const emr_outbound = traceCalls(createOutbound(emrRules(config)), telemetry);
   const webhook_outbound = createOutbound(webhookRules(config));
   closers.push(emr_outbound.close, webhook_outbound.close);
   if (config.outbound_allow.length > 0) {
@@ -128,6 +132,8 @@ async function openContext(
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
   const metrics = openMetrics();
+  telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
+  closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);
   closers.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
@@ -140,6 +146,7 @@ async function openContext(
     base_url,
     log,
     metrics,
+    telemetry,
     db,
     notifications,
     lookups,

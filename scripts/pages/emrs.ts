@@ -12,9 +12,12 @@ const columns = emrs.map((each) => `${each.display_name} (${code(each.name)})`);
 const perEmr = (has: (emr: Connector) => boolean) => emrs.map((emr) => (has(emr) ? 'yes' : 'no'));
 
 export function emrsPage(score_cards: readonly PublishedCard[]): string {
-  const needs = writes.map(({ type, needs }) => [
+  const needs = writes.map(({ type, needs, field_needs = {} }) => [
     code(type),
-    needs.map(code).join(', '),
+    [
+      needs.map(code).join(', '),
+      ...Object.entries(field_needs).map(([field, more]) => `with ${code(field)}: ${more.map(code).join(', ')}`),
+    ].join('; '),
     ...perEmr((emr) => needs.every((name) => emr.capabilities.includes(name))),
   ]);
   const limited = limitedFields().map(([request, operation, field]) => [

@@ -1,4 +1,4 @@
-import type { Capability } from '../connectors/connector.ts';
+import type { Capability, MrnRule } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
@@ -6,6 +6,7 @@ import { newReference, parseId } from '../ids.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
 import { knownToWork } from './accountCapabilities.ts';
+import { mrnRule } from './mrnRule.ts';
 
 /** A linked EMR account: one user of one organization, under one client. */
 export type Account = {
@@ -52,6 +53,11 @@ export type StoredAccount = Account & {
   unlinked_at: Date | null;
   /** The capabilities that were seen to work recently. */
   known_to_work: Capability[];
+  /** How many writes may run at the same time, and at most, if the connector measures it; null: not measured or set. */
+  parallel_writes: number | null;
+  parallel_writes_max: number | null;
+  /** Which identifier is the MRN; null: the connector decides. */
+  mrn_rule: MrnRule | null;
   credentials_sealed: Buffer;
   grant_sealed: Buffer;
   token_sealed: Buffer;
@@ -63,6 +69,8 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
            organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
            accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.emr_app_id,
            accounts.unlinked_at, accounts.linked_at::text AS linked_at, ${knownToWork(tx)} AS known_to_work,
+           (SELECT parallel FROM write_limits WHERE account_id = accounts.id) AS parallel_writes,
+           organizations.parallel_writes_max, ${mrnRule(tx)} AS mrn_rule,
            accounts.credentials_sealed, accounts.grant_sealed, accounts.token_hash, accounts.token_sealed
       FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;
@@ -121,6 +129,7 @@ export type LinkedAccount = {
   user: { ehr_id: string; name: string };
   emr_app_id: string | null;
   capabilities: readonly Capability[] | null;
+  document_bytes_max: number | null;
 };
 
 export type SealedToken = { hash: Buffer; sealed: Buffer };
@@ -132,10 +141,12 @@ export async function addAccount(
 ): Promise<void> {
   const { id, client_id, organization_id, user_id, token } = account;
   await tx`INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed,
-      status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, emr_app_id, capabilities)
+      status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, emr_app_id, capabilities,
+      document_bytes_max)
     VALUES (${id}, ${client_id}, ${organization_id}, ${user_id}, ${newReference('access_token_reference_id')},
       ${token.hash}, ${token.sealed}, 'active', ${linked.credentials_sealed}, ${linked.grant_sealed},
-      ${linked.user.ehr_id}, ${linked.user.name}, ${linked.emr_app_id}, ${linked.capabilities && [...linked.capabilities]})`;
+      ${linked.user.ehr_id}, ${linked.user.name}, ${linked.emr_app_id}, ${linked.capabilities && [...linked.capabilities]},
+      ${linked.document_bytes_max})`;
   await announceChange(tx);
 }
 
@@ -144,7 +155,8 @@ export async function relinkAccount(tx: Tx, id: string, linked: LinkedAccount): 
   await tx`UPDATE accounts SET status = 'active', status_reason = NULL,
     credentials_sealed = ${linked.credentials_sealed}, grant_sealed = ${linked.grant_sealed},
     emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name}, emr_app_id = ${linked.emr_app_id},
-    capabilities = ${linked.capabilities && [...linked.capabilities]}, linked_at = clock_timestamp()
+    capabilities = ${linked.capabilities && [...linked.capabilities]},
+    document_bytes_max = ${linked.document_bytes_max}, linked_at = clock_timestamp()
     WHERE id = ${id}`;
   await announceChange(tx);
 }
@@ -154,7 +166,10 @@ export async function replaceToken(tx: Tx, id: string, { hash, sealed }: SealedT
   await announceChange(tx);
 }
 
-/** Replaces a stored session, and the capabilities if given. Returns false if the session is no longer `before`. */
+/**
+ * Replaces a stored session with what follows from it, and the capabilities if given. Returns false if the session is no
+ * longer `before`.
+ */
 export async function replaceGrant(
   tx: Tx,
   id: string,
@@ -162,10 +177,17 @@ export async function replaceGrant(
     before,
     sealed,
     capabilities,
-  }: { before: Buffer; sealed: Buffer; capabilities?: readonly Capability[] | undefined },
+    document_bytes_max,
+  }: {
+    before: Buffer;
+    sealed: Buffer;
+    capabilities?: readonly Capability[] | undefined;
+    document_bytes_max: number | null;
+  },
 ): Promise<boolean> {
   const found = capabilities ? tx`, capabilities = ${[...capabilities]}` : tx``;
-  const replaced = await tx`UPDATE accounts SET grant_sealed = ${sealed} ${found}
+  const replaced =
+    await tx`UPDATE accounts SET grant_sealed = ${sealed}, document_bytes_max = ${document_bytes_max} ${found}
     WHERE id = ${id} AND grant_sealed = ${before}`;
   if (capabilities) await announceChange(tx);
   return replaced.count > 0;

@@ -1,7 +1,9 @@
 import type { Capability } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { AccountRow, OrganizationRow } from '../model/dashboard/accounts.ts';
+import { sizeText } from '../model/sizeText.ts';
 import type { Account } from './accounts.ts';
+import { describedMrnRule } from './mrnRule.ts';
 import { capabilitiesOf, connectorOf } from './openAccount.ts';
 
 /** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */
@@ -13,6 +15,10 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
     client_id,
     (sql) => sql`
       SELECT replace(organization.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
+        json_build_object('mrn_system', mrn_system, 'mrn_type', mrn_type, 'parallel_writes_max', parallel_writes_max) AS settings,
+        (SELECT ${describedMrnRule(sql)} FROM organizations LEFT JOIN accounts
+             ON accounts.organization_id = organizations.id AND accounts.status = 'active'
+          WHERE organizations.id = organization.id ORDER BY accounts.linked_at DESC NULLS LAST LIMIT 1) AS mrn,
         (SELECT json_build_object('job_id', job.id, 'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
                   'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
            FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
@@ -33,6 +39,10 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
             'user_id', account.user_id, 'reference_id', account.reference_id, 'status', account.status,
             'reason', account.status_reason, 'emr_user_name', account.emr_user_name,
             'linked_at', iso(account.linked_at), 'discovered', account.capabilities,
+            'document_bytes_max', account.document_bytes_max,
+            'measured', (SELECT json_build_object('now', parallel, 'reason', reason, 'at', iso(changed_at),
+                'held_until', CASE WHEN held_until > now() THEN iso(held_until) END)
+              FROM write_limits WHERE write_limits.account_id = account.id),
             'known', (SELECT coalesce(json_agg(json_build_object('capability', known.capability, 'state', known.state,
                 'detail', known.detail, 'records', known.records, 'at', iso(known.at))), '[]')
               FROM account_capabilities AS known WHERE known.account_id = account.id),
@@ -44,28 +54,41 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
   const operations = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))].filter(
     isOperation,
   );
-  return rows.map((row) => ({
-    ...row,
-    emr_name: connectorOf(ctx, row.emr).display_name,
-    accounts: row.accounts.map(({ discovered, known, ...account }) => {
-      const all = capabilitiesOf(ctx, { connector: row.emr, capabilities: discovered });
-      const capabilities = all.filter(isOperation);
-      return {
-        ...account,
-        capabilities,
-        evidence: evidenceOf(capabilities, known, account.linked_at),
-        lacks: operations.filter((name) => !capabilities.includes(name)),
-      };
-    }),
-  }));
+  return rows.map((row) => {
+    const { display_name, limits, sampleIdentifiers } = connectorOf(ctx, row.emr);
+    const { measured_max = null } = limits;
+    return {
+      ...row,
+      emr_name: display_name,
+      mrn: sampleIdentifiers ? row.mrn : null,
+      measured_max,
+      accounts: row.accounts.map(({ discovered, known, document_bytes_max, measured, ...account }) => {
+        const all = capabilitiesOf(ctx, { connector: row.emr, capabilities: discovered });
+        const capabilities = all.filter(isOperation);
+        const max = row.settings.parallel_writes_max ?? measured_max;
+        return {
+          ...account,
+          capabilities,
+          evidence: withDocumentLimit(evidenceOf(capabilities, known, account.linked_at), document_bytes_max),
+          lacks: operations.filter((name) => !capabilities.includes(name)),
+          parallel_writes: measured_max !== null && max !== null ? { ...(measured ?? not_measured), max } : null,
+        };
+      }),
+    };
+  });
 }
 
+type Measured = Omit<NonNullable<AccountRow['parallel_writes']>, 'max'>;
+const not_measured: Measured = { now: 1, reason: 'start', at: null, held_until: null };
+
 type EvidenceRow = AccountRow['evidence'][number];
-type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence'> & {
+type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' | 'parallel_writes'> & {
   discovered: Account['capabilities'];
   known: EvidenceRow[];
+  document_bytes_max: number | null;
+  measured: Measured | null;
 };
-type StoredRow = Omit<OrganizationRow, 'accounts'> & { accounts: StoredAccountRow[] };
+type StoredRow = Omit<OrganizationRow, 'accounts' | 'emr_name' | 'measured_max'> & { accounts: StoredAccountRow[] };
 
 /** What is known about each operation that is offered, or was until the server refused it, in the connector's order. */
 function evidenceOf(
@@ -85,6 +108,15 @@ function evidenceOf(
       },
   );
   return [...offered, ...refused.filter(({ capability }) => !capabilities.some((name) => name === capability))];
+}
+
+/** The known limit belongs to what is known about uploads. */
+function withDocumentLimit(evidence: EvidenceRow[], bytes_max: number | null): EvidenceRow[] {
+  if (bytes_max === null) return evidence;
+  const detail = `Up to ${sizeText(bytes_max)} per document.`;
+  return evidence.map((each) =>
+    each.capability === 'uploadDocument' && each.state !== 'refused' ? { ...each, detail } : each,
+  );
 }
 
 /** The other capabilities are fields of an operation: `uploadDocument.is_high_priority`. */

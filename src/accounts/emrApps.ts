@@ -4,6 +4,7 @@ import type { Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { reactivateAccounts } from './accounts.ts';
+import type { MrnSetting } from './mrnRule.ts';
 
 /**
  * Our registration at an EMR: the sign-in method, the client ID and the secret that an operator configured once for all
@@ -18,14 +19,14 @@ export type EmrApp = {
   emr_address: string | null;
   credentials: Credentials;
   created_at: Date;
-};
+} & MrnSetting;
 
 type VaultContext = Pick<Context, 'vault'>;
 type Row = Omit<EmrApp, 'credentials'> & { credentials_sealed: Buffer };
 
 export async function listEmrApps(ctx: VaultContext, tx: Tx): Promise<(EmrApp & { accounts: number })[]> {
   const rows = await tx<(Row & { accounts: number })[]>`
-    SELECT id, client_id, name, logo, connector, emr_address, credentials_sealed, created_at,
+    SELECT id, client_id, name, logo, connector, emr_address, mrn_system, mrn_type, credentials_sealed, created_at,
            (SELECT count(*) FROM accounts WHERE emr_app_id = emr_apps.id AND status <> 'revoked') AS accounts
       FROM emr_apps ORDER BY name, id`;
   return Promise.all(rows.map(async (row) => ({ ...(await unsealed(ctx, tx, row)), accounts: row.accounts })));
@@ -33,8 +34,8 @@ export async function listEmrApps(ctx: VaultContext, tx: Tx): Promise<(EmrApp & 
 
 export async function findEmrApp(ctx: VaultContext, tx: Tx, id: string): Promise<EmrApp | undefined> {
   const [row] = await tx<Row[]>`
-    SELECT id, client_id, name, logo, connector, emr_address, credentials_sealed, created_at FROM emr_apps
-     WHERE id = ${id}`;
+    SELECT id, client_id, name, logo, connector, emr_address, mrn_system, mrn_type, credentials_sealed, created_at
+      FROM emr_apps WHERE id = ${id}`;
   return row && unsealed(ctx, tx, row);
 }
 
@@ -67,11 +68,11 @@ export type NewEmrApp = Omit<EmrApp, 'id' | 'created_at'>;
 /** Returns undefined if the client already has an app for this address. */
 export async function addEmrApp(ctx: VaultContext, tx: Tx, app: NewEmrApp): Promise<string | undefined> {
   const id = newId();
-  const { client_id, name, logo, connector, emr_address } = app;
+  const { client_id, name, logo, connector, emr_address, mrn_system, mrn_type } = app;
   const sealed = await sealedCredentials(ctx, tx, { id, ...app });
   const [added] = await tx<{ id: string }[]>`
-    INSERT INTO emr_apps (id, client_id, name, logo, connector, emr_address, credentials_sealed)
-    VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${emr_address}, ${sealed})
+    INSERT INTO emr_apps (id, client_id, name, logo, connector, emr_address, mrn_system, mrn_type, credentials_sealed)
+    VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${emr_address}, ${mrn_system}, ${mrn_type}, ${sealed})
     ON CONFLICT DO NOTHING RETURNING id`;
   return added?.id;
 }
@@ -86,7 +87,8 @@ export async function changeEmrApp(
   app: EmrApp,
 ): Promise<void> {
   const sealed = await sealedCredentials(ctx, tx, app);
-  await tx`UPDATE emr_apps SET name = ${app.name}, logo = ${app.logo}, credentials_sealed = ${sealed}
+  await tx`UPDATE emr_apps SET name = ${app.name}, logo = ${app.logo}, mrn_system = ${app.mrn_system},
+      mrn_type = ${app.mrn_type}, credentials_sealed = ${sealed}
     WHERE id = ${app.id}`;
   const parallel_max = ctx.connectors.get(app.connector)?.limits.parallel_max ?? 1;
   for (const account_id of await reactivateAccounts(tx, app.id)) await unparkJobs(tx, account_id, parallel_max);

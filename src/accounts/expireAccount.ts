@@ -19,6 +19,7 @@ export async function expireAccount(ctx: Context, job: Job, reason: string): Pro
       client_id,
       account_id,
       job_id: null,
+      traceparent: ctx.telemetry.traceparent(),
       event: {
         type: 'login_required',
         data: {

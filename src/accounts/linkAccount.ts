@@ -51,6 +51,7 @@ export async function linkAccount(
     user: link.signed_in.user,
     emr_app_id: link.emr_app_id,
     capabilities: link.signed_in.capabilities || link.signed_in.evidence ? offeredOf(findings) : null,
+    document_bytes_max: connector.documentBytesMax?.(link.signed_in.grant) ?? null,
   };
   const access_token = newToken('access_token');
   const token = { hash: hashToken(access_token), sealed: await seal(bindings.token(account_id), access_token) };
@@ -80,7 +81,8 @@ export function requireSameUser(
 
 async function ensureOrganization(tx: Tx, link: NewLink): Promise<string> {
   const { client_id, org_id, connector, emr_address, signed_in } = link;
-  const row = await addOrganization(tx, { client_id, org_id, connector, emr_address, timezone: signed_in.timezone });
+  const { timezone, mrn_guess } = signed_in;
+  const row = await addOrganization(tx, { client_id, org_id, connector, emr_address, timezone, mrn_guess });
   // Two first links of one organization may run at once; the second to finish must be to the same EMR.
   if (row.connector !== connector) throw apiError('emr_name_mismatch');
   if (row.emr_address !== emr_address) throw apiError('emr_domain_mismatch');

@@ -2,8 +2,10 @@ import {
   type Capability,
   type Connector,
   type Credentials,
+  type EmrEndpoint,
   EmrFailure,
   type Grant,
+  type IdentifierSample,
   type OperationName,
   type Operations,
   type RefreshedCapabilities,
@@ -29,6 +31,7 @@ import {
 } from './accounts.ts';
 import { findEmrApp } from './emrApps.ts';
 import { type OperationObserver, watchOperations } from './watchOperations.ts';
+import { recordLoad } from './writeLimits.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
 export type OpenAccount = {
@@ -43,6 +46,8 @@ export type OpenAccount = {
    * valid.
    */
   refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
+  /** The identifiers of a few patients, if the connector has a rule for the MRN. */
+  sampleIdentifiers: () => Promise<IdentifierSample | undefined>;
 };
 
 /**
@@ -71,12 +76,19 @@ export async function openAccount(
   const { account } = opened;
   const connector = connectorOf(ctx, account.connector);
   let stored_grant = account.grant_sealed;
-  const endpoint = { address: account.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
+  const endpoint = {
+    address: account.emr_address,
+    outbound: ctx.emr_outbound,
+    signal,
+    keys: ctx.signing_keys,
+    observeLoad: loadObserver(ctx, account, connector),
+  };
   const access = {
     credentials: opened.credentials,
     // Sealed by linkAccount from a value of this type.
     grant: JSON.parse(opened.grant),
     timezone: account.timezone,
+    mrn_rule: account.mrn_rule ?? undefined,
     saveGrant: async (grant: Grant) => {
       stored_grant = await storeGrant(ctx, account, stored_grant, grant);
     },
@@ -88,6 +100,7 @@ export async function openAccount(
       offeredOperations(connector.open(endpoint, access), capabilitiesOf(ctx, account)),
       observerOf(ctx, account),
     ),
+    sampleIdentifiers: async () => connector.sampleIdentifiers?.(endpoint, access),
     refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
       const found = await connector.refreshCapabilities?.(endpoint, access, { thorough });
       if (retry_refused) await retryRefused(ctx, account);
@@ -102,20 +115,12 @@ function offeredOperations(operations: Partial<Operations>, capabilities: readon
   return Object.fromEntries(offered);
 }
 
-/**
- * Records which operations of an account work, and withdraws one that its server refuses as a whole. A failure to record
- * it is only logged: the EMR has performed the operation, or refused it, either way.
- */
+/** Records which operations of an account work, and withdraws one that its server refuses as a whole. */
 function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
   const known = new Set<Capability>(account.known_to_work);
-  const record = async (work: (tx: Tx) => Promise<void>) => {
-    try {
-      await ctx.db.tenant(account.client_id, work);
-    } catch (error) {
-      ctx.log.error({ err: error }, 'what is known about an operation of an account could not be recorded');
-    }
-  };
+  const record = recorderOf(ctx, account);
   return {
+    call: (name, work) => ctx.telemetry.span(`EMR ${name}`, { attributes: { 'chartwire.emr_operation': name } }, work),
     worked: async (name) => {
       if (known.has(name)) return;
       known.add(name);
@@ -128,6 +133,29 @@ function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
       });
       ctx.lookups.clear();
     },
+  };
+}
+
+/** Measures how many writes the account's server copes with. What would not change anything is not recorded. */
+function loadObserver(ctx: Context, account: StoredAccount, connector: Connector): EmrEndpoint['observeLoad'] {
+  const { measured_max } = connector.limits;
+  if (measured_max === undefined) return undefined;
+  const record = recorderOf(ctx, account);
+  const at_most = (account.parallel_writes ?? 1) >= (account.parallel_writes_max ?? measured_max);
+  return async (sign) => {
+    if (sign === 'created' && at_most) return;
+    await record((tx) => recordLoad(tx, account, sign, measured_max));
+  };
+}
+
+/** Records what the use of an account shows. A failure is only logged: the EMR has responded, either way. */
+function recorderOf(ctx: Context, { client_id }: StoredAccount): (work: (tx: Tx) => Promise<void>) => Promise<void> {
+  return async (work) => {
+    try {
+      await ctx.db.tenant(client_id, work);
+    } catch (error) {
+      ctx.log.error({ err: error }, 'what is known about an account could not be recorded');
+    }
   };
 }
 
@@ -189,7 +217,8 @@ async function storeGrant(
     // What was refused in use stays so, whatever the server says: it said so before, too.
     const refused = found ? await listRefusedInUse(tx, id) : [];
     const capabilities = found && offeredOf(found).filter((name) => !refused.includes(name));
-    const replaced = await replaceGrant(tx, id, { before, sealed, capabilities });
+    const document_bytes_max = connectorOf(ctx, account.connector).documentBytesMax?.(grant) ?? null;
+    const replaced = await replaceGrant(tx, id, { before, sealed, capabilities, document_bytes_max });
     if (replaced && found) await storeEvidence(tx, account, found);
     return replaced ? sealed : before;
   });

@@ -1,8 +1,11 @@
+import type { MrnRule } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
+import { apiError } from '../errors.ts';
 import { newId, parseId } from '../ids.ts';
 import type { OrganizationChoice } from '../model/dashboard/records.ts';
 import type { CodeLists } from '../model/settings.ts';
+import type { MrnSetting } from './mrnRule.ts';
 import { connectorOf } from './openAccount.ts';
 
 /** A client's organizations in the order they were linked, for the dashboard's selection. */
@@ -35,20 +38,23 @@ export type NewOrganization = {
   connector: string;
   emr_address: string;
   timezone: string | undefined;
+  mrn_guess: MrnRule | undefined;
 };
 
 /**
  * Adds an organization, or returns the existing one with its connector and address. One account may see less of the EMR
- * than another: if it cannot read the time zone, the stored zone is kept.
+ * than another: if it cannot read the time zone, the stored zone is kept. Which identifier is the
+ * MRN is guessed once: the accounts of an organization must agree on it.
  */
 export async function addOrganization(
   tx: Tx,
   organization: NewOrganization,
 ): Promise<{ id: string; connector: string; emr_address: string }> {
-  const { client_id, org_id, connector, emr_address, timezone = null } = organization;
+  const { client_id, org_id, connector, emr_address, timezone = null, mrn_guess } = organization;
   const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
-    INSERT INTO organizations AS existing (id, client_id, org_id, connector, emr_address, timezone)
-      VALUES (${newId()}, ${client_id}, ${org_id}, ${connector}, ${emr_address}, coalesce(${timezone}::text, 'UTC'))
+    INSERT INTO organizations AS existing (id, client_id, org_id, connector, emr_address, timezone, mrn_guess)
+      VALUES (${newId()}, ${client_id}, ${org_id}, ${connector}, ${emr_address}, coalesce(${timezone}::text, 'UTC'),
+              ${mrn_guess ? JSON.stringify(mrn_guess) : null}::text::jsonb)
     ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = coalesce(${timezone}::text, existing.timezone)
     RETURNING id, connector, emr_address`;
   if (!row) throw new Error('An upsert returned no row.');
@@ -57,6 +63,23 @@ export async function addOrganization(
 
 export async function setEmrAddress(tx: Tx, org_id: string, emr_address: string): Promise<void> {
   await tx`UPDATE organizations SET emr_address = ${emr_address} WHERE org_id = ${org_id}`;
+}
+
+/** The settings of an organization for its EMR's server. */
+export type EmrSettings = MrnSetting & { parallel_writes_max: number | null };
+
+export async function lockEmrSettings(tx: Tx, id: string): Promise<EmrSettings & { connector: string }> {
+  const [row] = await tx<(EmrSettings & { connector: string })[]>`
+    SELECT mrn_system, mrn_type, parallel_writes_max, connector FROM organizations WHERE id = ${id} FOR NO KEY UPDATE`;
+  if (!row) throw apiError('record_not_found', { noun: 'Organization', id });
+  return row;
+}
+
+/** The next sync reads the records again in full if this changes which identifier is the MRN. */
+export async function setEmrSettings(tx: Tx, id: string, settings: EmrSettings): Promise<void> {
+  await tx`UPDATE organizations SET mrn_system = ${settings.mrn_system}, mrn_type = ${settings.mrn_type},
+      parallel_writes_max = ${settings.parallel_writes_max}
+    WHERE id = ${id}`;
 }
 
 /** Stores the values that the EMR instance accepts, as of this sync. */

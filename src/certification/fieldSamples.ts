@@ -128,8 +128,8 @@ export const field_samples: { [Name in FieldWrite]: Readonly<Record<string, Fiel
   },
   createTelephoneEncounter: {
     reason: withFields({ reason: 'Certification reason' }),
-    caller: withFields({ caller: 'Certification caller' }),
-    message: withFields({ message: 'Certification message' }),
+    caller: { ...withFields({ caller: 'Certification caller' }), shows: 'Certification caller' },
+    message: { ...withFields({ message: 'Certification message' }), shows: 'Certification message' },
     pharmacy_ehr_id: withFields({ pharmacy_ehr_id: id }),
     is_high_priority: withFields({ high_priority: true }),
     template_name: withFields({ template_name: 'Certification template' }),

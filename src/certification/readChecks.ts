@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure, type OperationName, type Operations, type PatientSearch } from '../connectors/connector.ts';
-import { activity } from '../model/fields.ts';
+import { activity, nullable } from '../model/fields.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../model/liveChart.ts';
 import { AppointmentSource } from '../model/records/appointments.ts';
 import { PatientSource } from '../model/records/patients.ts';
@@ -29,7 +29,8 @@ const rows = (row: TSchema) => Type.Array(row);
 const medication = Type.Object({ ehr_id: Type.String({ minLength: 1 }), name: Type.String(), active: Type.Boolean() });
 const pharmacy = Type.Object({ ehr_id: Type.String({ minLength: 1 }), is_primary: Type.Enum(['0', '1']) });
 const doctor = Type.Object({ ehr_id: Type.String({ minLength: 1 }), last_name: Type.String(), status: activity });
-const money = Type.Object({ patient_balance: Type.Number(), account_balance: Type.Number() });
+const amount = nullable(Type.Number());
+const money = Type.Object({ patient_balance: amount, account_balance: amount });
 
 /** A read of one patient's chart. */
 function chartRead(name: ChartName, schema: TSchema): Read {

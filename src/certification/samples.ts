@@ -1,8 +1,9 @@
 import type { EmrWrite, OperationName, Operations, Written } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
-import { withOffset } from '../time/zones.ts';
+import { nextTime } from './appointmentTimes.ts';
 import type { Environment } from './environment.ts';
 import { skip, skipUnsupported } from './outcomes.ts';
+import { active, anyCompany, capitalize, family_name, newPatient, testPatient, visitType } from './testRecords.ts';
 
 export type WriteName = {
   [Name in OperationName]: Operations[Name] extends EmrWrite<never, Written> ? Name : never;
@@ -18,9 +19,6 @@ export type Sample<Name extends WriteName> = {
   /** How often the record exists. */
   count?: (emr: Partial<Operations>, input: InputOf<Name>, written: Written, env: Environment) => Promise<number>;
 };
-
-/** Clearly fictitious. Numbers 555-01xx are reserved for fiction. */
-const family_name = 'Certification-Testpatient';
 
 export const samples: { [Name in WriteName]: Sample<Name> } = {
   createPatient: {
@@ -73,11 +71,9 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
   createAppointment: {
     input: async (env) => ({
       patient_ehr_id: (await testPatient(env)).ehr_id,
-      provider_ehr_id: (await active(env, 'listProviders')).ehr_id,
       secondary_provider_ehr_id: null,
-      location_ehr_id: (await active(env, 'listLocations')).ehr_id,
       visit_type: await visitType(env),
-      starts_at: await nextTime(env),
+      ...(await nextTime(env)),
       minutes: 20,
       default_minutes: 30,
       reason: 'Certification',
@@ -189,68 +185,6 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
   },
   requestEligibility: { input: async (env) => ({ patient_ehr_id: (await testPatient(env)).ehr_id }) },
 };
-
-/** The patient whose chart is written to: the given one, or a new one. */
-export function testPatient(env: Environment): Promise<{ ehr_id: string; mrn: string }> {
-  if (env.patient_mrn !== undefined) return env.anyPatient();
-  return env.memoize('chart', async () => {
-    const { emr } = await env.open();
-    const created = await emr.createPatient?.send(newPatient(env.uniqueTag()), env.marker());
-    return created ?? skip('no patient was named, and the EMR does not support createPatient');
-  });
-}
-
-function newPatient(uniqueTag: string): InputOf<'createPatient'> {
-  return {
-    first_name: capitalize(uniqueTag),
-    last_name: family_name,
-    dob: '1980-02-29',
-    sex: 'female',
-    phone: '518-555-0199',
-    address_street: '1 Placeholder Street',
-    address_city: 'Exampleton',
-    address_state: 'NY',
-    address_zip: '12207',
-    self_pay: true,
-    payer: null,
-    coverages: [],
-    check_eligibility: false,
-    pharmacy_ehr_id: null,
-  };
-}
-
-function capitalize(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
-}
-
-async function anyCompany(env: Environment): Promise<{ ehr_id: string }> {
-  const all = await env.rows('listInsuranceProviders');
-  return all.find(({ active }) => active) ?? skip('the EMR has no active insurance provider');
-}
-
-async function active(
-  env: Environment,
-  name: 'listProviders' | 'listLocations' | 'listStaff',
-): Promise<{ ehr_id: string }> {
-  const all: { ehr_id: string; status: string }[] = await env.rows(name);
-  return all.find(({ status }) => status === 'active') ?? skip(`${name} returns no active record`);
-}
-
-async function visitType(env: Environment): Promise<string> {
-  const supported = await env.capabilities();
-  if (!supported.includes('listVisitTypes')) return 'FOLLOWUP';
-  const [first] = await env.rows('listVisitTypes');
-  return (first ?? skip('the EMR has no visit type')).code;
-}
-
-/** Ten months ahead and one hour apart, where no real appointments are expected. */
-async function nextTime(env: Environment): Promise<string> {
-  const { start_ms } = await env.memoize('times', async () => ({ start_ms: Date.now() + 300 * 24 * 3_600_000 }));
-  const count = env.counters.appointments++;
-  const day = new Date(start_ms + Math.floor(count / 8) * 24 * 3_600_000).toISOString().slice(0, 10);
-  const { timezone = 'UTC' } = await env.session();
-  return withOffset(`${day}T${String(9 + (count % 8)).padStart(2, '0')}:00:00`, timezone);
-}
 
 /** A record that another write refers to. */
 function dependency(env: Environment, name: 'addPatientInsurance' | 'createTelephoneEncounter'): Promise<string> {

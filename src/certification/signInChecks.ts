@@ -1,4 +1,7 @@
-import type { Credentials, SignIn } from '../connectors/connector.ts';
+import { randomUUID } from 'node:crypto';
+import { generateKeyPair } from 'jose';
+import type { Credentials, EmrEndpoint, SignIn } from '../connectors/connector.ts';
+import type { OutboundResponse } from '../security/outbound.ts';
 import { isZone } from '../time/zones.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment } from './environment.ts';
@@ -17,6 +20,52 @@ export const signInChecks: readonly Check[] = [
       if (response.outcome === 'code_required') return;
       if (!['credentials', 'secret', 'access'].includes(response.reason))
         fail(`refused with the reason ${response.reason}`);
+    },
+  },
+  {
+    id: 'sign_in.unknown_client',
+    expectation:
+      'an unknown OAuth client is refused with the reason client, or with access or key if the EMR does not say',
+    run: async (env) => {
+      const { client_id, way } = env.credentials;
+      if (client_id === undefined) return skip('the EMR has no OAuth clients');
+      const response = await attemptSignIn(env, { ...env.credentials, client_id: `unknown-${env.uniqueTag()}` });
+      requireReason(response, ['client', usesKey(env, way) ? 'key' : 'access']);
+    },
+  },
+  {
+    id: 'sign_in.unregistered_key',
+    expectation: 'a key that the EMR does not know is refused with the reason key',
+    run: async (env) => {
+      const way = env.connector.sign_in_ways?.find(({ must_register }) => must_register === 'key_set');
+      const { client_id } = env.credentials;
+      if (!way || client_id === undefined) return skip('the EMR has no sign-in by key');
+      const endpoint = { ...env.endpoint().endpoint, keys: unregisteredKeys() };
+      const response = await env.track(env.connector.signIn(endpoint, { way: way.name, client_id }, undefined));
+      if (response.outcome === 'refused' && response.reason === 'method') skip('the EMR does not support keys');
+      requireReason(response, ['key']);
+    },
+  },
+  {
+    id: 'sign_in.refused_scope',
+    expectation: 'refused scopes are refused with the reason scope, which names them',
+    run: async (env) => {
+      let asked = false;
+      const { endpoint } = env.endpoint({
+        intercept: async (_call, pass, { body }) => {
+          if (typeof body !== 'string' || !new URLSearchParams(body).has('grant_type')) return pass();
+          asked = true;
+          return oauthError('invalid_scope');
+        },
+      });
+      const response = await env.track(env.connector.signIn(endpoint, env.credentials, '000000')).catch((error) => {
+        if (asked) throw error;
+        return undefined;
+      });
+      if (!asked || !response) return skip('the EMR has no OAuth scopes');
+      requireReason(response, ['scope']);
+      if (response.outcome === 'refused' && response.reason === 'scope' && response.scopes.trim() === '')
+        fail('the refused scopes are not named');
     },
   },
   {
@@ -69,6 +118,30 @@ export const signInChecks: readonly Check[] = [
 /** A sign-in besides the one of `env.signIn`, which is the only one with a valid code. */
 export function attemptSignIn(env: Environment, credentials: Credentials, code?: string): Promise<SignIn> {
   return env.track(env.connector.signIn(env.endpoint().endpoint, credentials, code));
+}
+
+function requireReason(response: SignIn, expected: readonly string[]): void {
+  if (response.outcome !== 'refused') fail(`the sign-in returned ${response.outcome}`);
+  else if (!expected.includes(response.reason))
+    fail(`refused with the reason ${response.reason}, expected ${expected.join(' or ')}`);
+}
+
+function usesKey({ connector }: Environment, way: string | undefined): boolean {
+  return (
+    connector.sign_in_ways?.some(({ name, must_register }) => name === way && must_register === 'key_set') ?? false
+  );
+}
+
+/** New keys for each sign-in, which no EMR can know. */
+function unregisteredKeys(): NonNullable<EmrEndpoint['keys']> {
+  return {
+    current: async (alg) => ({ kid: `unregistered-${randomUUID()}`, key: (await generateKeyPair(alg)).privateKey }),
+  };
+}
+
+function oauthError(error: string): OutboundResponse {
+  const headers = { 'content-type': 'application/json' };
+  return { status: 400, headers, body: Buffer.from(JSON.stringify({ error })), truncated: false };
 }
 
 function signIn(env: Environment, endpoint: Parameters<Environment['connector']['signIn']>[0]): Promise<SignIn> {

@@ -18,6 +18,8 @@ type Values = {
   address?: string | undefined;
   logo?: string | undefined;
   'credentials-file'?: string | undefined;
+  'mrn-system'?: string | undefined;
+  'mrn-type'?: string | undefined;
   app?: string | undefined;
 };
 type Work = { tx: Tx; client_id: string; vault: Vault };
@@ -49,8 +51,10 @@ export async function emrAppsCommand(config: Config, what: string | undefined, v
 
 async function list({ tx, client_id, vault }: Work): Promise<string> {
   const apps = await listEmrApps({ vault }, tx);
-  for (const { id, name, connector, emr_address, credentials, accounts } of apps) {
+  for (const { id, name, connector, emr_address, mrn_system, mrn_type, credentials, accounts } of apps) {
     const values = [id, name, connector, emr_address ?? '(default)', credentials.way, `${accounts} accounts`];
+    const mrn = [mrn_system, mrn_type].filter((each) => each !== null);
+    if (mrn.length > 0) values.push(`MRN: ${mrn.join(' ')}`);
     process.stdout.write(`${values.join('  ')}\n`);
   }
   if (apps.length === 0) process.stdout.write('No EMR apps.\n');
@@ -62,7 +66,8 @@ async function add({ tx, client_id, vault }: Work, config: Config, values: Value
   const credentials = await readCredentials(values['credentials-file']);
   const logo = values.logo === undefined ? null : await readLogo(values.logo);
   const { name, emr = '', address = null } = values;
-  const app = checkNewApp({ config, connectors }, { name, logo, emr, emr_address: address, credentials });
+  const mrn = { mrn_system: values['mrn-system'] ?? null, mrn_type: values['mrn-type'] ?? null };
+  const app = checkNewApp({ config, connectors }, { name, logo, emr, emr_address: address, credentials, ...mrn });
   const id = await addEmrApp({ vault }, tx, { client_id, ...app });
   if (id === undefined) throw apiError('emr_app_exists');
   process.stdout.write(`emr_app_id ${id}\n`);

@@ -34,7 +34,7 @@ const usage = `chartwire ${version}
   chartwire audit reanchor                    accept the audit log as it is, after a restore from a backup
   chartwire emr-apps list   --client CLIENT_ID
   chartwire emr-apps add    --client CLIENT_ID --emr EMR --name NAME --credentials-file FILE
-                    [--address URL] [--logo FILE]
+                    [--address URL] [--logo FILE] [--mrn-system URI] [--mrn-type CODE]
                                               store the client ID that an EMR issued, so that staff need not enter it;
                                               without --address it is the default
   chartwire emr-apps remove --client CLIENT_ID --app APP_ID
@@ -93,6 +93,8 @@ function parse(argv: string[]) {
         colour: { type: 'string' },
         address: { type: 'string' },
         'credentials-file': { type: 'string' },
+        'mrn-system': { type: 'string' },
+        'mrn-type': { type: 'string' },
         'one-time-code': { type: 'string' },
         'patient-mrn': { type: 'string' },
         'write-synthetic-records': { type: 'boolean' },

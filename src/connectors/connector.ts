@@ -30,6 +30,27 @@ export type EmrEndpoint = {
   keys?: Pick<SigningKeys, 'current'> | undefined;
   /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
   record?: ((step: ReportStep) => void) | undefined;
+  /** Called with every sign of how the EMR copes with writes, by connectors with a `measured_max`. Does not throw. */
+  observeLoad?: ((sign: LoadSign) => Promise<void>) | undefined;
+};
+
+/**
+ * How an EMR copes with the writes sent to it. `created`: it stored a new record. `failed`: a server error to a write.
+ * `too_busy`: too many requests. `collided`: a write was refused because of a concurrent one.
+ */
+export type LoadSign = 'created' | 'failed' | 'too_busy' | 'collided';
+
+/** Which of a patient's identifiers is the MRN: the one with this system, this type code, or both. */
+export type MrnRule = { system?: string | undefined; type?: string | undefined };
+
+/** What the identifiers of a few patients look like, so that a person can tell which one is the MRN. */
+export type IdentifierSample = {
+  /** How many patients were looked at. */
+  patients: number;
+  /** Their MRNs by the current rule, for the audit log. */
+  mrns: readonly string[];
+  /** Each combination of system and type: how many of the patients have one, and some of their values. */
+  identifiers: readonly { system: string | null; type: string | null; patients: number; values: readonly string[] }[];
 };
 
 /**
@@ -93,6 +114,8 @@ export type SignIn =
       capabilities?: readonly Capability[];
       /** What was found out about single capabilities. Those without evidence count as declared. */
       evidence?: readonly Evidence[];
+      /** The identifier that seems to be the MRN, if a sample of patients shows it. */
+      mrn_guess?: MrnRule | undefined;
     }
   | { outcome: 'code_required' }
   | SignInRefusal;
@@ -125,6 +148,8 @@ export type Access = {
   saveGrant: (grant: Grant) => Promise<void>;
   /** The time zone of the EMR instance, for EMRs that send instants instead of local times. Absent: UTC. */
   timezone?: string | undefined;
+  /** Which identifier is the MRN, for connectors with `sampleIdentifiers`. Absent: the connector decides per patient. */
+  mrn_rule?: MrnRule | undefined;
 };
 
 export type RefreshedCapabilities = {
@@ -150,8 +175,11 @@ export type Connector = {
    * apps.
    */
   resend_code?: boolean;
-  /** `parallel_max`: how many lanes of one account may use the EMR at the same time. */
-  limits: { parallel_max: number };
+  /**
+   * `parallel_max`: how many lanes of one account may use the EMR at the same time. `measured_max`: for EMRs whose
+   * servers differ, up to how many that is raised while the server copes; see `observeLoad`.
+   */
+  limits: { parallel_max: number; measured_max?: number };
   /**
    * The interface fields that the EMR has no place for, by operation. A request with one of them is rejected; all other
    * fields must be written. The operations reject them too, by name.
@@ -185,6 +213,10 @@ export type Connector = {
     /** `thorough`: probe again what was probed recently. Default: true. */
     options?: { thorough?: boolean },
   ) => Promise<RefreshedCapabilities | undefined>;
+  /** The size of the largest document that the server may accept, if the grant says so. Larger ones are rejected. */
+  documentBytesMax?: (grant: Grant) => number | undefined;
+  /** The identifiers of a few patients. Present if a rule can say which one is the MRN; see `Access`. */
+  sampleIdentifiers?: (endpoint: EmrEndpoint, access: Access) => Promise<IdentifierSample>;
   /**
    * The operations the connector implements, and the fields that not all of its servers can store. Known without signing
    * in, so that unsupported requests fail immediately.

@@ -96,7 +96,8 @@ export type Operations = ListOperations & {
   findReferringProviders: (name: { first_name: string; last_name: string }) => Promise<ReferringProviderSource[]>;
   listEncounters: (patient_ehr_id: string) => Promise<EmrEncounter[]>;
   listGuarantors: (patient_ehr_id: string) => Promise<LiveGuarantor[]>;
-  getBalances: (patient_ehr_id: string) => Promise<{ patient_balance: number; account_balance: number }>;
+  /** null: the EMR does not say. */
+  getBalances: (patient_ehr_id: string) => Promise<{ patient_balance: number | null; account_balance: number | null }>;
   getAlerts: (patient_ehr_id: string) => Promise<LiveAlerts>;
   listPatientInsurances: (patient_ehr_id: string) => Promise<LiveInsurance[]>;
   addPatientPharmacy: EmrWrite<{ patient_ehr_id: string; pharmacy_ehr_id: string }, Written>;

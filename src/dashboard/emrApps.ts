@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
 import { addEmrApp, changeEmrApp, type EmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { checkLogo } from '../clients/checkClient.ts';
@@ -10,6 +11,7 @@ import { parseId } from '../ids.ts';
 import { checkNewApp, mergeAppCredentials } from '../link/checkEmrApp.ts';
 import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from '../model/dashboard/emrApps.ts';
 import { success } from '../model/fields.ts';
+import { requestSyncForRule } from '../records/requestSync.ts';
 
 const path = '/dashboard/api/clients/{client_id}/emr-apps';
 const declared = { surface: 'dashboard', auth: 'operator_in_client' } as const;
@@ -56,18 +58,22 @@ export const emrAppsUpdate = endpoint({
   method: 'PATCH',
   path: `${path}/{app_id}`,
   role: 'owner',
-  summary: 'Change the name, logo or credentials of an EMR app',
+  summary: 'Change the name, logo, credentials or MRN identifier of an EMR app',
   params: app_params,
   body: app_changes,
   response: Type.Object({ success }),
   errors: ['emr_app_not_found'],
-  handle: async ({ ctx, params, body, inTransaction }) => {
+  handle: async ({ ctx, client, params, body, inTransaction }) => {
     const response = await inTransaction(async (tx) => {
       const app = await getApp(ctx, tx, params.app_id);
       const { name = app.name, logo = app.logo, credentials = {} } = body;
       if (logo !== null) checkLogo(logo);
       const merged = mergeAppCredentials(connectorOf(ctx, app.connector), app.credentials, credentials);
-      await changeEmrApp(ctx, tx, { ...app, name, logo, credentials: merged });
+      const mrn = checkMrnSetting(ctx, app.connector, { ...app, ...body });
+      await changeEmrApp(ctx, tx, { ...app, name, logo, credentials: merged, ...mrn });
+      if (mrn.mrn_system !== app.mrn_system || mrn.mrn_type !== app.mrn_type) {
+        await requestSyncForRule(ctx, tx, client.id, { emr_app_id: app.id });
+      }
       return { success: true };
     });
     ctx.lookups.clear();
@@ -104,7 +110,7 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 
 /** Without secrets: of those it only says that they are set. */
 function toRow(ctx: Context, app: EmrApp & { accounts: number }): EmrAppRow {
-  const { id, name, logo, connector, emr_address, credentials, accounts, created_at } = app;
+  const { id, name, logo, connector, emr_address, mrn_system, mrn_type, credentials, accounts, created_at } = app;
   const { credential_fields, display_name } = connectorOf(ctx, connector);
   const { way = '', ...values } = credentials;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
@@ -115,6 +121,8 @@ function toRow(ctx: Context, app: EmrApp & { accounts: number }): EmrAppRow {
     emr: connector,
     emr_name: display_name,
     emr_address,
+    mrn_system,
+    mrn_type,
     way,
     values: Object.fromEntries(fields.map(({ name, secret }) => [name, secret ? null : (values[name] ?? null)])),
     accounts,
@@ -124,7 +132,8 @@ function toRow(ctx: Context, app: EmrApp & { accounts: number }): EmrAppRow {
 
 /** The EMRs whose sign-in an operator can configure, with the fields of each method. */
 function choices({ connectors }: Context) {
-  return [...connectors.values()].flatMap(({ name, display_name, credential_fields, sign_in_ways = [] }) => {
+  return [...connectors.values()].flatMap((connector) => {
+    const { name, display_name, credential_fields, sign_in_ways = [] } = connector;
     const ways = sign_in_ways.filter(({ by_app }) => by_app);
     if (ways.length === 0) return [];
     const fieldsOf = (names: readonly string[]) =>
@@ -135,6 +144,7 @@ function choices({ connectors }: Context) {
       {
         emr: name,
         emr_name: display_name,
+        has_mrn_rule: connector.sampleIdentifiers !== undefined,
         ways: ways.map(({ name, label, about, fields }) => ({ name, label, about, fields: fieldsOf(fields) })),
       },
     ];

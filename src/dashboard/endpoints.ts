@@ -20,6 +20,7 @@ import {
 } from './clients.ts';
 import { reportsGet, reportsList } from './connectionReports.ts';
 import { emrAppsCreate, emrAppsDelete, emrAppsList, emrAppsUpdate } from './emrApps.ts';
+import { accountsIdentifiers, emrSettingsUpdate } from './emrSettings.ts';
 import { encryptionGet, encryptionRotate, retentionGet } from './encryption.ts';
 import { clientsErase, organizationsErase, patientsErase } from './erasure.ts';
 import {
@@ -93,6 +94,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     accountsRotate,
     accountsSync,
     accountsCheck,
+    accountsIdentifiers,
+    emrSettingsUpdate,
     accountsRevoke,
     reportsList,
     reportsGet,

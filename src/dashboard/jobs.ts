@@ -19,6 +19,7 @@ import {
 import { nullable, success, text } from '../model/fields.ts';
 import { patients } from '../model/records/patients.ts';
 import { readRecord } from '../records/readRecords.ts';
+import { recordedTraceId } from '../telemetry/traceparent.ts';
 import { describeEvent } from '../webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../writes/auditTrail.ts';
 import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
@@ -83,7 +84,7 @@ export const jobsGet = endpoint({
     });
     if (!described) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
     auditPatients([described.patient_mrn]);
-    const { connector, event_id, ...rest } = described;
+    const { connector, event_id, traceparent, attempt_traceparent, ...rest } = described;
     const event = event_id === null ? undefined : await describeEvent(ctx.db, client.id, event_id);
     const job: JobDetails = {
       ...rest,
@@ -91,6 +92,8 @@ export const jobsGet = endpoint({
       changes: auditTrail(savedFields(outcomesOf(rest.steps))),
       event: event ? withoutPayload(event) : null,
       event_gone: event_id !== null && !event,
+      request_trace_id: recordedTraceId(traceparent),
+      attempt_trace_id: recordedTraceId(attempt_traceparent),
       not_again: not_again ?? null,
     };
     return { success: true, job };

@@ -50,6 +50,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['replaced_tokens', by_account('account_id')],
     ['ended_grants', by_account('account_id')],
     ['account_capabilities', by_account('account_id')],
+    ['write_limits', by_account('account_id')],
     // What is sealed with a deleted key cannot be decrypted any more, in backups either.
     ['data_keys', by_account('owner_id')],
     ...record_kinds.map((kind) => [kind.name, recordRules(kind)] as const),

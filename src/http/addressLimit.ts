@@ -10,14 +10,15 @@ import { rateLimiter } from './rateLimit.ts';
  */
 export type AddressLimiting = 'every_request' | 'failures' | 'exempt';
 
-type Caller = Pick<FastifyRequest, 'ip'>;
+type Caller = Pick<FastifyRequest, 'ip' | 'headers'>;
 
 export type AddressLimit = {
   /** Counts a request without credentials, or throws `rate_limited`. */
   count(request: Caller, cost: number): Promise<void>;
   /**
-   * Authenticates a request and counts it if that fails. Once the limit is reached, only credentials that were valid
-   * before are looked at: a flood must not lock out the callers behind the same proxy, and must not cost lookups.
+   * Authenticates a request and counts it if that fails, more than once if it has a large body. Once the limit is
+   * reached, only credentials that were valid before are looked at: a flood must not lock out the callers behind the same
+   * proxy, and must not cost lookups.
    */
   authenticate<T>(request: Caller, credential: string | undefined, authenticate: () => Promise<T>): Promise<T>;
 };
@@ -65,11 +66,21 @@ export function openAddressLimit(per_second: number, burst: number): AddressLimi
         return caller;
       } catch (error) {
         // A failure of our own, such as a lost database, is not the caller's.
-        if (allowed && !(error instanceof ApiError)) limit.refund(address);
+        if (!(error instanceof ApiError)) {
+          if (allowed) limit.refund(address);
+        } else limit.charge(address, costOfBody(request));
         throw error;
       }
     },
   };
+}
+
+/**
+ * Node reads the body of a rejected request to its end, so that the caller sees the response. Reading 64 KB takes about
+ * as long as rejecting a request without a body.
+ */
+function costOfBody({ headers }: Caller): number {
+  return Math.floor(Number(headers['content-length'] ?? 0) / 65_536);
 }
 
 /** IPv6 hosts choose their own last 64 bits, so their network counts. */

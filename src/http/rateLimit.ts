@@ -5,6 +5,8 @@ export type RateLimiter = {
   (key: string, cost?: number): Allowance;
   /** Returns what a request cost. */
   refund(key: string, cost?: number): void;
+  /** Takes what turned out to be the cost of a request that was allowed. The caller waits until it is refilled. */
+  charge(key: string, cost: number): void;
 };
 
 /** More callers than one process serves; bounds the memory that requests from invented addresses can take. */
@@ -47,5 +49,9 @@ export function rateLimiter(
     const bucket = buckets.get(key);
     if (bucket) bucket.tokens = Math.min(burst, bucket.tokens + cost);
   };
-  return Object.assign(take, { refund });
+  const charge = (key: string, cost: number) => {
+    const bucket = buckets.get(key);
+    if (bucket) bucket.tokens = Math.max(-burst, bucket.tokens - cost);
+  };
+  return Object.assign(take, { refund, charge });
 }

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { document_bytes_max } from '../model/document.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 
 /** Errors of Fastify and Node that the caller caused, by code. */
@@ -27,8 +28,7 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
   }
   request.code = api_error.code;
   if (api_error.retry_after_s !== undefined) reply.header('retry-after', api_error.retry_after_s);
-  if (api_error.code === 'rate_limited' && !request.caller && hasLargeBody(request))
-    reply.header('connection', 'close');
+  if (!request.caller && leavesBodyUnread(request, api_error)) reply.header('connection', 'close');
   reply.status(api_error.status);
   // No hook has run yet if the URL could not be decoded.
   reply.header('x-request-id', request.id);
@@ -36,11 +36,14 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
 }
 
 /**
- * To keep a connection open, Node reads the rest of the body, however large it is. A flood over its limit ends its
- * connection instead. Small bodies are read: a new connection would cost more.
+ * To keep a connection open, Node reads the rest of the body, however large it is. A request that did not authenticate
+ * ends its connection instead if its body has no stated length or is larger than any that we accept, or if its address is
+ * over the limit. Small bodies are read: a new connection would cost more. Others are read because some clients report a
+ * closed connection instead of the response.
  */
-function hasLargeBody({ headers }: FastifyRequest): boolean {
-  return 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > body_bytes_max.none;
+function leavesBodyUnread({ headers }: FastifyRequest, { code }: ApiError): boolean {
+  const read_max = code === 'rate_limited' ? body_bytes_max.none : 2 * document_bytes_max;
+  return 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > read_max;
 }
 
 function bodyLimitOf(endpoint: Endpoint | undefined): string {

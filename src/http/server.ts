@@ -17,6 +17,7 @@ import { type Allowance, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
 import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
+import { traceRequests } from './traceRequests.ts';
 import { reader, rejectUnstorable } from './validate.ts';
 
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
@@ -49,6 +50,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     clientErrorHandler: sendParseError,
   });
   endConnectionsOnClose(server);
+  traceRequests(ctx, server);
   const address_limit = openAddressLimit(ctx.config.address_rate_limit, ctx.config.address_rate_burst);
   server.decorate('address_limit', address_limit);
   const https = ctx.config.base_url.startsWith('https:');

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { isMigrated } from '../db/migrate.ts';
-import { readQueueDepth } from '../jobs/queueDepth.ts';
+import { measureQueues } from '../jobs/queueDepth.ts';
 
 /** The state of this process, apart from its database: whether it has started and its workers are running. */
 export type Health = { started: () => boolean; workers: () => boolean };
@@ -30,8 +30,7 @@ export function addSystemRoutes(
     return reply.status(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
   });
   const readMetrics = shared(async () => {
-    // Without the database, the metrics of the process itself are still reported, but not those of the queues.
-    await measureQueues(ctx).catch(() => forgetQueues(ctx));
+    await measureQueues(ctx);
     return ctx.metrics.registry.metrics();
   });
   server.get('/metrics', async (_request, reply) =>
@@ -65,19 +64,4 @@ async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrat
   } catch {
     return { database: false, migrations: false };
   }
-}
-
-function forgetQueues(ctx: Context): void {
-  ctx.metrics.waiting.reset();
-  ctx.metrics.lag.reset();
-}
-
-async function measureQueues(ctx: Context): Promise<void> {
-  const depth = await readQueueDepth(ctx.db);
-  ctx.metrics.waiting.set({ queue: 'jobs' }, depth.queued);
-  ctx.metrics.waiting.set({ queue: 'parked' }, depth.parked);
-  ctx.metrics.waiting.set({ queue: 'deliveries' }, depth.deliveries);
-  ctx.metrics.lag.set({ queue: 'jobs' }, depth.job_lag);
-  ctx.metrics.lag.set({ queue: 'deliveries' }, depth.delivery_lag);
-  ctx.metrics.oldest_transaction.set(depth.oldest_transaction);
 }

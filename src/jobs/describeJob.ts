@@ -1,8 +1,14 @@
 import type { Database } from '../db/database.ts';
 import type { JobDetails } from '../model/dashboard/jobs.ts';
 
-type JobDescription = Omit<JobDetails, 'emr' | 'changes' | 'event' | 'event_gone' | 'not_again'> & {
+type JobDescription = Omit<
+  JobDetails,
+  'emr' | 'changes' | 'event' | 'event_gone' | 'not_again' | 'request_trace_id' | 'attempt_trace_id'
+> & {
   connector: string;
+  /** The spans of the request and of the last attempt. */
+  traceparent: string | null;
+  attempt_traceparent: string | null;
   event_id: string | null;
 };
 
@@ -31,6 +37,9 @@ export async function describeJob(
         (SELECT coalesce(json_agg(json_build_object('name', step.name, 'kind', step.kind, 'attempt', step.attempt,
             'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
           FROM job_steps AS step WHERE step.job_id = job.id) AS steps,
+        job.traceparent, (SELECT step.data ->> 'traceparent' FROM job_steps AS step
+          WHERE step.job_id = job.id AND step.kind = 'note' AND step.name = 'started'
+          ORDER BY step.n DESC LIMIT 1) AS attempt_traceparent,
         (SELECT json_agg(json_build_object('job_id', run.id,
             'state', CASE WHEN run.parked THEN 'parked' ELSE run.state END, 'created_at', iso(run.created_at))
             ORDER BY run.id)

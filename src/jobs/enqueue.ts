@@ -18,6 +18,8 @@ export type NewJob = {
   parallel_max: number;
   /** The job of the same operation that an operator is running again. */
   run_again_of?: number;
+  /** The span that queues the job, for a link from its attempts. */
+  traceparent?: string | null;
   /** The file sent with the request. */
   upload?: Buffer | undefined;
   idempotency?: IdempotencyKey | undefined;
@@ -50,8 +52,7 @@ export async function enqueue(sql: Query, new_job: NewJob): Promise<number | und
 export type DescribedJob = { operation_id: string; text: string; auditStatement: AuditStatement | undefined };
 
 export function describe(new_job: NewJob): DescribedJob {
-  const { operation, idempotency, organization_id, account_id, lane, earlier_lane, parallel_max, run_again_of } =
-    new_job;
+  const { operation, idempotency, organization_id, account_id, lane, earlier_lane, parallel_max } = new_job;
   const text = JSON.stringify({
     operation_id: operation.id,
     organization_id,
@@ -60,7 +61,8 @@ export function describe(new_job: NewJob): DescribedJob {
     lane,
     earlier_lane,
     parallel_max,
-    run_again_of,
+    run_again_of: new_job.run_again_of,
+    traceparent: new_job.traceparent,
     scope_id: idempotency?.scope_id,
     key_hash: idempotency?.key_hash.toString('hex'),
     request_hash: idempotency?.request_hash.toString('hex'),
@@ -119,9 +121,9 @@ function describedRows(sql: Query, jobs: readonly DescribedJob[]): Fragment {
   const texts = jobs.map(({ text }) => text);
   return sql`ROWS FROM (json_to_recordset(${`[${texts.join(',')}]`}::text::json) AS (
       operation_id uuid, organization_id uuid, account_id uuid, type text, lane text, earlier_lane text,
-      parallel_max integer, run_again_of bigint, scope_id uuid, key_hash text, request_hash text, input json
+      parallel_max integer, run_again_of bigint, traceparent text, scope_id uuid, key_hash text, request_hash text, input json
     )) WITH ORDINALITY AS described (operation_id, organization_id, account_id, type, lane, earlier_lane,
-      parallel_max, run_again_of, scope_id, key_hash, request_hash, input, position)`;
+      parallel_max, run_again_of, traceparent, scope_id, key_hash, request_hash, input, position)`;
 }
 
 function jobsAndLanes(sql: Query): Fragment {

@@ -29,6 +29,8 @@ export type Steps = {
   ): Promise<Output>;
   /** The data stored with a step's intent: what was, or may have been, sent. Undefined if the EMR rejected the step. */
   intentData(name: string): Data | undefined;
+  /** Adds the start of this attempt to the job's timeline, with its span. */
+  start(traceparent: string | null): Promise<void>;
   /** Adds an entry to the job's timeline. */
   note(name: string, detail?: Data): Promise<void>;
   /** The outcomes so far, by step name. */
@@ -71,6 +73,8 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
     outcomes,
     intentData: (name) => intent_data.get(name),
     hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)),
+    start: (traceparent) =>
+      record({ name: 'started', kind: 'note', ...(traceparent !== null && { data: { traceparent } }) }),
     note: (name, detail) => record({ name, kind: 'note', detail }),
     write: async <Input, Output extends Data>(
       name: string,

@@ -22,6 +22,8 @@ export type Job<Input = unknown> = {
   parked_s: number | null;
   waited_s: number;
   emr_address: string;
+  /** The span that queued the job. */
+  traceparent: string | null;
   /** When this attempt started, by the database's clock. */
   attempted_at: Date;
   input: Input;
@@ -36,9 +38,9 @@ export type JobFailure = { code: FailureCode; message: string; details?: Record<
  */
 export function insertJobs(sql: Query): Fragment {
   return sql`
-    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, lane)
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, traceparent, lane)
       SELECT operation.client_id, request.organization_id, request.account_id, operation.id, request.type,
-             request.run_again_of,
+             request.run_again_of, request.traceparent,
              coalesce((SELECT key FROM lanes WHERE lanes.client_id = operation.client_id
                 AND lanes.organization_id = request.organization_id AND key = request.earlier_lane),
                CASE WHEN (request.organization_id, request.earlier_lane) IN (SELECT organization_id, lane FROM request)
@@ -57,7 +59,7 @@ export async function startNextJob(tx: Tx, lease: Lease): Promise<Job | undefine
     UPDATE jobs SET state = 'running', attempts = attempts + 1, started_at = coalesce(started_at, now())
      WHERE id = (SELECT id FROM jobs WHERE organization_id = ${lane.organization_id} AND lane = ${lane.key}
                   AND state IN ('queued', 'running') AND NOT parked ORDER BY id LIMIT 1 FOR UPDATE)
-    RETURNING id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries,
+    RETURNING id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries, traceparent,
       extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
       extract(epoch FROM now() - parked_since)::float8 AS parked_s,
       extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS attempted_at,

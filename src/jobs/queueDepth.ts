@@ -1,3 +1,4 @@
+import type { Context } from '../context.ts';
 import type { Database } from '../db/database.ts';
 
 /** How many jobs and deliveries are waiting, and for how many seconds the oldest that could run has been ready. */
@@ -23,4 +24,20 @@ export async function readQueueDepth({ system }: Pick<Database, 'system'>): Prom
            oldest_transaction_seconds() AS oldest_transaction`;
   if (!row) throw new Error('A query without FROM returned no row.');
   return row;
+}
+
+/** Updates the metrics of the queues. Without the database they are removed: old values would look like current ones. */
+export async function measureQueues({ db, metrics }: Pick<Context, 'db' | 'metrics'>): Promise<void> {
+  try {
+    const depth = await readQueueDepth(db);
+    metrics.waiting.set({ queue: 'jobs' }, depth.queued);
+    metrics.waiting.set({ queue: 'parked' }, depth.parked);
+    metrics.waiting.set({ queue: 'deliveries' }, depth.deliveries);
+    metrics.lag.set({ queue: 'jobs' }, depth.job_lag);
+    metrics.lag.set({ queue: 'deliveries' }, depth.delivery_lag);
+    metrics.oldest_transaction.set(depth.oldest_transaction);
+  } catch {
+    metrics.waiting.reset();
+    metrics.lag.reset();
+  }
 }

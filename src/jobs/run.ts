@@ -3,6 +3,7 @@ import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 import { type EventOf, patientsOf } from '../events.ts';
+import type { SpanOptions } from '../telemetry/telemetry.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
 import { type Circuits, hung_after_ms, openCircuits } from '../worker/circuits.ts';
@@ -61,11 +62,13 @@ export function createLaneRunner(
     ctx.notifications.notify('chartwire_live', 'jobs');
     const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
-    const steps = await loadSteps(ctx.db, lease, job);
-    const run: JobRun = { job, steps, signal, checkLease: (tx) => checkLease(tx, lease) };
     const report = reportOnce(circuits, circuit);
     try {
-      await runJob(ctx, lease, run, handler, expireAccount, report);
+      await ctx.telemetry.span(`job ${job.type}`, attemptSpan(job), async () => {
+        const steps = traceSteps(ctx, await loadSteps(ctx.db, lease, job));
+        const run: JobRun = { job, steps, signal, checkLease: (tx) => checkLease(tx, lease) };
+        await runJob(ctx, lease, run, handler, expireAccount, report);
+      });
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       ctx.log.warn({ job_id: job.id, job_type: job.type }, 'lease lost before the job finished; result discarded');
@@ -73,6 +76,31 @@ export function createLaneRunner(
       report('unknown');
       ctx.notifications.notify('chartwire_live', 'jobs');
     }
+  };
+}
+
+function attemptSpan(job: Job): SpanOptions {
+  return {
+    kind: 'consumer',
+    queued_by: job.traceparent,
+    attributes: {
+      'chartwire.job_id': job.id,
+      'chartwire.job_type': job.type,
+      'chartwire.attempt': job.attempts,
+      'chartwire.operation_id': job.operation_id,
+      'chartwire.account_id': job.account_id,
+    },
+  };
+}
+
+/** The same steps, with a span for each write. */
+function traceSteps({ telemetry }: Context, steps: Steps): Steps {
+  return {
+    ...steps,
+    write: (name, write, input, store) =>
+      telemetry.span(`step ${name}`, { attributes: { 'chartwire.step': name } }, () =>
+        steps.write(name, write, input, store),
+      ),
   };
 }
 
@@ -109,7 +137,7 @@ async function runJob(
   const { job, signal } = run;
   const started_ms = performance.now();
   try {
-    await run.steps.note('started');
+    await run.steps.start(ctx.telemetry.traceparent());
     const result = await handler.run(ctx, run);
     report('responded');
     await finish(ctx, lease, run, result);
@@ -136,6 +164,7 @@ async function finish(ctx: Context, lease: Lease, run: JobRun, result: JobResult
             account_id: job.account_id,
             job_id: job.id,
             event: result.event,
+            traceparent: ctx.telemetry.traceparent(),
           });
     await insertStep(tx, job, { name: result.state, kind: 'note' });
     await ctx.audit.recordInTransaction(tx, auditEntry(job, result));
@@ -143,10 +172,20 @@ async function finish(ctx: Context, lease: Lease, run: JobRun, result: JobResult
   });
   ctx.notifications.notify('chartwire_deliveries');
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
+  annotateAttempt(ctx, result.state, result.error?.code);
   ctx.log.info(
     { job_id: job.id, job_type: job.type, state: result.state, attempt: job.attempts, code: result.error?.code ?? '' },
     'job finished',
   );
+}
+
+/** How the attempt ended: a final state of the job, `parked`, or `retry`. */
+function annotateAttempt(
+  { telemetry }: Context,
+  state: FinalState | 'parked' | 'retry',
+  code: string | undefined,
+): void {
+  telemetry.annotate({ 'chartwire.job_state': state, ...(code !== undefined && { 'error.type': code }) });
 }
 
 /** What the job read or wrote in the EMR. Patients that it only found there are named by its event. */
@@ -192,6 +231,7 @@ async function handleFailure(
       }
       if (await expireAccount(ctx, job, error.message)) {
         await steps.note('parked', { reason: error.message });
+        annotateAttempt(ctx, 'parked', error.code);
         return ctx.db.tenant(job.client_id, (tx) => parkRunningJob(tx, lease, job));
       }
     }
@@ -202,6 +242,7 @@ async function handleFailure(
   const failure = describeFailure(error);
   if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return fail(failure);
   ctx.metrics.job_retries.inc({ type: job.type, kind: failure.code });
+  annotateAttempt(ctx, 'retry', failure.code);
   const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
   const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), requested_ms), retry.total_ms);
   await steps.note('retry', { reason: failure.message, in_ms: pause_ms });

@@ -1,3 +1,4 @@
+import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
 import type { NewEmrApp } from '../accounts/emrApps.ts';
 import { checkLogo } from '../clients/checkClient.ts';
 import type { Connector, Credentials } from '../connectors/connector.ts';
@@ -10,7 +11,7 @@ import { readEmrAddress } from './emrAddress.ts';
 /** Validates a new app and throws on the first error. Returns it as it is stored. */
 export function checkNewApp(
   ctx: Pick<Context, 'config' | 'connectors'>,
-  { name, logo = null, emr, emr_address, credentials }: NewApp,
+  { name, logo = null, emr, emr_address, credentials, ...mrn }: NewApp,
 ): Omit<NewEmrApp, 'client_id'> {
   const connector = ctx.connectors.get(emr.toLowerCase());
   if (!connector) {
@@ -24,6 +25,7 @@ export function checkNewApp(
     connector: connector.name,
     emr_address: emr_address ? addressOf(ctx, connector, emr_address) : null,
     credentials: mergeAppCredentials(connector, {}, credentials),
+    ...checkMrnSetting(ctx, connector.name, mrn),
   };
 }
 

@@ -1,8 +1,11 @@
+import { describedMrnRule } from '../accounts/mrnRule.ts';
 import type { ConnectionReport } from '../connectors/connectionReport.ts';
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import { apiError, type ErrorCode } from '../errors.ts';
 import { newId, parseId } from '../ids.ts';
 import type { ReportDetails, ReportRow } from '../model/connectionReport.ts';
+import type { MrnRuleRow } from '../model/dashboard/accounts.ts';
+import { sizeText } from '../model/sizeText.ts';
 
 /** How a reported sign-in ended; undefined if it succeeded. */
 export type ReportedError = { code: ErrorCode; message: string };
@@ -72,11 +75,35 @@ export async function readAccountReport(
   return (await readReports(db, client_id, (sql) => sql`report.account_id = ${id}`))[0];
 }
 
-function readReports(db: Database, client_id: string, condition: (sql: Query) => Fragment): Promise<ReportDetails[]> {
-  return db.search<ReportDetails>(
+async function readReports(
+  db: Database,
+  client_id: string,
+  condition: (sql: Query) => Fragment,
+): Promise<ReportDetails[]> {
+  const rows = await db.search<Omit<ReportDetails, 'findings'> & ServerFindings>(
     client_id,
-    (sql) => sql`SELECT report.report, ${columns(sql)} WHERE ${condition(sql)}`,
+    (sql) => sql`SELECT report.report, account.document_bytes_max,
+      (SELECT ${describedMrnRule(sql)} FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+        WHERE accounts.id = report.account_id) AS mrn, ${columns(sql)} WHERE ${condition(sql)}`,
   );
+  return rows.map(({ mrn, document_bytes_max, ...row }) => ({
+    ...row,
+    findings: describeFindings({ mrn, document_bytes_max }),
+  }));
+}
+
+type ServerFindings = { mrn: MrnRuleRow | null; document_bytes_max: number | null };
+
+/** Without examples of MRNs: a report contains no health data. */
+function describeFindings({ mrn, document_bytes_max }: ServerFindings): string[] {
+  const findings: string[] = [];
+  if (mrn && mrn.source !== 'none') {
+    const parts = [mrn.type && `of type ${mrn.type}`, mrn.system && `with system ${mrn.system}`].filter(Boolean);
+    const by = mrn.source === 'guess' ? 'detected from a sample of patients' : 'set by an operator';
+    findings.push(`MRN: identifiers ${parts.join(' ')}, ${by}.`);
+  }
+  if (document_bytes_max !== null) findings.push(`Documents: up to ${sizeText(document_bytes_max)} each.`);
+  return findings;
 }
 
 function columns(sql: Query): Fragment {

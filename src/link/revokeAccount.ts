@@ -3,6 +3,7 @@ import { getAccount, lockAccount, markRevoked } from '../accounts/accounts.ts';
 import { addEndedGrant } from '../accounts/endedGrants.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { removeReplacedTokens } from '../accounts/replacedTokens.ts';
+import { removeWriteLimit } from '../accounts/writeLimits.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { unparkJobs } from '../jobs/park.ts';
@@ -26,6 +27,7 @@ export async function revokeAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, ac
   await markRevoked(tx, account.id);
   await removeReplacedTokens(tx, account.id);
   await removeEvidence(tx, account.id);
+  await removeWriteLimit(tx, account.id);
   await invalidatePublicTokens(tx, account.id);
   await unparkJobs(tx, account.id, connectorOf(ctx, account.connector).limits.parallel_max);
   const [jobs] = await tx<{ n: number }[]>`

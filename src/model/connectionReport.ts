@@ -41,5 +41,14 @@ export const report_row = Type.Object({
 });
 export type ReportRow = Static<typeof report_row>;
 
-export const report_details = Type.Object({ ...report_row.properties, report: connection_report });
+export const report_findings = Type.Array(Type.String(), {
+  description: 'What is known about the server since the account was linked',
+  examples: [['MRN: identifiers of type MR with system urn:example:mrn (detected).']],
+});
+
+export const report_details = Type.Object({
+  ...report_row.properties,
+  report: connection_report,
+  findings: report_findings,
+});
 export type ReportDetails = Static<typeof report_details>;

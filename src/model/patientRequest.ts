@@ -3,7 +3,7 @@ import { changesOf, clearable, email, flag, text } from './fields.ts';
 import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
-const responsible_parties = [
+export const responsible_parties = [
   'self',
   'spouse',
   'child',

@@ -14,6 +14,7 @@ const fills: Fills = {
   invalid_field: { rule: 'reason must be a string' },
   restricted_field: { field: 'language', emr },
   unsupported_field: { field: 'template_name' },
+  document_over_emr_limit: { limit: '1.5 MB' },
   fixed_field: { field: 'dob' },
   carrier_missing: { name: 'Placebo Shield' },
   restricted_operation: { operation: 'Telephone encounters', emr },

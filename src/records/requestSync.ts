@@ -37,10 +37,33 @@ export async function requestSync(
     operation: { id, type: sync_type, input },
     lane: sync_lane,
     parallel_max: connectorOf(ctx, target.connector).limits.parallel_max,
+    traceparent: ctx.telemetry.traceparent(),
     idempotency: options.idempotency,
     auditStatement: options.auditStatement,
   });
   return { id, job_id };
+}
+
+/**
+ * Queues a sync of each organization whose rule for MRNs changed: with the rule of its own, or with that of its app. It
+ * reads the records again in full. Organizations without a usable account are synced when one is linked again.
+ */
+export async function requestSyncForRule(
+  ctx: Context,
+  tx: Tx,
+  client_id: string,
+  changed: { organization_id: string } | { emr_app_id: string },
+): Promise<void> {
+  const affected =
+    'emr_app_id' in changed
+      ? tx`accounts.emr_app_id = ${changed.emr_app_id}`
+      : tx`organizations.id = ${changed.organization_id}`;
+  const targets = await tx<Omit<SyncTarget, 'client_id'>[]>`
+    SELECT DISTINCT ON (organizations.id) organizations.id AS organization_id, organizations.org_id,
+           organizations.connector, accounts.id AS account_id
+      FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+     WHERE accounts.status = 'active' AND ${affected} ORDER BY organizations.id, accounts.linked_at DESC`;
+  for (const target of targets) await requestSync(ctx, tx, { client_id, ...target }, { announce: false });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { recordWorking } from '../accounts/accountCapabilities.ts';
+import { toRuleKey } from '../accounts/mrnRule.ts';
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
@@ -17,7 +18,8 @@ export const sync: JobHandler = {
   run: async (ctx, run) => {
     const { job } = run;
     const { announce, org_id } = job.input as SyncInput;
-    const { operations } = await openWithCurrentCapabilities(ctx, run, { thorough: announce });
+    const { operations, account } = await openWithCurrentCapabilities(ctx, run, { thorough: announce });
+    const mrn_rule = toRuleKey(account.mrn_rule);
     const lists = await operations.getCodeLists?.();
     if (lists) {
       await ctx.db.tenant(job.client_id, async (tx) => {
@@ -30,7 +32,7 @@ export const sync: JobHandler = {
     let refused: EmrFailure | undefined;
     for (const kind of sync_order) {
       try {
-        const total = await syncKind(ctx, run, kind, operations);
+        const total = await syncKind(ctx, run, kind, { operations, mrn_rule });
         if (total === undefined) continue;
         records[kind.name] = total;
         // A transaction of its own: it locks the account, which comes before the lane.
@@ -100,7 +102,7 @@ async function syncKind(
   ctx: Context,
   run: JobRun,
   kind: Kind,
-  operations: Partial<Operations>,
+  { operations, mrn_rule }: { operations: Partial<Operations>; mrn_rule: string },
 ): Promise<number | undefined> {
   const list = operations[kind.operation];
   if (!list) return undefined;
@@ -117,6 +119,7 @@ async function syncKind(
     incremental: list.incremental === true,
     finds_deleted: findDeleted !== undefined,
     full: announce,
+    mrn_rule,
     sync_minutes: ctx.config.sync_minutes,
   };
   const pass = await whileLeased((tx) => startPass(tx, scope, kind.name, options));
@@ -125,7 +128,7 @@ async function syncKind(
     let whole = pass.full;
     for await (const page of list({ since: pass.since, from: pass.from })) {
       await whileLeased(async (tx) => {
-        await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope));
+        await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope, page));
         if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
       });
       whole ||= page.whole === true;

@@ -26,27 +26,38 @@ const overlap_minutes = 15;
 
 /**
  * Starts a pass over a list, or resumes the one that an earlier attempt of this sync started. The pass is full if that
- * is requested, if the last full one is too old, or if the EMR cannot list changes alone. `sync_minutes`: when the next
+ * is requested, if the last full one is too old, if another identifier is the MRN now, or if the EMR cannot list changes
+ * alone. `sync_minutes`: when the next
  * sync is expected.
  */
 export async function startPass(
   tx: Tx,
   { client_id, organization_id, run }: SyncScope,
   kind: string,
-  options: { incremental: boolean; finds_deleted: boolean; full: boolean; sync_minutes: number },
+  options: {
+    incremental: boolean;
+    finds_deleted: boolean;
+    full: boolean;
+    sync_minutes: number;
+    mrn_rule: string;
+  },
 ): Promise<Pass> {
   const [started] = await tx<(PassRow & { position: string | null; done: boolean })[]>`
     SELECT full_pass, since, position, done, find_deleted FROM sync_passes
-     WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}`;
+     WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}
+       AND mrn_rule = ${options.mrn_rule}`;
   if (started) return { ...rangeOf(started), from: started.position ?? undefined, done: started.done };
   const full = options.full || !options.incremental;
   const due_minutes = Math.max(0, deletions_minutes - options.sync_minutes);
   const full_minutes = options.finds_deleted ? full_pass_minutes : due_minutes;
   const [next] = await tx<PassRow[]>`
-    INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass)
-    VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true)
+    INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass, mrn_rule)
+    VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true, ${options.mrn_rule})
     ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
-      full_pass = ${full} OR present.full_as_of IS NULL
+      mrn_rule = excluded.mrn_rule,
+      -- What was read by another rule does not count, even if this pass does not get to its end.
+      full_as_of = CASE WHEN present.mrn_rule = excluded.mrn_rule THEN present.full_as_of END,
+      full_pass = ${full} OR present.full_as_of IS NULL OR present.mrn_rule <> excluded.mrn_rule
         OR present.full_as_of <= now() - make_interval(mins => ${full_minutes}),
       find_deleted = coalesce(${options.finds_deleted} AND greatest(present.full_as_of, present.presence_as_of)
         <= now() - make_interval(mins => ${due_minutes}), false),

@@ -20,6 +20,8 @@ export type SigningKey = { kid: string; key: CryptoKey };
 export type SigningKeys = {
   /** The current signing key, created on first use. */
   current(alg: SigningAlgorithm): Promise<SigningKey>;
+  /** Creates the first keys if there are none. That may take seconds. */
+  ensure(): Promise<void>;
   /** The public keys, including those that will sign soon or signed recently. */
   published(): Promise<{ keys: JWK[] }>;
   /** Adds new keys, which start signing after EMRs have had time to fetch them. Returns their ids. */
@@ -35,6 +37,7 @@ const days_published_after = 7;
 /** Owns the table `signing_keys`. */
 export function openSigningKeys(system: Sql, master: MasterKeys): SigningKeys {
   return {
+    ensure: () => ensureKeys(system, master),
     current: async (alg) => {
       await ensureKeys(system, master);
       const [row] = await system<KeyRow[]>`

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
+import type { SpanOptions } from '../telemetry/telemetry.ts';
 import { type Circuits, hung_after_ms } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { type Delivery, deferDelivery, readDelivery, releaseDelivery } from './deliveries.ts';
@@ -7,7 +8,10 @@ import { failDisabled, recordOutcome } from './recordOutcome.ts';
 import { readLiveSecrets } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
-type DeliveryContext = Pick<Context, 'db' | 'notifications' | 'vault' | 'webhook_outbound' | 'log' | 'metrics'>;
+type DeliveryContext = Pick<
+  Context,
+  'db' | 'notifications' | 'vault' | 'webhook_outbound' | 'log' | 'metrics' | 'telemetry'
+>;
 type Options = { timeout_ms?: number; random?: () => number; circuits?: Circuits };
 
 /** Makes one attempt at a claimed delivery and stores the result. */
@@ -19,32 +23,70 @@ export async function deliver(
 ): Promise<void> {
   try {
     const { delivery, secrets } = await load(ctx, lease);
-    const fields = { delivery: delivery.id, webhook_endpoint: delivery.endpoint_id, event_type: delivery.event_type };
     if (!delivery.enabled) {
       await ctx.db.tenant(lease.client_id, (tx) => failDisabled(tx, lease, delivery));
-      ctx.log.info(fields, 'webhook not sent: endpoint disabled');
+      ctx.log.info(logFields(delivery), 'webhook not sent: endpoint disabled');
       return;
     }
     const pause_ms = options.circuits?.admit(delivery.endpoint_id) ?? 0;
     if (pause_ms > 0) return await ctx.db.tenant(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
-    const { url, event_id: id, body } = delivery;
-    const webhook = { url, id, body, secrets, attempt: delivery.attempts + 1 };
-    const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms: options.timeout_ms });
-    options.circuits?.report(delivery.endpoint_id, healthOf(outcome));
-    if (outcome === undefined) {
-      if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
-      return await ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
-    }
-    const state = await ctx.db.tenant(lease.client_id, (tx) =>
-      recordOutcome(tx, lease, delivery, outcome, options.random),
+    await ctx.telemetry.span(`webhook ${delivery.event_type}`, attemptSpan(delivery), () =>
+      attempt(ctx, lease, signal, { delivery, secrets }, options),
     );
-    ctx.notifications.notify('chartwire_live', 'events');
-    ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
-    ctx.log.info({ ...fields, state, attempt: delivery.attempts + 1, ...logged(outcome) }, 'webhook attempted');
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error;
     ctx.log.warn({ delivery: lease.id }, 'lease lost during a delivery; result discarded');
   }
+}
+
+type Loaded = { delivery: Delivery; secrets: string[] };
+
+async function attempt(
+  ctx: DeliveryContext,
+  lease: Lease,
+  signal: AbortSignal,
+  { delivery, secrets }: Loaded,
+  options: Options,
+): Promise<void> {
+  const { url, event_id: id, body } = delivery;
+  const number = delivery.attempts + 1;
+  const webhook = { url, id, body, secrets, attempt: number };
+  const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms: options.timeout_ms });
+  options.circuits?.report(delivery.endpoint_id, healthOf(outcome));
+  if (outcome === undefined) {
+    if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
+    return ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
+  }
+  const state = await ctx.db.tenant(lease.client_id, (tx) =>
+    recordOutcome(tx, lease, delivery, outcome, options.random),
+  );
+  ctx.notifications.notify('chartwire_live', 'events');
+  ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
+  annotateAttempt(ctx, outcome, state);
+  ctx.log.info({ ...logFields(delivery), state, attempt: number, ...logged(outcome) }, 'webhook attempted');
+}
+
+function attemptSpan(delivery: Delivery): SpanOptions {
+  return {
+    kind: 'client',
+    queued_by: delivery.traceparent,
+    attributes: {
+      'chartwire.delivery_id': delivery.id,
+      'chartwire.event_id': delivery.event_id,
+      'chartwire.event_type': delivery.event_type,
+      'chartwire.webhook_endpoint': delivery.endpoint_id,
+      'chartwire.attempt': delivery.attempts + 1,
+    },
+  };
+}
+
+/** `problem` names the receiver's host, which the endpoint's id does as well. */
+function annotateAttempt({ telemetry }: DeliveryContext, { status_code, success }: Outcome, state: string): void {
+  telemetry.annotate({
+    'chartwire.delivery_state': state,
+    ...(status_code !== null && { 'http.response.status_code': status_code }),
+    ...(!success && { 'error.type': status_code === null ? 'no_response' : String(status_code) }),
+  });
 }
 
 /** What an attempt tells about the receiver. */
@@ -54,11 +96,15 @@ function healthOf(outcome: Outcome | undefined): Parameters<Circuits['report']>[
   return outcome.duration_ms >= hung_after_ms ? 'hung' : 'unknown';
 }
 
-function load(ctx: DeliveryContext, lease: Lease): Promise<{ delivery: Delivery; secrets: string[] }> {
+function load(ctx: DeliveryContext, lease: Lease): Promise<Loaded> {
   return ctx.db.tenant(lease.client_id, async (tx) => {
     const delivery = await readDelivery(tx, lease);
     return { delivery, secrets: await readLiveSecrets(ctx.vault, tx, delivery.endpoint_id) };
   });
+}
+
+function logFields({ id, endpoint_id, event_type }: Delivery) {
+  return { delivery: id, webhook_endpoint: endpoint_id, event_type };
 }
 
 function logged({ status_code, problem, duration_ms }: Outcome): Record<string, string | number> {

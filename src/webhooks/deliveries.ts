@@ -13,6 +13,8 @@ export type Delivery = {
   body: string;
   url: string;
   enabled: boolean;
+  /** The span that sent the event. */
+  traceparent: string | null;
 };
 
 export type Attempt = {
@@ -38,7 +40,7 @@ export async function addDeliveries(
 export async function readDelivery(tx: Tx, lease: Lease): Promise<Delivery> {
   const [delivery] = await tx<Delivery[]>`
     SELECT delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
-           delivery.schedule_from, event.type AS event_type, event.body, endpoint.url,
+           delivery.schedule_from, event.type AS event_type, event.body, event.traceparent, endpoint.url,
            endpoint.status = 'enabled' AS enabled
       FROM deliveries AS delivery
       JOIN events AS event ON event.id = delivery.event_id

@@ -6,7 +6,14 @@ import { findSubscribed } from './endpoints.ts';
 import { addEvent } from './events.ts';
 
 /** An event with the account and the job it belongs to. */
-export type EventOccurrence = { client_id: string; account_id: string; job_id: number | null; event: EventOf };
+export type EventOccurrence = {
+  client_id: string;
+  account_id: string;
+  job_id: number | null;
+  event: EventOf;
+  /** The active span, for a link from the deliveries. */
+  traceparent?: string | null;
+};
 
 /**
  * Stores an event and one delivery for each enabled endpoint subscribed to its type, in the caller's transaction, so
@@ -14,13 +21,14 @@ export type EventOccurrence = { client_id: string; account_id: string; job_id: n
  * commit.
  */
 export async function emitEvent(tx: Tx, occurrence: EventOccurrence): Promise<string> {
-  const { client_id, account_id, job_id, event } = occurrence;
+  const { client_id, account_id, job_id, event, traceparent = null } = occurrence;
   const origin = await findOrigin(tx, account_id);
   const endpoint_ids = await findSubscribed(tx, event.type);
   const id = newId();
   const body = envelope(id, origin, occurrence);
   await addEvent(tx, {
     ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
+    traceparent,
     mrns: patientsOf(event.data),
     delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
   });

@@ -29,14 +29,16 @@ export async function addEvent(
     body: string;
     created: string;
     delivery_status: DeliveryStatus | null;
+    /** The span that sent it. */
+    traceparent: string | null;
     /** The patients it concerns. */
     mrns: string[];
   },
 ): Promise<void> {
   await tx`
-    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, created_at)
+    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, traceparent, created_at)
     VALUES (${event.id}, ${event.client_id}, ${event.account_id}, ${event.job_id}, ${event.type},
-      ${event.body}, ${event.delivery_status}, ${event.mrns},
+      ${event.body}, ${event.delivery_status}, ${event.mrns}, ${event.traceparent},
       ${event.created}::text::timestamptz)`;
 }
 

@@ -10,7 +10,7 @@ import { newId } from '../ids.ts';
 import { acceptJob } from '../jobs/acceptJob.ts';
 import { type AuditStatement, enqueue, type NewJob } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
-import type { Lane, Write } from './write.ts';
+import type { Lane, Write, WriteDeclaration } from './write.ts';
 
 export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationName> = {
   account: Account;
@@ -21,22 +21,36 @@ export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationN
   audit?: AuditStatement | undefined;
 };
 
+type AcceptedWrite<Body extends TObject, Lookups> = { id: string; job_id: number; input: Static<Body> & Lookups };
+
 /**
  * Accepts a write: checks its references, then stores everything in one transaction. Returns the ids of the record and
  * the job, or undefined if the idempotency key is in use.
  */
-export async function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
+export function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
+  ctx: Context,
+  request: WriteRequest<Body, Lookups, Needs>,
+): Promise<AcceptedWrite<Body, Lookups> | undefined> {
+  const attributes = { 'chartwire.job_type': request.write.type, 'chartwire.account_id': request.account.id };
+  return ctx.telemetry.span(`accept ${request.write.type}`, { kind: 'producer', attributes }, async () => {
+    const accepted = await accept(ctx, request);
+    if (accepted)
+      ctx.telemetry.annotate({ 'chartwire.job_id': accepted.job_id, 'chartwire.operation_id': accepted.id });
+    return accepted;
+  });
+}
+
+async function accept<Body extends TObject, Lookups, Needs extends OperationName>(
   ctx: Context,
   { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
-): Promise<{ id: string; job_id: number; input: Static<Body> & Lookups } | undefined> {
-  const connector = connectorOf(ctx, account.connector);
+): Promise<AcceptedWrite<Body, Lookups> | undefined> {
   requireOffered(ctx, account, write);
   rejectFields(ctx, account, write.stored_by, write.sentFields?.(body) ?? sentFields(write.body, body), write);
   const { lane, lookups } = await write.check({ ctx, account, body, file });
   const id = newId();
   const input = Object.assign({}, body, lookups);
   const job: NewJob = {
-    ...newJob(connector, account, { id, type: write.type, input }, lane),
+    ...newJob(ctx, account, { id, type: write.type, input }, lane),
     upload: file,
     idempotency,
     auditStatement: audit,
@@ -56,8 +70,8 @@ export async function requestWrite<Body extends TObject, Lookups, Needs extends 
 }
 
 export function newJob(
-  connector: Connector,
-  account: { client_id: string; organization_id: string; id: string },
+  ctx: Pick<Context, 'connectors' | 'telemetry'>,
+  account: { client_id: string; organization_id: string; id: string; connector: string },
   operation: NewJob['operation'],
   lane: Lane,
 ): NewJob {
@@ -68,7 +82,8 @@ export function newJob(
     operation,
     lane: lane.key,
     earlier_lane: lane.earlier,
-    parallel_max: connector.limits.parallel_max,
+    parallel_max: connectorOf(ctx, account.connector).limits.parallel_max,
+    traceparent: ctx.telemetry.traceparent(),
   };
 }
 
@@ -79,14 +94,18 @@ export function newJob(
 export function requireOffered(
   ctx: Context,
   account: Account,
-  write: { plural_label: string; needs: readonly OperationName[]; restricted?: boolean },
+  write: Pick<WriteDeclaration<TObject, unknown, OperationName>, 'plural_label' | 'needs'> & {
+    restricted?: boolean | 'every_server';
+  },
 ): void {
   const connector = connectorOf(ctx, account.connector);
-  if (write.restricted && write.needs.some((name) => !connector.capabilities.includes(name))) {
-    throw apiError('restricted_operation', { operation: write.plural_label, emr: emrsOffering(ctx, write.needs) });
-  }
   const capabilities = capabilitiesOf(ctx, account);
   if (write.needs.every((name) => capabilities.includes(name))) return;
+  const able = emrsOffering(ctx, write.needs);
+  const of_some_servers = write.needs.every((name) => connector.capabilities.includes(name));
+  if (able !== '' && write.restricted && (write.restricted === 'every_server' || !of_some_servers)) {
+    throw apiError('restricted_operation', { operation: write.plural_label, emr: able });
+  }
   throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
 }
 
@@ -99,12 +118,16 @@ export function rejectFields(
   account: Account,
   operation: FieldOperation | undefined,
   fields: readonly string[],
-  { restricted_fields = [] }: { restricted_fields?: readonly string[] },
+  {
+    restricted_fields = [],
+    field_needs = {},
+  }: { restricted_fields?: readonly string[]; field_needs?: Readonly<Record<string, readonly OperationName[]>> },
 ): void {
   if (operation === undefined) return;
   const connector = connectorOf(ctx, account.connector);
   const capabilities = capabilitiesOf(ctx, account);
-  const field = fields.find((each) => !takesField(connector, capabilities, operation, each));
+  const lacksNeeds = (field: string) => field_needs[field]?.some((name) => !capabilities.includes(name)) ?? false;
+  const field = fields.find((each) => lacksNeeds(each) || !takesField(connector, capabilities, operation, each));
   if (field === undefined) return;
   const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], operation, field));
   if (!restricted_fields.includes(field) || able.length === 0)
@@ -123,9 +146,12 @@ export function sentFields(schema: TObject, body: Record<string, unknown>): stri
   });
 }
 
+/** The EMRs of which every server offers these operations. */
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
   return namesOf(
-    [...ctx.connectors.values()].filter((each) => needs.every((name) => each.capabilities.includes(name))),
+    [...ctx.connectors.values()].filter(
+      (each) => !each.refreshCapabilities && needs.every((name) => each.capabilities.includes(name)),
+    ),
   );
 }
 

@@ -1,4 +1,3 @@
-import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
@@ -23,9 +22,9 @@ export async function rerunJob(
   const reason = await findRerunBlocker(tx, job);
   if (reason !== undefined) throw apiError('job_not_repeatable', { reason });
   await writeOf(job)?.rerun_rules?.prepare(tx, job);
-  const account = { client_id: job.client_id, organization_id: job.organization_id, id: job.account_id };
+  const { client_id, organization_id, account_id: id, connector } = job;
   const operation = { id: job.operation_id, type: job.type, input: job.input };
-  const queued = newJob(connectorOf(ctx, job.connector), account, operation, currentLane(job));
+  const queued = newJob(ctx, { client_id, organization_id, id, connector }, operation, currentLane(job));
   return { job_id: await enqueueAgain(tx, { ...queued, run_again_of: job.id }), patient_mrn: job.patient_mrn };
 }
 

@@ -64,6 +64,8 @@ export type WriteHandler<Input, Needs extends OperationName> = {
   plural_label: string;
   /** The EMR operations that must be available. */
   needs: readonly Needs[];
+  /** Those that only a field of the body needs. Where one is missing, requests with the field are rejected. */
+  field_needs?: Readonly<Record<string, readonly OperationName[]>>;
   /** The form field of the file, for writes that take one. */
   file_field?: string;
   /** Contains only the happy path; errors are handled by the job runner. */
@@ -87,8 +89,11 @@ export type WriteDeclaration<Body extends TObject, Lookups, Needs extends Operat
   path?: readonly (keyof Static<Body> & string)[];
   /** A complete, valid request. Shown as the example in the API reference. */
   sample: Static<Body>;
-  /** The interface defines the write for some EMR products only; other EMRs get an error that names those products. */
-  restricted: boolean;
+  /**
+   * The interface defines the write for some EMR products only; other EMRs get an error that names those products.
+   * `every_server`: so does a single server that lacks it, because the specification words the error.
+   */
+  restricted: boolean | 'every_server';
   /** The EMR operation that stores the fields of the body. A field that it does not support is rejected. */
   stored_by: FieldOperation;
   /** The fields that the interface defines for some EMR products only. */
@@ -117,6 +122,7 @@ export type RegisteredWrite = {
   type: string;
   label: string;
   needs: readonly OperationName[];
+  field_needs?: Readonly<Record<string, readonly OperationName[]>>;
   file_field?: string;
   overwrites?: boolean;
   body?: TObject;

@@ -151,6 +151,27 @@ describe('requests without valid credentials are limited by address', () => {
     expect(await connections(1_000)).toStrictEqual(new Set(['keep-alive']));
   });
 
+  test('a body without end, or larger than any we accept, is not read without credentials', async () => {
+    const post = (headers: Record<string, string>) =>
+      raw(fixture.sandbox.base_url, {
+        ...{ method: 'POST', path: '/v1/patients' },
+        headers: {
+          'content-type': 'application/json',
+          connection: 'keep-alive',
+          'x-forwarded-for': '203.0.113.6',
+          ...headers,
+        },
+        // The rest is never sent.
+        body: [Buffer.from('400\r\n'), Buffer.alloc(900, ' ')],
+      });
+    const usual = await post({ 'content-length': '1000000' });
+    expect([usual.status, usual.headers.connection]).toStrictEqual([401, 'keep-alive']);
+    const endless = await post({ 'transfer-encoding': 'chunked' });
+    expect([endless.status, endless.headers.connection]).toStrictEqual([401, 'close']);
+    const huge = await post({ 'content-length': '1000000000' });
+    expect([huge.status, huge.headers.connection]).toStrictEqual([401, 'close']);
+  });
+
   test('the log of requests does not fill with rejected ones', async () => {
     const address = '203.0.113.4';
     await statuses(80, address, (headers) => fixture.api.call('GET', '/v1/orders', { headers }));
@@ -163,7 +184,7 @@ describe('requests without valid credentials are limited by address', () => {
 });
 
 describe('an address limit', () => {
-  const request = { ip: '192.0.2.1' };
+  const request = { ip: '192.0.2.1', headers: {} };
   const valid = async () => 'caller';
   const invalid = async () => {
     throw apiError('client_credentials_invalid');
@@ -183,6 +204,22 @@ describe('an address limit', () => {
     };
     await Promise.allSettled(Array.from({ length: 500 }, (_, n) => authenticate(request, `guess ${n}`, failing)));
     expect(lookups).toBe(50);
+  });
+
+  test('counts a failure with a body of 1 MB like 17 failures', async () => {
+    const { authenticate } = openAddressLimit(1, 50);
+    const large = { ...request, headers: { 'content-length': `${1_048_576}` } };
+    const attempt = () => authenticate(large, undefined, invalid).catch(({ code }) => code);
+    expect([await attempt(), await attempt(), await attempt(), await attempt()]).toStrictEqual([
+      ...Array(3).fill('client_credentials_invalid'),
+      'rate_limited',
+    ]);
+  });
+
+  test('does not count the body of a request that authenticates', async () => {
+    const { authenticate } = openAddressLimit(1, 50);
+    const large = { ...request, headers: { 'content-length': `${5_000_000}` } };
+    for (let n = 0; n < 200; n++) expect(await authenticate(large, `credential ${n}`, valid)).toBe('caller');
   });
 
   test('does not count our own failures', async () => {

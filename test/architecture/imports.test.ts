@@ -12,6 +12,7 @@ const vocabulary = new Set([
   'config.ts',
   'installation.ts',
   'parseUrl.ts',
+  'settingValues.ts',
   'version.ts',
 ]);
 

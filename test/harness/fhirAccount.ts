@@ -19,12 +19,16 @@ async function linkAccount(fixture: TestSandbox): Promise<FhirAccount> {
   const server = await startFhirServer({ data: 'small' });
   // Withholds what the specification restricts to Larkspur, and long lists that no test about another EMR reads.
   server.faults.withheld = {
+    Account: 'all',
     Flag: 'all',
+    Invoice: 'all',
+    RelatedPerson: 'all',
     Coverage: ['update', 'search-type'],
     Appointment: 'all',
     Claim: 'all',
     ServiceRequest: 'all',
     Slot: 'all',
+    Encounter: ['create', 'read'],
   };
   server.faults.us_core = false;
   server.faults.withheld_params = { Patient: ['language', 'general-practitioner'], Coverage: ['payor'] };

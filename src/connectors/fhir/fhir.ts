@@ -1,6 +1,7 @@
-import type { Connector } from '../connector.ts';
+import { type Connector, EmrFailure } from '../connector.ts';
 import { operationNames } from '../operations.ts';
 import { createChanges } from './lists/changes.ts';
+import { describeIdentifiers } from './mrn.ts';
 import { fieldNames, openOperations, operations, server_fields } from './operations.ts';
 import { readSmartConfiguration } from './sign-in/discover.ts';
 import { pageSignIn } from './sign-in/pageSignIn.ts';
@@ -8,6 +9,7 @@ import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { signOut } from './sign-in/signOut.ts';
+import { documentBytesMax } from './transport/capabilities.ts';
 import { openClient } from './transport/client.ts';
 import { unsupported_fields } from './writes/unsupportedFields.ts';
 
@@ -22,12 +24,18 @@ export const fhir: Connector = {
   },
   page_sign_in: pageSignIn,
   // Some servers fail when two creates run at the same time.
-  limits: { parallel_max: 1 },
+  limits: { parallel_max: 1, measured_max: 4 },
   unsupported_fields,
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
   signIn,
   signOut,
   refreshCapabilities,
+  documentBytesMax,
+  sampleIdentifiers: async (endpoint, access) => {
+    const patients = await openClient(endpoint, access).samplePatients();
+    if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');
+    return describeIdentifiers(patients, access.mrn_rule);
+  },
   capabilities: [...operationNames(operations), ...fieldNames(server_fields)],
   open: (endpoint, access) => {
     const client = openClient(endpoint, access);

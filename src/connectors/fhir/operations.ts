@@ -1,39 +1,40 @@
 import type { Capability, OperationName, Operations } from '../connector.ts';
 import type { FieldCapability, FieldOperation } from '../fields.ts';
 import { operationNames } from '../operations.ts';
+import { getBalances } from './charts/balances.ts';
 import { listPatientInsurances } from './charts/coverage.ts';
+import { listGuarantors } from './charts/guarantors.ts';
 import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
+import { listPatientPharmacies } from './charts/pharmacies.ts';
 import { searchPatients } from './charts/searchPatients.ts';
 import { appointments, getAppointment } from './lists/appointments.ts';
 import { claims } from './lists/claims.ts';
 import { scheduleBlocks } from './lists/hours.ts';
 import { orders } from './lists/orders.ts';
-import { insuranceProviders, listPatientPharmacies, locations, pharmacies, plainList } from './lists/organizations.ts';
+import { insuranceProviders, locations, pharmacies, plainList } from './lists/organizations.ts';
 import { findPatient, patients } from './lists/patients.ts';
-import { listPractitioners, providers, referringProviders, staff } from './lists/providers.ts';
+import { findReferringProviders, listPractitioners, providers, referringProviders, staff } from './lists/providers.ts';
 import { incrementalList } from './lists/readList.ts';
 import { listVisitStatuses, visitTypes } from './lists/visitCodes.ts';
 import type { Emr } from './references.ts';
-import { type Capabilities, type Interaction, us_core_patient } from './transport/capabilities.ts';
+import { can, list, meetsAll, type Requirement, read, search, stored } from './requirements.ts';
+import { type Capabilities, us_core_patient } from './transport/capabilities.ts';
+import { addRefill } from './writes/addRefill.ts';
 import { createAppointment } from './writes/createAppointment.ts';
+import { named_doctor } from './writes/doctors.ts';
+import {
+  addGuarantor,
+  guarantor_fields,
+  guarantor_requires,
+  responsible_party_requires,
+  setResponsibleParty,
+} from './writes/guarantors.ts';
 import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
 import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
+import { added_pharmacy, addPatientPharmacy, new_patient_pharmacy } from './writes/pharmacyWrites.ts';
+import { changed_referral, new_referral, referral_fields } from './writes/referrals.ts';
+import { addTelephoneAction, createTelephoneEncounter } from './writes/telephoneEncounters.ts';
 import { uploadDocument } from './writes/uploadDocument.ts';
-
-/**
- * What a server must support for an operation to be offered. `a|b`: either parameter will do. `all`: the server must
- * return all records of the type to a search without criteria.
- */
-export type Requirement = {
-  type: string;
-  interactions: readonly Interaction[];
-  params?: readonly string[];
-  all?: true;
-  /** The statement must name this profile. */
-  profile?: string;
-  /** The server must take appointments with other participants than the patient. */
-  books_people?: true;
-};
 
 /**
  * Every operation that a FHIR server may support. `requires` names only what the operation cannot work without:
@@ -67,15 +68,42 @@ export const operations: {
     requires: [search('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), read('Patient')],
     open: byKey(searchPatients),
   },
-  listMedications: { requires: [search('MedicationRequest', 'patient')], open: byKey(listMedications) },
-  listPatientPharmacies: { requires: [search('MedicationRequest', 'patient')], open: byKey(listPatientPharmacies) },
+  findReferringProviders: { requires: named_doctor, open: byKey(findReferringProviders) },
+  listMedications: {
+    requires: [{ ...search('MedicationRequest', 'patient'), or: search('MedicationStatement', 'patient') }],
+    open: byKey(listMedications),
+  },
+  listPatientPharmacies: {
+    requires: [{ ...search('MedicationRequest', 'patient'), or: read('Patient') }],
+    open: byKey(listPatientPharmacies),
+  },
+  listGuarantors: { requires: [search('RelatedPerson', 'patient')], open: byKey(listGuarantors) },
+  getBalances: {
+    requires: [{ ...search('Invoice', 'patient|subject'), or: search('Account', 'patient|subject') }],
+    open: byKey(getBalances),
+  },
   listEncounters: { requires: [search('Encounter', 'patient')], open: byKey(listEncounters) },
   listPatientInsurances: { requires: [search('Coverage', 'beneficiary|patient')], open: byKey(listPatientInsurances) },
   getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
+  createTelephoneEncounter: {
+    requires: [stored('Encounter'), { ...stored('Task'), or: stored('Communication') }],
+    open: createTelephoneEncounter,
+  },
+  addTelephoneAction: {
+    requires: [read('Encounter'), { ...stored('Communication'), or: stored('Task') }],
+    open: addTelephoneAction,
+  },
+  addRefill: {
+    requires: [read('Encounter'), read('MedicationRequest'), { ...stored('MedicationRequest'), or: stored('Task') }],
+    open: addRefill,
+  },
   createPatient: { requires: [can('Patient', 'create')], open: createPatient },
   updatePatient: { requires: [can('Patient', 'read', 'update')], open: updatePatient },
+  addPatientPharmacy: { requires: added_pharmacy, open: addPatientPharmacy },
+  addGuarantor: { requires: guarantor_requires, open: addGuarantor },
+  setResponsibleParty: { requires: responsible_party_requires, open: setResponsibleParty },
   addPatientInsurance: {
     requires: [can('Coverage', 'create'), read('Organization')],
     open: addPatientInsurance,
@@ -101,6 +129,15 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   ...requireFor('createPatient', ['race', 'ethnicity'], [{ ...can('Patient', 'create'), profile: us_core_patient }]),
   'createPatient.pcp_id': [search('Patient', 'general-practitioner')],
   'updatePatient.pcp_id': [search('Patient', 'general-practitioner')],
+  ...requireFor(
+    'updatePatient',
+    ['pcp_first_name', 'pcp_last_name'],
+    [search('Patient', 'general-practitioner'), ...named_doctor],
+  ),
+  ...requireFor('createPatient', guarantor_fields, guarantor_requires),
+  ...requireFor('createPatient', referral_fields, new_referral),
+  ...requireFor('updatePatient', referral_fields, changed_referral),
+  'createPatient.pharmacy_id': new_patient_pharmacy,
   // A subscriber other than the patient is a record of its own.
   'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
   'updatePatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
@@ -115,36 +152,19 @@ export function fieldNames(fields: typeof server_fields): FieldCapability[] {
 export function supportedCapabilities(capabilities: Capabilities): Capability[] {
   const names = supportedOperations(capabilities);
   const fields = fieldNames(server_fields).filter(
-    (field) =>
-      names.some((name) => field.startsWith(`${name}.`)) &&
-      server_fields[field]?.every((requirement) => meets(capabilities, requirement)),
+    (field) => names.some((name) => field.startsWith(`${name}.`)) && meetsAll(capabilities, server_fields[field] ?? []),
   );
   return [...names, ...fields];
 }
 
 /** The operations that a server with these capabilities supports. */
 export function supportedOperations(capabilities: Capabilities): OperationName[] {
-  return operationNames(operations).filter((name) =>
-    operations[name]?.requires.every((requirement) => meets(capabilities, requirement)),
-  );
+  return operationNames(operations).filter((name) => meetsAll(capabilities, operations[name]?.requires ?? []));
 }
 
 export function openOperations(emr: Emr): Partial<Operations> {
   const names = supportedOperations(emr.client.capabilities);
   return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
-}
-
-function meets(capabilities: Capabilities, requirement: Requirement): boolean {
-  const { type, interactions, params = [], all, profile, books_people } = requirement;
-  if (profile !== undefined && !capabilities.hasProfile(type, profile)) return false;
-  if (books_people && capabilities.books_by_slot) return false;
-  const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
-  // Without versions an update could overwrite a concurrent change, so updates are not offered.
-  const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
-  const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
-  return (
-    safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
-  );
 }
 
 function requireFor(
@@ -153,22 +173,6 @@ function requireFor(
   requirements: readonly Requirement[],
 ): Record<FieldCapability, readonly Requirement[]> {
   return Object.fromEntries(fields.map((field) => [`${operation}.${field}`, requirements]));
-}
-
-function list(type: string): Requirement {
-  return { ...search(type), all: true };
-}
-
-function search(type: string, ...params: string[]): Requirement {
-  return { type, interactions: ['search-type'], params };
-}
-
-function read(type: string): Requirement {
-  return can(type, 'read');
-}
-
-function can(type: string, ...interactions: Interaction[]): Requirement {
-  return { type, interactions };
 }
 
 function byKey<Key, Result>(operation: (emr: Emr, key: Key) => Promise<Result>) {

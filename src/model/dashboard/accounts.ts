@@ -28,8 +28,27 @@ export const account_row = Type.Object({
   capabilities: Type.Array(Type.String()),
   lacks: Type.Array(Type.String()),
   evidence: Type.Array(evidence_row),
+  /** How many writes may run at the same time, and why; null if the connector does not measure it. */
+  parallel_writes: nullable(
+    Type.Object({
+      now: Type.Integer(),
+      max: Type.Integer(),
+      reason: Type.Enum(['start', 'creates', 'too_busy', 'collided', 'failed', 'setting']),
+      at: nullable(date_time),
+      /** Until then it is not raised. */
+      held_until: nullable(date_time),
+    }),
+  ),
 });
 export type AccountRow = Static<typeof account_row>;
+
+export const mrn_rule = Type.Object({
+  system: nullable(Type.String()),
+  type: nullable(Type.String()),
+  /** `organization`, `app`: set by an operator. `guess`: from a sample of patients. `none`: decided per patient. */
+  source: Type.Enum(['organization', 'app', 'guess', 'none']),
+});
+export type MrnRuleRow = Static<typeof mrn_rule>;
 
 export const organization_row = Type.Object({
   id,
@@ -38,6 +57,16 @@ export const organization_row = Type.Object({
   emr_name: Type.String(),
   emr_address: Type.String(),
   timezone: Type.String(),
+  /** What an operator set for the EMR's server; null: the default. */
+  settings: Type.Object({
+    mrn_system: nullable(Type.String()),
+    mrn_type: nullable(Type.String()),
+    parallel_writes_max: nullable(Type.Integer()),
+  }),
+  /** Which identifier is the MRN, and who says so; null if the connector has no rule for it. */
+  mrn: nullable(mrn_rule),
+  /** The connector's own limit of parallel writes, if that is measured. */
+  measured_max: nullable(Type.Integer()),
   /** The latest sync, with the state of its job, or `parked`. */
   sync: nullable(Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time })),
   /** The last complete sync of each record kind. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { credential_max, date_time, id, nullable, secret } from '../fields.ts';
+import { mrn_setting } from './emrSettings.ts';
 
 /** An EMR app without its secrets. */
 export const emr_app = Type.Object({
@@ -10,6 +11,8 @@ export const emr_app = Type.Object({
   emr_name: Type.String(),
   /** Null: the default for every address. */
   emr_address: nullable(Type.String()),
+  mrn_system: nullable(Type.String()),
+  mrn_type: nullable(Type.String()),
   way: Type.String(),
   /** The credential fields that are set; null for secrets. */
   values: Type.Record(Type.String(), nullable(Type.String())),
@@ -22,6 +25,8 @@ export type EmrAppRow = Static<typeof emr_app>;
 export const emr_app_choice = Type.Object({
   emr: Type.String(),
   emr_name: Type.String(),
+  /** Whether an app can say which identifier is the MRN. */
+  has_mrn_rule: Type.Boolean(),
   ways: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -45,6 +50,7 @@ export const new_app = Type.Object({
   emr: Type.String(),
   emr_address: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
   credentials,
+  ...mrn_setting,
 });
 export type NewApp = Static<typeof new_app>;
 
@@ -53,4 +59,5 @@ export const app_changes = Type.Object({
   name: Type.Optional(name),
   logo: Type.Optional(logo),
   credentials: Type.Optional(credentials),
+  ...mrn_setting,
 });

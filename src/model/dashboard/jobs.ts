@@ -85,6 +85,9 @@ export const job_details = Type.Object({
       at: date_time,
     }),
   ),
+  /** The traces of the request and of the last attempt; null if they were not recorded. */
+  request_trace_id: nullable(Type.String()),
+  attempt_trace_id: nullable(Type.String()),
   /** Why the job cannot be run again; null if it can. */
   not_again: nullable(Type.String()),
 });

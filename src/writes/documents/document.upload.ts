@@ -2,6 +2,7 @@ import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import { apiError } from '../../errors.ts';
 import { DocumentRequest } from '../../model/document.ts';
+import { sizeText } from '../../model/sizeText.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { mayContainScript } from '../../security/pdfScripts.ts';
 import { sniffDocument } from '../../security/sniffDocument.ts';
@@ -81,13 +82,18 @@ async function checkReferences({ ctx, account, body, file }: Request) {
     throw apiError('invalid_field', { rule }, { field: 'folder_name' });
   }
   const { client_id, organization_id } = account;
-  const [found] = await ctx.db.read<{ staff: boolean; patient_id: string | null }>(
+  const [found] = await ctx.db.read<{ staff: boolean; patient_id: string | null; bytes_max: number | null }>(
     client_id,
     (sql) => sql`SELECT
       EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id}
                AND ehr_id = ${body.emr_assigned_to_id ?? null} AND status = 'active') AS staff,
+      (SELECT document_bytes_max FROM accounts WHERE id = ${account.id}) AS bytes_max,
       ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
+  const bytes_max = found?.bytes_max ?? null;
+  if (bytes_max !== null && file.length > bytes_max) {
+    throw apiError('document_over_emr_limit', { limit: sizeText(bytes_max) }, { field: 'document' });
+  }
   if (body.emr_assigned_to_id !== undefined && !found?.staff) {
     const unknown = apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
     throw await referenceError(ctx.db, account, ['staff'], unknown);

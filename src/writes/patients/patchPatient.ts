@@ -1,6 +1,4 @@
 import type { Account } from '../../accounts/accounts.ts';
-import { connectorOf } from '../../accounts/openAccount.ts';
-import type { Connector } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
 import type { Tx } from '../../db/database.ts';
 import { apiError } from '../../errors.ts';
@@ -41,18 +39,17 @@ export async function patchPatient(
   if (Object.keys(data).length === 0) throw apiError('no_field');
   const row = await lockPatient(tx, account.organization_id, id);
   if (!row) return undefined;
-  const connector = connectorOf(ctx, account.connector);
   const { status } = row.doc;
   if (status === 'pending' || status === 'failed') {
     rejectFields(ctx, account, 'createPatient', sentFields(PatientRequest, data), createPatient);
-    return amendCreation(tx, connector, account, row, data);
+    return amendCreation(ctx, tx, account, row, data);
   }
   const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
   if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
   const restricted_fields = restricted_on_active;
   rejectFields(ctx, account, 'updatePatient', Object.keys(changes), { restricted_fields });
   requireOffered(ctx, account, updatePatient);
-  const job_id = await queueUpdate(tx, connector, account, row, await toPatientChange(tx, account, changes, named));
+  const job_id = await queueUpdate(ctx, tx, account, row, await toPatientChange(tx, account, changes, named));
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
 }
 
@@ -63,8 +60,8 @@ export const restricted_on_active = [...active_fields].filter(
 
 /** Changes the input of the creation. A creation that has failed is queued again. */
 async function amendCreation(
+  ctx: Context,
   tx: Tx,
-  connector: Connector,
   account: Account,
   row: PatientRow,
   changes: PatientChanges,
@@ -80,10 +77,7 @@ async function amendCreation(
     return { message: 'Patient update queued with the creation of the patient.', mrn: null };
   }
   const lane = { key: `patient:${row.id}` };
-  const job_id = await enqueueAgain(
-    tx,
-    newJob(connector, account, { id: row.id, type: createPatient.type, input }, lane),
-  );
+  const job_id = await enqueueAgain(tx, newJob(ctx, account, { id: row.id, type: createPatient.type, input }, lane));
   const message = 'Patient update queued: the patient will be created with it. A webhook event follows on completion.';
   return { message, job_id, mrn: null };
 }

@@ -1,4 +1,3 @@
-import { connectorOf } from '../../accounts/openAccount.ts';
 import type { EventOf } from '../../events.ts';
 import { newId } from '../../ids.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
@@ -110,6 +109,5 @@ async function storeCreation({ tx, ctx, job, ...steps }: FinishedWrite<PatientIn
       FROM operations WHERE id = ${id}`;
   const changes = latest && (await findChanges(tx, organization_id, sent, latest.input));
   if (!changes) return;
-  const account = { ...of, id: account_id };
-  await queueUpdate(tx, connectorOf(ctx, latest.connector), account, active, changes);
+  await queueUpdate(ctx, tx, { ...of, id: account_id, connector: latest.connector }, active, changes);
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Connector } from '../../connectors/connector.ts';
 import type { Coverage, Demographics, Payer } from '../../connectors/patientWrites.ts';
+import type { Context } from '../../context.ts';
 import type { Tx } from '../../db/database.ts';
 import { newId } from '../../ids.ts';
 import { enqueue } from '../../jobs/enqueue.ts';
@@ -38,9 +38,9 @@ export const update_type = 'patient.update';
 
 /** Queues an update in the lane of a locked, active patient. Returns the job's id. */
 export async function queueUpdate(
+  ctx: Context,
   tx: Tx,
-  connector: Connector,
-  account: { client_id: string; organization_id: string; id: string },
+  account: { client_id: string; organization_id: string; id: string; connector: string },
   row: PatientRow,
   change: PatientChange,
 ): Promise<number> {
@@ -48,7 +48,7 @@ export async function queueUpdate(
   if (ehr_id === null || mrn === null) throw new Error('Only a patient with a chart in the EMR can be updated.');
   const input: PatientUpdateInput = { patient_id: row.id, ehr_id, mrn, ...change };
   const operation = { id: newId(), type: update_type, input };
-  const job_id = await enqueue(tx, newJob(connector, account, operation, patientLane(mrn, row.id)));
+  const job_id = await enqueue(tx, newJob(ctx, account, operation, patientLane(mrn, row.id)));
   if (job_id === undefined) throw new Error('A job without an idempotency key is always queued.');
   await savePatient(tx, account, row, { status: 'pending_update' }, row.open_updates + 1);
   return job_id;

@@ -1,4 +1,5 @@
 import type { Account } from '../../accounts/accounts.ts';
+import type { Operations } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
 import { readBatch } from '../../db/batches.ts';
 import { type ApiError, apiError } from '../../errors.ts';
@@ -9,7 +10,7 @@ import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
-import { patientNotFound } from '../write.ts';
+import { notOffered, patientNotFound } from '../write.ts';
 import { matchMedication } from './matchMedication.ts';
 
 const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;
@@ -29,15 +30,9 @@ export const createTelephoneEncounter = defineWrite({
     caller: 'Ada Testpatient',
     message: 'Asks whether the evening dose can be taken with food.',
   },
-  needs: [
-    'createTelephoneEncounter',
-    'findPatient',
-    'listMedications',
-    'listPatientPharmacies',
-    'addPatientPharmacy',
-    'addRefill',
-  ],
-  restricted: true,
+  needs: ['createTelephoneEncounter', 'findPatient'],
+  field_needs: { refill_medication_name: ['listMedications', 'addRefill'] },
+  restricted: 'every_server',
   stored_by: 'createTelephoneEncounter',
   check: checkReferences,
   acceptedResponse: ({ id, job_id }) => ({
@@ -54,8 +49,7 @@ export const createTelephoneEncounter = defineWrite({
     const patient = await emr.findPatient(input.patient_mrn);
     if (!patient) throw patientNotFound(input.patient_mrn);
     const name = input.refill_medication_name;
-    const medication =
-      name === undefined ? undefined : matchMedication(name, await emr.listMedications(patient.ehr_id));
+    const refill = name === undefined ? undefined : await prepareRefill(emr, patient.ehr_id, name);
     const pharmacy_ehr_id = input.pharmacy_ehr_id ?? null;
 
     const encounter = await run.write(steps.create, emr.createTelephoneEncounter, {
@@ -70,16 +64,12 @@ export const createTelephoneEncounter = defineWrite({
       pharmacy_ehr_id,
       template_name: input.template_name ?? null,
     });
-    if (medication) {
+    if (refill) {
+      const { addRefill, medication } = refill;
       // Without a refill the pharmacy is only a note on the encounter.
-      if (pharmacy_ehr_id !== null) {
-        const known = await emr.listPatientPharmacies(patient.ehr_id);
-        if (!known.some((pharmacy) => pharmacy.ehr_id === pharmacy_ehr_id)) {
-          await run.write(steps.pharmacy, emr.addPatientPharmacy, { patient_ehr_id: patient.ehr_id, pharmacy_ehr_id });
-        }
-      }
-      const refill = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: medication.ehr_id, pharmacy_ehr_id };
-      await run.write(steps.refill, emr.addRefill, refill, { with_outcome: { medication_name: medication.name } });
+      if (pharmacy_ehr_id !== null) await addPharmacy(emr, run, patient.ehr_id, pharmacy_ehr_id);
+      const request = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: medication.ehr_id, pharmacy_ehr_id };
+      await run.write(steps.refill, addRefill, request, { with_outcome: { medication_name: medication.name } });
     }
     const event = completedEvent(id, input, run.outcomes);
     if (!event) throw new Error('All steps are done, but the encounter is not complete.');
@@ -105,6 +95,30 @@ export const createTelephoneEncounter = defineWrite({
     return { state: 'failed', event: { type: 'telephone_encounter.failed', data } };
   },
 });
+
+/** The medication to refill, and the operation that adds it. Nothing is written yet. */
+async function prepareRefill(
+  { listMedications, addRefill }: Partial<Operations>,
+  patient_ehr_id: string,
+  name: string,
+) {
+  if (!listMedications) throw notOffered('listMedications');
+  if (!addRefill) throw notOffered('addRefill');
+  return { addRefill, medication: matchMedication(name, await listMedications(patient_ehr_id)) };
+}
+
+/** Adds the pharmacy to the patient's list. In an EMR without such lists, only the refill names it. */
+async function addPharmacy(
+  { listPatientPharmacies, addPatientPharmacy }: Partial<Operations>,
+  run: Steps,
+  patient_ehr_id: string,
+  pharmacy_ehr_id: string,
+): Promise<void> {
+  if (!listPatientPharmacies || !addPatientPharmacy) return;
+  const known = await listPatientPharmacies(patient_ehr_id);
+  if (known.some(({ ehr_id }) => ehr_id === pharmacy_ehr_id)) return;
+  await run.write(steps.pharmacy, addPatientPharmacy, { patient_ehr_id, pharmacy_ehr_id });
+}
 
 /** The event of an encounter that is complete in the EMR; undefined while something is missing. */
 function completedEvent(id: string, body: TelephoneEncounterRequest, outcomes: Steps['outcomes']): EventOf | undefined {

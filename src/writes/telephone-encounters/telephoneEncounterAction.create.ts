@@ -14,7 +14,7 @@ export const createTelephoneEncounterAction = defineWrite({
   body: TelephoneEncounterActionRequest,
   sample: { emr_appointment_id: '30001', text: 'Called back, left a message.' },
   needs: ['addTelephoneAction'],
-  restricted: true,
+  restricted: 'every_server',
   stored_by: 'addTelephoneAction',
   // Only the EMR knows the encounter's patient, so order is kept among the actions of the encounter.
   check: async ({ body }) => ({ lane: { key: laneKey('encounter', body.emr_appointment_id) }, lookups: {} }),

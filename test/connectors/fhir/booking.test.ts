@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
+import { collect } from '../../../src/connectors/operations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { type Charts, openCharts, performWrite } from './charts.ts';
@@ -217,12 +218,101 @@ describe('a server that books by slot', () => {
     await emr.createAppointment.send(at(date, '10:00'), newMarker());
     const before = server.writes().length;
     const outside = await failureOf(emr.createAppointment.send(at(date, '15:00'), newMarker()));
-    expect(outside).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'block' } });
+    expect(outside).toMatchObject({
+      code: 'slot_taken',
+      message: 'The EMR has no free slot at this time.',
+      details: { conflict_type: 'block' },
+    });
     const two = at(date, '10:00', { secondary_provider_ehr_id: 'prac-2' });
     expect(await failureOf(emr.createAppointment.send(two, newMarker()))).toMatchObject({
       message: "Field 'secondary_provider' is not supported by this EMR.",
     });
     expect(server.writes().length).toBe(before);
+  });
+
+  test.each([
+    ['no free slot', '15:00', 30, 'The EMR has no free slot at this time.'],
+    ['a shorter slot', '10:00', 60, 'The EMR books one slot at a time, and the free one at this time is shorter.'],
+  ])('refuses a time with %s as taken, also while it is not known yet', async (_what, time, minutes, details) => {
+    server.faults.slots_kept_by = 'bound';
+    const { emr, grant } = await openCharts(server);
+    const date = newDay();
+    await addSlots(date, [
+      ['10:00', '10:30'],
+      ['10:30', '11:00'],
+    ]);
+    const failure = await failureOf(emr.createAppointment.send(at(date, time, { minutes }), newMarker()));
+    expect(failure).toMatchObject({
+      kind: 'refused',
+      code: 'slot_taken',
+      details: { conflict_type: 'block', conflict_details: details },
+    });
+    // With what the EMR said: it may have rejected the appointment for another reason.
+    expect(failure.message.length).toBeGreaterThan(details.length);
+    expect(await active(date)).toEqual([]);
+    expect(JSON.parse(grant().server ?? '').books_by_slot).toBeUndefined();
+  });
+
+  test('keeps the reason of a rejection if the provider has no schedule', async () => {
+    server.faults.slots_kept_by = 'bound';
+    server.faults.hidden = ['Schedule'];
+    const { emr } = await openCharts(server);
+    const failure = await failureOf(emr.createAppointment.send(at(newDay(), '15:00'), newMarker()));
+    expect(failure.code).toBe('emr_validation');
+  });
+
+  test('returns its appointments with the provider and location of their slot', async () => {
+    server.faults.slots_kept_by = 'bound';
+    const { emr } = await openCharts(server);
+    const date = newDay();
+    await addSlots(date, [['10:00', '10:30']]);
+    await server.storeUnchecked({
+      resourceType: 'Schedule',
+      id: 'of-role',
+      actor: [{ reference: 'PractitionerRole/role-prac-2' }, { reference: 'Location/loc-2' }],
+    });
+    await addSlots(date, [['11:00', '11:30']], { schedule: { reference: 'Schedule/of-role' } });
+    const first = await emr.createAppointment.send(at(date, '10:00'), newMarker());
+    const by_role = at(date, '11:00', { provider_ehr_id: 'prac-2', location_ehr_id: 'loc-2' });
+    const second = await emr.createAppointment.send(by_role, newMarker());
+    const booked = [first, second].map(({ ehr_id }) => ehr_id);
+    const expected = [
+      { provider_ehr_id: 'prac-1', facility_ehr_id: 'loc-1' },
+      { provider_ehr_id: 'prac-2', facility_ehr_id: 'loc-2' },
+    ];
+    expect(await Promise.all(booked.map((id) => emr.getAppointment(id)))).toMatchObject(expected);
+    const listed = (await collect(emr.listAppointments())).filter(({ ehr_id }) => booked.includes(ehr_id));
+    expect(listed.map(({ ehr_id }) => ehr_id).sort()).toEqual(booked.toSorted());
+    expect(listed.every(({ provider_ehr_id }) => provider_ehr_id !== '')).toBe(true);
+    const visits = await emr.listEncounters('pat-1');
+    expect(visits.filter(({ id }) => booked.includes(id))).toMatchObject(
+      expected.map(({ provider_ehr_id, facility_ehr_id }) => ({
+        provider_ehr_id,
+        provider_last_name: expect.any(String),
+        facility_id: facility_ehr_id,
+        facility_name: expect.any(String),
+      })),
+    );
+  });
+
+  test('refuses a booked slot as an appointment of the provider', async () => {
+    server.faults.slots_kept_by = 'bound';
+    const { emr } = await openCharts(server);
+    const date = newDay();
+    await addSlots(date, [['10:00', '10:30']]);
+    const send = () => emr.createAppointment.send(at(date, '10:00', { prevent_double_booking: true }), newMarker());
+    await send();
+    expect(await failureOf(send())).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'appointment' } });
+  });
+
+  test('keeps returning appointments to accounts that may not read slots', async () => {
+    server.faults.slots_kept_by = 'bound';
+    const date = newDay();
+    await addSlots(date, [['10:00', '10:30']]);
+    const { ehr_id } = await (await openCharts(server)).emr.createAppointment.send(at(date, '10:00'), newMarker());
+    server.faults.forbidden = ['Slot'];
+    const { emr } = await openCharts(server);
+    expect(await emr.getAppointment(ehr_id)).toMatchObject({ ehr_id, provider_ehr_id: '' });
   });
 });
 

@@ -124,8 +124,13 @@ test('an operation is not supported if the server does not declare its interacti
   expect(offers({ Patient: type(['read', 'search-type'], ['identifier']) })).toStrictEqual([
     'listPatients',
     'findPatient',
+    'listPatientPharmacies',
   ]);
-  expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual(['updatePatient']);
+  expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual([
+    'listPatientPharmacies',
+    'updatePatient',
+    'addPatientPharmacy',
+  ]);
   // Servers support one or the other.
   for (const param of ['beneficiary', 'patient']) {
     expect(offers({ Coverage: type(['search-type'], [param]) })).toStrictEqual(['listPatientInsurances']);

@@ -5,7 +5,7 @@ import type { InsuranceUpdate, NewPatient, Saved } from '../../../src/connectors
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
-import { booking, document, empty_patient, insurance } from './inputs.ts';
+import { booking, document, empty_patient, guarantor, insurance } from './inputs.ts';
 
 let server: FhirServer;
 let charts: Charts;
@@ -50,6 +50,23 @@ const cases: Record<string, Case> = {
     write: (emr) => emr.createPatient,
     input: insured,
     makes: { Patient: 1, Coverage: 2 },
+  },
+  'a patient with a guarantor, a pharmacy and a referral': {
+    write: (emr) => emr.createPatient,
+    input: {
+      ...empty_patient,
+      payer: guarantor,
+      coverages: [{ company: { name: 'Mock Mutual' }, member_id: 'M-1', priority: 1 }],
+      pharmacy_ehr_id: 'pharm-1',
+      referring: { ehr_id: 'ref-1' },
+      rendering_provider_ehr_id: 'prac-1',
+    },
+    makes: { Patient: 1, RelatedPerson: 1, Account: 1, Coverage: 1, ServiceRequest: 1 },
+  },
+  'a guarantor': {
+    write: (emr) => emr.addGuarantor,
+    input: { ...guarantor, patient_ehr_id: 'pat-1' },
+    makes: { RelatedPerson: 1 },
   },
   'an appointment': { write: (emr) => emr.createAppointment, input: booking, makes: { Appointment: 1 } },
   'a document with a task': {
@@ -146,10 +163,8 @@ test('a new patient is stored as sent and found by its MRN', async () => {
 });
 
 test.each([
-  ['referring_provider_last_name', { referring: { first_name: 'Umber', last_name: 'Consultson' } }],
   ['no_email_reason', { no_email_reason: 'declined' }],
-  ['referred_to_provider_id', { rendering_provider_ehr_id: 'prac-1' }],
-  ['pharmacy_id', { pharmacy_ehr_id: 'pharm-1' }],
+  ['default_facility_id', { default_facility_ehr_id: 'loc-1' }],
   ['check_eligibility', { check_eligibility: true }],
 ])('rejects a field that a FHIR Patient does not have (%s) by name before writing', async (field, more) => {
   const marker = newMarker();

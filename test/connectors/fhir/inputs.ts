@@ -1,4 +1,4 @@
-import type { NewAppointment, NewInsurance, NewPatient } from '../../../src/connectors/patientWrites.ts';
+import type { NewAppointment, NewInsurance, NewPatient, Payer } from '../../../src/connectors/patientWrites.ts';
 
 /** Inputs of writes to the small practice of the test server. */
 
@@ -11,6 +11,15 @@ export const empty_patient: NewPatient = {
   coverages: [],
   check_eligibility: false,
   pharmacy_ehr_id: null,
+};
+
+export const guarantor: Payer = {
+  relationship: 'spouse',
+  first_name: 'Gale',
+  last_name: 'Fixtureson',
+  sex: 'male',
+  dob: '1971-02-03',
+  phone: '518-555-0166',
 };
 
 export const booking: NewAppointment = {
@@ -39,6 +48,19 @@ export const document = {
   high_priority: true,
   notes: 'Received by fax.',
   template_name: null,
+};
+
+export const call = {
+  patient_ehr_id: 'pat-1',
+  provider_ehr_id: 'prac-1',
+  location_ehr_id: 'loc-1',
+  assigned_to_ehr_id: 'staff-1',
+  high_priority: true,
+  reason: 'Synthetic question',
+  caller: 'Callera Mockberry',
+  message: 'Asks whether the synthetic dose can be taken with food.',
+  pharmacy_ehr_id: null as string | null,
+  template_name: null as string | null,
 };
 
 export const insurance = {

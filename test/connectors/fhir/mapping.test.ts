@@ -48,17 +48,18 @@ const no_related_records: ClaimSurroundings & OrderSurroundings = {
   companies: none,
   conditions: none,
   adjudications: none,
+  mrn_rule: undefined,
   reports: none,
   observations: none,
 };
-const people = { practitioners: none, roles: none, locations: none };
+const people = { practitioners: none, roles: none, owners: none, locations: none };
 const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
 const known = { ...no_related_records, patients: new Map([['p1', patient]]) };
 
 /** Each mapping with a resource that has only the fields R4 requires, and with one whose fields have wrong types. */
 const bare: [string, TSchema, (fail: object) => unknown][] = [
-  ['patient', PatientSource, (b) => toPatient({ resourceType: 'Patient', id, ...b }, undefined, timezone)],
+  ['patient', PatientSource, (b) => toPatient({ resourceType: 'Patient', id, ...b }, undefined, timezone, undefined)],
   ['provider', ProviderSource, (b) => toProvider({ resourceType: 'Practitioner', id, ...b }, [], [], timezone)],
   ['staff member', StaffMemberSource, (b) => toStaffMember({ resourceType: 'Practitioner', id, ...b }, [])],
   ['referrer', ReferringProviderSource, (b) => toReferringProvider({ resourceType: 'Practitioner', id, ...b }, [])],
@@ -72,7 +73,7 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
     (b) =>
       toAppointment(
         { resourceType: 'Appointment', id, status: 'booked', start: '2026-03-08T14:00:00Z', participant: [], ...b },
-        { patients: none, roles: none },
+        { patients: none, roles: none, owners: none, mrn_rule: undefined },
         timezone,
       ),
   ],
@@ -208,7 +209,7 @@ test('a patient is mapped with the medical record number and the current name, p
     payor: [],
     subscriberId: 'S1',
   };
-  expect(toPatient(full, { coverage, payer_name: 'Mock Mutual' }, timezone)).toStrictEqual({
+  expect(toPatient(full, { coverage, payer_name: 'Mock Mutual' }, timezone, undefined)).toStrictEqual({
     ehr_id: id,
     mrn: 'MB-7',
     first_name: 'Ada',
@@ -242,7 +243,7 @@ test.each([
     id,
   ],
 ])('a patient is identified %s', (_how, more, mrn) => {
-  expect(toPatient({ resourceType: 'Patient', id, ...more }, undefined, timezone).mrn).toBe(mrn);
+  expect(toPatient({ resourceType: 'Patient', id, ...more }, undefined, timezone, undefined).mrn).toBe(mrn);
 });
 
 test('a name without parts is not split, and a year of birth is not a date', () => {
@@ -250,6 +251,7 @@ test('a name without parts is not split, and a year of birth is not a date', () 
     { resourceType: 'Patient', id, name: [{ text: 'Ada B. Testpatient' }], birthDate: '1981' },
     undefined,
     timezone,
+    undefined,
   );
   expect(mapped).toMatchObject({ first_name: '', last_name: 'Ada B. Testpatient', dob: null });
 });
@@ -575,7 +577,12 @@ test('an appointment has the local time, both providers, and whether its time is
     resourceType: 'PractitionerRole',
     practitioner: { reference: 'Practitioner/first' },
   };
-  const named = { patients: new Map([['p1', patient]]), roles: new Map([['role', role]]) };
+  const named = {
+    patients: new Map([['p1', patient]]),
+    roles: new Map([['role', role]]),
+    owners: new Map(),
+    mrn_rule: undefined,
+  };
   expect(toAppointment(appointment, named, timezone)).toMatchObject({
     starts: '2026-07-01T09:00:00-04:00',
     minutes: 25,

@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EmrFailure, type Operations } from '../../../src/connectors/connector.ts';
+import { type Capability, EmrFailure, type Operations } from '../../../src/connectors/connector.ts';
 import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
 import { collect } from '../../../src/connectors/operations.ts';
+import type { NewPatient } from '../../../src/connectors/patientWrites.ts';
 import type { FaultSwitches, Incident } from '../../harness/fhir/faults.ts';
 import { assume } from '../../harness/fhir/personalities.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';
+import { guarantor } from './inputs.ts';
 
 /** More runs than in `npm test`: FHIR_RUNS=500 npx vitest run test/connectors/fhir/randomServers.test.ts */
 const runs = Number(process.env.FHIR_RUNS ?? 12);
@@ -32,6 +34,7 @@ const switches = fc.record<Partial<FaultSwitches>>(
     versioning: fc.constantFrom('versioned-update', 'versioned', 'no-version'),
     create_response: fc.constantFrom('resource', 'brief', 'empty', 'empty_without_location', 'outcome', 'not_fhir'),
     conditional_create: fc.boolean(),
+    writes_at_once_max: fc.constantFrom(1, Number.POSITIVE_INFINITY),
     search_by_identifier: fc.boolean(),
     search_by_form: fc.constantFrom('taken', 'unknown', 'unread', 'unheard'),
     useless_params: fc.constantFrom<readonly string[]>([], ['_count'], ['identifier'], ['_lastUpdated', '_sort']),
@@ -41,6 +44,7 @@ const switches = fc.record<Partial<FaultSwitches>>(
     refresh_rotates: fc.boolean(),
     withheld: fc.constantFrom<FaultSwitches['withheld']>({}, { Coverage: 'all' }, { Location: ['search-type'] }),
     foreign_identifiers: fc.boolean(),
+    foreign_extensions: fc.boolean(),
     narrow: fc.constantFrom<readonly string[]>([], ['Practitioner'], ['Patient']),
     forbidden: fc.constantFrom<readonly string[]>([], ['Location'], ['Coverage']),
   },
@@ -58,6 +62,7 @@ const incident = fc.option(
 
 type Use = {
   emr: Partial<Operations>;
+  capabilities: readonly Capability[];
   /** Lets the next request with this method fail like the incident. */
   disturb: (method: string) => void;
 };
@@ -121,23 +126,24 @@ async function neverSaysNobody({ emr, disturb }: Use): Promise<void> {
 let created = 0;
 
 /** Sends a write as the product does: looked up by its marker after a lost response, and never sent blindly again. */
-async function writesOnce({ emr, disturb }: Use): Promise<void> {
+async function writesOnce({ emr, capabilities, disturb }: Use): Promise<void> {
   const write = emr.createPatient;
   if (!write) return;
   const tag = `Random${String.fromCharCode(...[...String(++created)].map((digit) => 97 + Number(digit)))}`;
   const marker = `${String(created).padStart(32, '0')}-property`;
-  const input = {
+  const input: NewPatient = {
     first_name: tag,
     last_name: 'Property-Testpatient',
     dob: '1980-02-29',
-    sex: 'female' as const,
+    sex: 'female',
     phone: '518-555-0199',
     address_street: '1 Placeholder Street',
     address_city: 'Exampleton',
     address_state: 'NY',
     address_zip: '12207',
     self_pay: false,
-    payer: null,
+    payer: capabilities.includes('createPatient.responsible_party') ? guarantor : null,
+    ...(capabilities.includes('createPatient.referring_provider_id') && { referring: { ehr_id: 'ref-1' } }),
     coverages: [],
     check_eligibility: false,
     pharmacy_ehr_id: null,
@@ -157,6 +163,13 @@ async function writesOnce({ emr, disturb }: Use): Promise<void> {
   }
   const records = await stored();
   expect(records.length, 'the patient is stored at most once').toBeLessThanOrEqual(1);
+  for (const type of ['RelatedPerson', 'Account', 'ServiceRequest'] as const) {
+    const texts = (await server.resources(type)).map((each) => JSON.stringify(each));
+    const own = texts.filter((each) => records.some(({ id }) => each.includes(`Patient/${id}"`)));
+    expect(own.length, `${type} is stored at most once`).toBeLessThanOrEqual(1);
+    const wanted = (type === 'RelatedPerson' && input.payer) || (type === 'ServiceRequest' && input.referring);
+    if (wanted && sent && 'value' in sent) expect(own.length, `a success includes the ${type}`).toBe(1);
+  }
   if (sent && 'value' in sent)
     expect(
       records.map(({ id }) => id),
@@ -179,7 +192,7 @@ test('no combination of behaviors wipes a cache, duplicates a record, invents a 
         Object.entries(opened).filter(([name]) => capabilities.some((each) => each === name)),
       );
       const disturb = (method: string) => fault && server.fail({ ...fault, method, path: '/fhir/R4/' });
-      for (const property of [keepsCaches, neverSaysNobody, writesOnce]) await property({ emr, disturb });
+      for (const property of [keepsCaches, neverSaysNobody, writesOnce]) await property({ emr, capabilities, disturb });
     }),
     { numRuns: runs, endOnFailure: runs <= 12 },
   );

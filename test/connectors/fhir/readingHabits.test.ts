@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Operations } from '../../../src/connectors/connector.ts';
 import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
-import { mrnOf } from '../../../src/connectors/fhir/lists/patients.ts';
+import { mrnOf } from '../../../src/connectors/fhir/mrn.ts';
 import { collect } from '../../../src/connectors/operations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
@@ -153,7 +153,7 @@ describe('patients', () => {
     [[{ use: 'usual', value: 'U-1' }], 'U-1'],
     [[], 'x'],
   ] as [fhir.Identifier[], string][])('have the MRN of %j', (identifier, mrn) => {
-    expect(mrnOf({ resourceType: 'Patient', id: 'x', identifier })).toBe(mrn);
+    expect(mrnOf({ resourceType: 'Patient', id: 'x', identifier }, undefined)).toBe(mrn);
   });
 });
 

@@ -4,6 +4,7 @@ import type { FaultSwitches, Interaction } from './faults.ts';
 
 /** The types of a practice's EMR. The rest of FHIR's 145 types is not supported. */
 const types = [
+  'Account',
   'AllergyIntolerance',
   'Appointment',
   'Binary',
@@ -19,6 +20,7 @@ const types = [
   'ExplanationOfBenefit',
   'Flag',
   'HealthcareService',
+  'Invoice',
   'Location',
   'Medication',
   'MedicationRequest',

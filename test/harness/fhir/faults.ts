@@ -27,6 +27,8 @@ export type FaultSwitches = {
   create_response: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
   /** The second of two concurrent creates fails with 500 and is not performed. */
   one_create_at_a_time: boolean;
+  /** More writes at the same time are rejected with 429. */
+  writes_at_once_max: number;
   conditional_create: boolean;
   search_by_identifier: boolean;
   /**
@@ -42,6 +44,8 @@ export type FaultSwitches = {
   withheld: Record<string, readonly Interaction[] | 'all'>;
   /** Whether identifiers of unknown systems are stored. */
   foreign_identifiers: boolean;
+  /** Whether extensions other than those of US Core are stored. */
+  foreign_extensions: boolean;
   /** Types that require search criteria, although `metadata` does not say so. */
   narrow: readonly string[];
   /** Types whose searches find nothing, as if an access policy hid all records. */
@@ -105,6 +109,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   versioning: 'versioned-update',
   create_response: 'resource',
   one_create_at_a_time: false,
+  writes_at_once_max: Number.POSITIVE_INFINITY,
   conditional_create: true,
   search_by_identifier: true,
   search_by_form: 'taken',
@@ -113,6 +118,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   refresh_rotates: true,
   withheld: {},
   foreign_identifiers: true,
+  foreign_extensions: true,
   narrow: [],
   hidden: [],
   forbidden: [],

@@ -22,6 +22,8 @@ export type Store = {
   base: string;
   /** Creates in progress. */
   creating: number;
+  /** Writes in progress, and the most that there were. */
+  writing: { now: number; most: number };
 };
 
 const router = new FhirRouter();
@@ -43,7 +45,7 @@ export async function handleFhirRequest(store: Store, request: FhirRequest): Pro
     if (interaction === 'search-type')
       return json(200, await store.searches.first(type, searchOf(store, request, url)));
     if (interaction === 'read') return readResponse(store, request, type, id ?? '');
-    return await write(store, request, type, interaction);
+    return await alongside(store, () => write(store, request, type, interaction));
   } catch (error) {
     return refused(normalizeOperationOutcome(error));
   }
@@ -99,6 +101,19 @@ async function readResponse(store: Store, request: FhirRequest, type: string, id
   return json(status, resource, versionHeaders(store, resource));
 }
 
+/** Counts the writes in progress, and rejects what is too much. A limited server takes its time, so that they overlap. */
+async function alongside({ writing, faults }: Store, work: () => Promise<HttpResponse>): Promise<HttpResponse> {
+  if (writing.now >= faults.writes_at_once_max) return fault_responses.too_many;
+  writing.now++;
+  writing.most = Math.max(writing.most, writing.now);
+  try {
+    if (Number.isFinite(faults.writes_at_once_max)) await new Promise((done) => setTimeout(done, 50));
+    return await work();
+  } finally {
+    writing.now--;
+  }
+}
+
 async function write(
   store: Store,
   request: FhirRequest,
@@ -149,7 +164,7 @@ async function create(store: Store, request: FhirRequest, { id, meta, ...resourc
   } = await route(store, {
     method: 'POST',
     url: resource.resourceType,
-    body: ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) }),
+    body: ownExtensions(store.faults, ownIdentifiers(store.faults, { ...resource, ...(meta && { meta: rest }) })),
     ...(condition && { headers: { 'if-none-exist': condition } }),
   });
   if (!stored) return refused(outcome_resource);
@@ -162,6 +177,13 @@ function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object
   const { identifier } = resource as { identifier?: { system?: string }[] };
   if (foreign_identifiers || !identifier) return resource;
   return { ...resource, identifier: identifier.filter(({ system }) => !system?.startsWith('urn:')) };
+}
+
+function ownExtensions({ foreign_extensions }: FaultSwitches, resource: object): object {
+  const { extension, ...rest } = resource as { extension?: { url: string }[] };
+  if (foreign_extensions || !extension) return resource;
+  const known = extension.filter(({ url }) => url.startsWith('http://hl7.org/fhir/us/core/'));
+  return known.length > 0 ? { ...rest, extension: known } : rest;
 }
 
 type CreateResponse = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;
@@ -195,7 +217,7 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
   const response = await route(store, {
     method: 'PUT',
     url: `${type}/${id}`,
-    body: resource,
+    body: ownExtensions(store.faults, resource),
     ...(if_match && versioning !== 'no-version' && { headers: { 'if-match': if_match } }),
   });
   return response.resource

@@ -3,7 +3,20 @@ import { default_behavior, type FaultSwitches, type Interaction } from './faults
 /** A kind of server that exists in practice: a combination of the test server's switches. */
 export type Personality = { name: string; title: string; about: string; switches: Partial<FaultSwitches> };
 
-const writable = ['Patient', 'Coverage', 'RelatedPerson', 'Appointment', 'DocumentReference', 'Binary', 'Task'];
+const writable = [
+  'Account',
+  'Patient',
+  'Coverage',
+  'RelatedPerson',
+  'Appointment',
+  'DocumentReference',
+  'Binary',
+  'ServiceRequest',
+  'Task',
+  'Communication',
+  'Encounter',
+  'MedicationRequest',
+];
 const without = (types: readonly string[], ...interactions: Interaction[]): FaultSwitches['withheld'] =>
   Object.fromEntries(types.map((type) => [type, interactions]));
 
@@ -18,14 +31,24 @@ export const personalities: readonly Personality[] = [
       scope_policy: 'all_or_nothing',
       etag: 'weak',
       versioning: 'versioned-update',
-      withheld: { ...without(['Patient', 'Coverage'], 'create', 'update'), Claim: 'all', ClaimResponse: 'all' },
+      withheld: {
+        ...without(['Patient', 'Coverage', 'RelatedPerson', 'MedicationRequest'], 'create', 'update'),
+        ...without(['Communication'], 'create'),
+        Account: 'all',
+        Claim: 'all',
+        ClaimResponse: 'all',
+        Invoice: 'all',
+      },
     },
   },
   {
     name: 'small-open-source',
     title: 'Small open-source EMR',
-    about: 'No conditional creates, no totals, no ETags, and only an id after creates.',
+    about:
+      'No conditional creates, no totals, no ETags, no accounts, no tasks, no extensions, and only an id after creates.',
     switches: {
+      withheld: { Account: 'all', Invoice: 'all', Task: 'all' },
+      foreign_extensions: false,
       conditional_create: false,
       total: false,
       etag: 'none',
@@ -64,14 +87,14 @@ export const personalities: readonly Personality[] = [
   {
     name: 'write-without-coverage',
     title: 'Writes without Coverage',
-    about: 'Creates patients, but takes no insurances.',
-    switches: { withheld: without(['Coverage'], 'create', 'update') },
+    about: 'Creates patients, but takes no insurances and no visits.',
+    switches: { withheld: without(['Coverage', 'Encounter'], 'create', 'update') },
   },
   {
     name: 'slot-bound-booking',
     title: 'Slot-bound booking',
-    about: 'Publishes schedules and slots, and allows one create at a time.',
-    switches: { one_create_at_a_time: true, slots_kept_by: 'server' },
+    about: 'Books exactly one free slot, with the patient as the only participant, and allows one create at a time.',
+    switches: { one_create_at_a_time: true, slots_kept_by: 'bound' },
   },
   {
     name: 'no-search-by-post',
@@ -88,14 +111,17 @@ export const personalities: readonly Personality[] = [
   {
     name: 'grants-less',
     title: 'Grants less than it declares',
-    about: 'Refuses claims and documents, although it declares them.',
-    switches: { forbidden: ['Claim'], refused_writes: { DocumentReference: { create: 403 } } },
+    about: 'Refuses claims, documents and visits, although it declares them.',
+    switches: {
+      forbidden: ['Claim'],
+      refused_writes: { DocumentReference: { create: 403 }, Encounter: { create: 403 } },
+    },
   },
   {
     name: 'slow',
     title: 'Slow',
     about: 'Takes its time for every response.',
-    switches: { latency_ms: 10 },
+    switches: { latency_ms: 10, writes_at_once_max: 1 },
   },
   {
     name: 'bare-search',

@@ -46,6 +46,8 @@ export type FhirServer = {
   reset(): void;
   /** Every request since the start, oldest first. */
   ledger: Entry[];
+  /** Writes in progress, and the most that there were since the test set it. */
+  writing: { now: number; most: number };
   /** The writes among them, to detect lost or duplicate writes. */
   writes(type?: string): Entry[];
   resources<T extends fhir.FhirResource>(type: T['resourceType']): Promise<T[]>;
@@ -90,7 +92,8 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const clients = clientsOf(options.redirect_uris ?? []);
   const authorize = openAuthorize(clients, people, base, faults);
   const auth = await openAuthServer({ faults, issuer, clients, tokens, authorize });
-  const store: Store = { repo, searches: openSearches(repo, base, faults), faults, base, creating: 0 };
+  const writing = { now: 0, most: 0 };
+  const store: Store = { repo, searches: openSearches(repo, base, faults), faults, base, creating: 0, writing };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = Buffer.concat(await request.toArray());
@@ -129,6 +132,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
       Object.assign(faults, structuredClone(default_behavior));
     },
     ledger,
+    writing,
     writes: (type) => ledger.filter(({ performed, path }) => performed && path.startsWith(`${mount}/${type ?? ''}`)),
     // The type was requested by the caller.
     resources: async <T extends fhir.FhirResource>(type: T['resourceType']) =>

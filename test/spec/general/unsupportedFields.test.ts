@@ -31,7 +31,6 @@ test('a field of a new patient that the EMR cannot store is rejected by name, an
     referring_provider_first_name: { referring_provider_last_name: 'Doctor' },
     referred_to_provider_id: {},
     no_email_reason: {},
-    pharmacy_id: {},
   })) {
     const response = await fhir.call('POST', '/v1/patients', { body: newPerson({ [field]: 'x', ...more }) });
     expectApiError(response, 400, `Field '${field}' is not supported by this EMR.`, field);

@@ -96,8 +96,10 @@ test(row('DEC-084'), async () => {
   expect((await create('larkspur', fixture.sandbox.larkspur.url)).status).toBe(200);
   expect((await create('fhir', server.url)).status).toBe(200);
   expectApiError(await create('other', server.url), 400, /larkspur.*fhir/, 'emr_name');
+  server.faults.withheld = { Encounter: ['create'] };
   const fhir = await linkFhir(fixture, server, { user_id: 'restricted', org_id: 'restricted' });
   expectApiError(await fhir.callIn(), 400, 'Telephone encounters are only supported for Larkspur EMR.');
+  server.reset();
   expect((await fixture.api.callIn()).status).toBe(200);
 });
 

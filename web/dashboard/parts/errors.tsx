@@ -58,3 +58,8 @@ export class ErrorBoundary extends Component<Props, State> {
     );
   }
 }
+
+/** The message of an error about this field of a form. */
+export function errorAt(error: ApiError | null, field: string): string | undefined {
+  return error?.field === field ? error.message : undefined;
+}

@@ -32,6 +32,8 @@ export const endpoints = {
   'accounts.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token' },
   'accounts.sync': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync' },
   'accounts.check': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check' },
+  'accounts.identifiers': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/identifiers' },
+  'emr-settings.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/emr-settings' },
   'accounts.revoke': { method: 'POST', path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke' },
   'connection-reports.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports' },
   'connection-reports.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/connection-reports/{report_id}' },
@@ -124,9 +126,22 @@ export type AccountRow = {
   capabilities: Array<string>;
   lacks: Array<string>;
   evidence: Array<EvidenceRow>;
+  parallel_writes: {
+    now: number;
+    max: number;
+    reason: "start" | "creates" | "too_busy" | "collided" | "failed" | "setting";
+    at: string | null;
+    held_until: string | null;
+  } | null;
 };
 
-export type AppChanges = { name?: string; logo?: string | null; credentials?: Record<string, string> };
+export type AppChanges = {
+  name?: string;
+  logo?: string | null;
+  credentials?: Record<string, string>;
+  mrn_system?: string | null;
+  mrn_type?: string | null;
+};
 
 export type Appointment = {
   id: string;
@@ -453,6 +468,8 @@ export type EmrApp = {
   emr: string;
   emr_name: string;
   emr_address: string | null;
+  mrn_system: string | null;
+  mrn_type: string | null;
   way: string;
   values: Record<string, string | null>;
   accounts: number;
@@ -462,6 +479,7 @@ export type EmrApp = {
 export type EmrAppChoice = {
   emr: string;
   emr_name: string;
+  has_mrn_rule: boolean;
   ways: Array<{
     name: string;
     label: string;
@@ -471,6 +489,12 @@ export type EmrAppChoice = {
 };
 
 export type EmrRow = { emr: string; emr_name: string };
+
+export type EmrSettingsChanges = {
+  mrn_system?: string | null;
+  mrn_type?: string | null;
+  parallel_writes_max?: number | null;
+};
 
 export type Encryption = {
   source: "settings" | "file";
@@ -581,6 +605,11 @@ export type HoursRequest = Array<{
   }>;
 }>;
 
+export type IdentifierSample = {
+  patients: number;
+  identifiers: Array<{ system: string | null; type: string | null; patients: number; examples: Array<string> }>;
+};
+
 export type InsuranceProvider = {
   id: string;
   ehr_id: string;
@@ -621,6 +650,8 @@ export type JobDetails = {
   event_gone: boolean;
   runs: Array<{ job_id: number; state: string; created_at: string }>;
   review: { outcome: "done" | "not_done"; note: string; by: string; at: string } | null;
+  request_trace_id: string | null;
+  attempt_trace_id: string | null;
   not_again: string | null;
 };
 
@@ -674,12 +705,20 @@ export type Location = {
   fax: string | null;
 };
 
+export type MrnRule = {
+  system: string | null;
+  type: string | null;
+  source: "organization" | "app" | "guess" | "none";
+};
+
 export type NewApp = {
   name: string;
   logo?: string | null;
   emr: string;
   emr_address?: string | null;
   credentials: Record<string, string>;
+  mrn_system?: string | null;
+  mrn_type?: string | null;
 };
 
 export type NewClient = { name: string; mode: "live" | "test" };
@@ -727,6 +766,9 @@ export type OrganizationRow = {
   emr_name: string;
   emr_address: string;
   timezone: string;
+  settings: { mrn_system: string | null; mrn_type: string | null; parallel_writes_max: number | null };
+  mrn: MrnRule | null;
+  measured_max: number | null;
   sync: { job_id: number; state: string; at: string } | null;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
   held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
@@ -853,6 +895,7 @@ export type ReportDetails = {
   error_code: string | null;
   error_message: string | null;
   report: ConnectionReport;
+  findings: Array<string>;
 };
 
 export type ReportRow = {
@@ -1016,6 +1059,15 @@ export type Endpoints = {
     response: { success: true; job_id: number };
   };
   'accounts.check': { params: { client_id: string; account_id: string }; response: { success: true } };
+  'accounts.identifiers': {
+    params: { client_id: string; account_id: string };
+    response: { success: true; sample: IdentifierSample };
+  };
+  'emr-settings.update': {
+    params: { client_id: string; organization_id: string };
+    body: EmrSettingsChanges;
+    response: { success: true };
+  };
   'accounts.revoke': {
     params: { client_id: string; account_id: string };
     response: { success: true; waiting_jobs: number };

@@ -15,6 +15,7 @@ export type ClientSettings = ResponseOf<'clients.get'>['client'];
 
 export type Organization = ResponseOf<'accounts.list'>['organizations'][number];
 export type Account = Organization['accounts'][number];
+export type IdentifierSample = ResponseOf<'accounts.identifiers'>['sample'];
 export type Emr = ResponseOf<'accounts.list'>['emrs'][number];
 export type CreatedLink = ResponseOf<'accounts.link'>['link'];
 

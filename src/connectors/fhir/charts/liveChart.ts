@@ -4,6 +4,7 @@ import { todayIn } from '../../../time/zones.ts';
 import type { EmrEncounter, EmrMedication } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
 import { isTimeFree, providersOf, visitTypeOf } from '../lists/appointments.ts';
+import { loadSlotOwners, type ScheduleOwner } from '../lists/slots.ts';
 import {
   canSearch,
   containedResource,
@@ -15,9 +16,15 @@ import {
   refIds,
 } from '../references.ts';
 import { codeOf, hasCode, labelOf, list, nameOf, notesOf, number, text } from '../values.ts';
+import { isTelephoneEncounter, loadCalls, telephone_visit } from './calls.ts';
 
-/** Prescriptions, without proposals, options, "do not take" requests and entries made in error. */
-export async function listMedications({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
+/**
+ * Prescriptions, without proposals, options, "do not take" requests and entries made in error. On a server without
+ * prescriptions, what the patient takes according to the chart: both together would list most medications twice.
+ */
+export async function listMedications(emr: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const { client, timezone } = emr;
+  if (!canSearch(client, 'MedicationRequest', ['patient'])) return listStatements(emr, patient_ehr_id);
   const params = { patient: `Patient/${patient_ehr_id}` };
   const found = await client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
   const own = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]);
@@ -35,20 +42,57 @@ export function toMedication(
   known: ReadonlyMap<string, fhir.Medication>,
   timezone: string,
 ): EmrMedication {
-  const { medicationReference: reference, dispenseRequest } = request;
-  const contained = containedResource<fhir.Medication>(request, reference, 'Medication');
-  const medication = contained ?? known.get(refId(reference, 'Medication') ?? '');
-  const [dosage] = list(request.dosageInstruction);
-  const repeats = number(dispenseRequest?.numberOfRepeatsAllowed);
+  const repeats = number(request.dispenseRequest?.numberOfRepeatsAllowed);
   return {
     ehr_id: request.id ?? '',
-    name: labelOf(request.medicationCodeableConcept) ?? labelOf(medication?.code) ?? text(reference?.display) ?? '',
-    strength: strengthOf(medication),
-    frequency: text(dosage?.text) ?? labelOf(dosage?.timing?.code),
+    ...drugOf(request, list(request.dosageInstruction), known),
     start_date: dayOf(request.authoredOn, timezone),
     refills: repeats === null ? null : String(repeats),
     notes: notesOf(request.note),
     active: request.status === 'active',
+  };
+}
+
+async function listStatements({ client, timezone }: Emr, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const params = { patient: `Patient/${patient_ehr_id}` };
+  const found = await client.searchAll<fhir.MedicationStatement>('MedicationStatement', params);
+  const relevant = onlyOf(patient_ehr_id, found, ({ subject }) => [subject]).filter(
+    ({ status }) => status !== 'entered-in-error' && status !== 'not-taken',
+  );
+  const references = relevant.map(({ medicationReference }) => medicationReference);
+  const known = await createResolver(client).load<fhir.Medication>('Medication', refIds(references, 'Medication'));
+  return relevant.map((each) => statementToMedication(each, known, timezone));
+}
+
+/** The id is prefixed, because a prescription and a statement may have the same id. */
+export function statementToMedication(
+  statement: fhir.MedicationStatement,
+  known: ReadonlyMap<string, fhir.Medication>,
+  timezone: string,
+): EmrMedication {
+  const { effectivePeriod, effectiveDateTime } = statement;
+  return {
+    ehr_id: `MedicationStatement/${statement.id ?? ''}`,
+    ...drugOf(statement, list(statement.dosage), known),
+    start_date: dayOf(effectivePeriod?.start ?? effectiveDateTime, timezone),
+    refills: null,
+    notes: notesOf(statement.note),
+    active: statement.status === 'active',
+  };
+}
+
+function drugOf(
+  entry: fhir.MedicationRequest | fhir.MedicationStatement,
+  [dosage]: readonly fhir.Dosage[],
+  known: ReadonlyMap<string, fhir.Medication>,
+): Pick<EmrMedication, 'name' | 'strength' | 'frequency'> {
+  const { medicationReference: reference, medicationCodeableConcept: concept } = entry;
+  const contained = containedResource<fhir.Medication>(entry, reference, 'Medication');
+  const medication = contained ?? known.get(refId(reference, 'Medication') ?? '');
+  return {
+    name: labelOf(concept) ?? labelOf(medication?.code) ?? text(reference?.display) ?? '',
+    strength: strengthOf(medication),
+    frequency: text(dosage?.text) ?? labelOf(dosage?.timing?.code),
   };
 }
 
@@ -73,11 +117,13 @@ export async function listEncounters(emr: Emr, patient_ehr_id: string): Promise<
   const booked = onlyOf(patient_ehr_id, appointments, ({ participant }) => list(participant).map(({ actor }) => actor));
   const visited = new Set(visits.flatMap(({ appointment }) => refIds(list(appointment), 'Appointment')));
   const upcoming = booked.filter(({ id, status }) => !visited.has(id ?? '') && status !== 'entered-in-error');
-  const participants = await loadParticipants(visits, upcoming, createResolver(client));
+  const resolver = createResolver(client);
+  const participants = await loadParticipants(client, visits, upcoming, resolver);
+  const calls = await loadCalls(emr, visits, resolver);
   return [
     ...visits
       .filter(({ status }) => status !== 'entered-in-error')
-      .map((each) => toEncounter(each, participants, timezone)),
+      .map((each) => ({ ...toEncounter(each, participants, timezone), ...calls.get(each.id ?? '') })),
     ...upcoming.map((each) => appointmentToEncounter(each, participants, timezone)),
   ];
 }
@@ -87,14 +133,21 @@ export type Participants = {
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
   locations: ReadonlyMap<string, fhir.Location>;
+  owners: ReadonlyMap<string, ScheduleOwner>;
 };
 
 async function loadParticipants(
+  client: Emr['client'],
   visits: fhir.Encounter[],
   booked: fhir.Appointment[],
   resolver: Resolver,
 ): Promise<Participants> {
+  const owners = await loadSlotOwners(client, booked, resolver);
   const actors = [
+    ...[...owners.values()].flatMap(({ provider_ehr_id, facility_ehr_id }) => [
+      { reference: `Practitioner/${provider_ehr_id}` },
+      ...(facility_ehr_id === null ? [] : [{ reference: `Location/${facility_ehr_id}` }]),
+    ]),
     ...visits.flatMap(({ participant }) => list(participant).map(({ individual }) => individual)),
     ...visits.flatMap(({ location }) => list(location).map((each) => each.location)),
     ...booked.flatMap(({ participant }) => list(participant).map(({ actor }) => actor)),
@@ -102,6 +155,7 @@ async function loadParticipants(
   const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(actors, 'PractitionerRole'));
   const named = [...actors, ...[...roles.values()].map(({ practitioner }) => practitioner)];
   return {
+    owners,
     roles,
     practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(named, 'Practitioner')),
     locations: await resolver.load<fhir.Location>('Location', refIds(actors, 'Location')),
@@ -118,7 +172,9 @@ export function toEncounter(encounter: fhir.Encounter, participants: Participant
   return {
     id: encounter.id ?? '',
     ...timesOf(encounter.period?.start, timezone),
-    visit_type: codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? '',
+    visit_type: isTelephoneEncounter(encounter)
+      ? telephone_visit
+      : (codeOf(list(encounter.type)[0]) ?? text(encounter.class?.code) ?? ''),
     status: text(encounter.status),
     ...providerAndLocation(provider, place, participants),
     reason: labelOf(list(encounter.reasonCode)[0]),
@@ -133,8 +189,10 @@ export function appointmentToEncounter(
   participants: Participants,
   timezone: string,
 ): EmrEncounter {
-  const [provider] = providersOf(appointment, participants.roles);
-  const place = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
+  const [provider] = providersOf(appointment, participants);
+  const named = list(appointment.participant).find(({ actor }) => refId(actor, 'Location') !== null)?.actor;
+  const of_slot = participants.owners.get(appointment.id ?? '')?.facility_ehr_id;
+  const place = named ?? (of_slot ? { reference: `Location/${of_slot}` } : undefined);
   return {
     id: appointment.id ?? '',
     ...timesOf(appointment.start, timezone),

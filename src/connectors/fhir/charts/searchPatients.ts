@@ -33,7 +33,7 @@ function toParams({ client }: Emr, { dob, first_name, last_name, phone }: Patien
 }
 
 /** Composed, and for servers that do not ignore accents, without them. Each value matches by prefix. */
-function nameForms(name: string): string {
+export function nameForms(name: string): string {
   const forms = [name.normalize('NFC').trim().replace(/\s+/gu, ' '), fold(name)];
   return [...new Set(fold(name) === forms[0]?.toLowerCase() ? forms.slice(0, 1) : forms)].map(searchValue).join(',');
 }

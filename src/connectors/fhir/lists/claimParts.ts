@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { ClaimSource } from '../../../model/records/claims.ts';
+import type { MrnRule } from '../../connector.ts';
 import { groupOf, memberIdOf, type NamedCoverage, relationshipOf } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
 import { refId } from '../references.ts';
@@ -10,6 +11,7 @@ export type Adjudication = fhir.ClaimResponse | fhir.ExplanationOfBenefit;
 
 /** Records that a claim refers to, and the adjudications of the claim. */
 export type RelatedRecords = {
+  mrn_rule: MrnRule | undefined;
   patients: ReadonlyMap<string, fhir.Patient>;
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;

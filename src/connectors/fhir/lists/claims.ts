@@ -2,6 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import type { ClaimSource } from '../../../model/records/claims.ts';
 import { withPayerNames } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
+import { mrnOf } from '../mrn.ts';
 import { type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';
 import {
@@ -13,7 +14,6 @@ import {
   toPayment,
   totalOf,
 } from './claimParts.ts';
-import { mrnOf } from './patients.ts';
 import type { List } from './readList.ts';
 
 export const claims: List<fhir.Claim, ClaimSource> = {
@@ -63,6 +63,7 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
     practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(practitioner_refs, 'Practitioner')),
     encounters: await resolver.load<fhir.Encounter>('Encounter', refIds(visits, 'Encounter')),
     coverages: new Map(named_coverages.map((each) => [each.coverage.id ?? '', each])),
+    mrn_rule: client.mrn_rule,
     companies: await resolver.load<fhir.Organization>('Organization', refIds(payers, 'Organization')),
   };
 }
@@ -96,7 +97,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
   const [latest] = adjudications.toSorted((a, b) => (text(b.created) ?? '').localeCompare(text(a.created) ?? ''));
   return {
     ehr_id: claim.id ?? '',
-    patient_mrn: patient ? mrnOf(patient) : null,
+    patient_mrn: patient ? mrnOf(patient, related.mrn_rule) : null,
     emr_appointment_id: appointmentIdOf(claim, related),
     service_date,
     claim_date: dayOf(claim.created, timezone),

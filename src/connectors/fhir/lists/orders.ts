@@ -1,9 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import type { OrderSource } from '../../../model/records/orders.ts';
+import type { MrnRule } from '../../connector.ts';
+import { isOwnReferral } from '../charts/referrals.ts';
 import { dayOf } from '../clock.ts';
+import { isReplaced, mrnOf } from '../mrn.ts';
 import { containedResource, type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
 import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';
-import { isReplaced, mrnOf } from './patients.ts';
 import type { List } from './readList.ts';
 
 export const orders: List<fhir.ServiceRequest, OrderSource> = {
@@ -19,6 +21,7 @@ export const orders: List<fhir.ServiceRequest, OrderSource> = {
 
 /** Records that an order refers to, and its results. */
 export type RelatedRecords = {
+  mrn_rule: MrnRule | undefined;
   patients: ReadonlyMap<string, fhir.Patient>;
   practitioners: ReadonlyMap<string, fhir.Practitioner>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;
@@ -28,7 +31,9 @@ export type RelatedRecords = {
 };
 
 async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolver): Promise<OrderSource[]> {
-  const relevant = page.filter(({ status, doNotPerform }) => status !== 'entered-in-error' && doNotPerform !== true);
+  const relevant = page.filter(
+    (each) => each.status !== 'entered-in-error' && each.doNotPerform !== true && !isOwnReferral(each),
+  );
   const people = relevant.flatMap(({ requester, performer }) => [requester, ...list(performer)]);
   const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', refIds(people, 'PractitionerRole'));
   const named = [...people, ...[...roles.values()].map(({ practitioner }) => practitioner)];
@@ -38,6 +43,7 @@ async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolv
   const reports = await findReferencing<fhir.DiagnosticReport>(emr.client, 'DiagnosticReport', ['based-on'], refs);
   const results = reports.flatMap(({ result }) => list(result));
   const related: RelatedRecords = {
+    mrn_rule: emr.client.mrn_rule,
     roles,
     patients: await resolver.load<fhir.Patient>('Patient', refIds(subjects, 'Patient')),
     practitioners: await resolver.load<fhir.Practitioner>('Practitioner', refIds(named, 'Practitioner')),
@@ -65,7 +71,7 @@ export function toOrder(
     order_name: labelOf(order.code) ?? '',
     order_date,
     provider_id: personIn(order.requester, related),
-    patient_mrn: mrnOf(patient),
+    patient_mrn: mrnOf(patient, related.mrn_rule),
     patient_name: nameOf(patient.name).full,
     patient_dob: dayOf(patient.birthDate, timezone),
     appointment_id: refIds(list(visit?.appointment), 'Appointment')[0] ?? null,

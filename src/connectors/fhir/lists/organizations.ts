@@ -2,8 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import type { InsuranceProviderSource } from '../../../model/records/insuranceProviders.ts';
 import type { LocationSource } from '../../../model/records/locations.ts';
 import type { PharmacySource } from '../../../model/records/pharmacies.ts';
-import type { EmrPatientPharmacy, Listing } from '../../connector.ts';
-import { canSearch, createResolver, type Emr, findReferencing, onlyOf, refIds } from '../references.ts';
+import type { Listing } from '../../connector.ts';
+import { canSearch, type Emr, findReferencing, refIds } from '../references.ts';
 import { type FhirClient, marker_system } from '../transport/client.ts';
 import {
   addressParts,
@@ -102,21 +102,6 @@ async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
     toSources: async (page) => page.filter(isPharmacyLocation).map(locationToPharmacy),
   };
   if (canSearch(emr.client, 'Location')) yield* readAll(emr, places);
-}
-
-/** The pharmacies of a patient's prescriptions: FHIR has no pharmacy list per patient. */
-export async function listPatientPharmacies(emr: Emr, patient_ehr_id: string): Promise<EmrPatientPharmacy[]> {
-  const params = { patient: `Patient/${patient_ehr_id}` };
-  const found_requests = await emr.client.searchAll<fhir.MedicationRequest>('MedicationRequest', params);
-  const requests = onlyOf(patient_ehr_id, found_requests, ({ subject }) => [subject]);
-  const performers = requests.map(({ dispenseRequest }) => dispenseRequest?.performer);
-  const ids = refIds(performers, 'Organization');
-  const found = await createResolver(emr.client).load<fhir.Organization>('Organization', ids);
-  return [...found.values()].map((organization) => {
-    const { ehr_id, name, address, phone } = toPharmacy(organization);
-    const { address1, city, state, zip } = address;
-    return { ehr_id, is_primary: '0', name, address: address1, city, state, zip, phone };
-  });
 }
 
 export function toLocation(location: fhir.Location): LocationSource {

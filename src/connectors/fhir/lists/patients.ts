@@ -1,21 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
 import type { PatientSource } from '../../../model/records/patients.ts';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure, type MrnRule } from '../../connector.ts';
 import { loadCoverages, memberIdOf, type NamedCoverage } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
+import { isReplaced, mrnOf } from '../mrn.ts';
 import { canSearch, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { type FhirClient, searchValue } from '../transport/client.ts';
-import {
-  addressParts,
-  contactValue,
-  currentAddress,
-  identifierOf,
-  list,
-  nameOf,
-  text,
-  toSex,
-  toStatus,
-} from '../values.ts';
+import { addressParts, contactValue, currentAddress, list, nameOf, text, toSex, toStatus } from '../values.ts';
 import type { List } from './readList.ts';
 
 export const patients: List<fhir.Patient, PatientSource> = {
@@ -29,19 +20,22 @@ export async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolv
   const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
   const ids = current.map(({ id }) => id ?? '');
   const coverages = await loadCoverages(emr, ids, resolver);
-  return current.map((patient) => toPatient(patient, coverages.get(patient.id ?? '')?.[0], emr.timezone));
+  return current.map((patient) =>
+    toPatient(patient, coverages.get(patient.id ?? '')?.[0], emr.timezone, emr.client.mrn_rule),
+  );
 }
 
 export function toPatient(
   patient: fhir.Patient,
   coverages: NamedCoverage | undefined,
   timezone: string,
+  mrn_rule: MrnRule | undefined,
 ): PatientSource {
   const name = nameOf(patient.name);
   const address = addressParts(currentAddress(patient.address));
   return {
     ehr_id: patient.id ?? '',
-    mrn: mrnOf(patient),
+    mrn: mrnOf(patient, mrn_rule),
     first_name: name.first ?? '',
     middle_name: name.middle,
     // A name without parts is not split.
@@ -92,17 +86,6 @@ export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined
 export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined, 'work', 'mobile'];
 
 /**
- * The medical record number: the identifier of type MR, else of type PT (the patient's number at another organization,
- * which some EMRs use for their own), else the usual one, else the resource id.
- */
-export function mrnOf(patient: fhir.Patient): string {
-  const typed =
-    identifierOf(patient.identifier, { types: ['MR'] }) ?? identifierOf(patient.identifier, { types: ['PT'] });
-  const usual = list(patient.identifier).find(({ use, type }) => use === 'usual' && type === undefined);
-  return typed ?? text(usual?.value) ?? patient.id ?? '';
-}
-
-/**
  * Writes go to the chart returned here, so an ambiguous match must fail. An MRN may be an identifier or, for patients
  * without one, the resource id; both are searched.
  */
@@ -127,7 +110,7 @@ async function chartsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Pati
   if (mrn.length > mrn_max) return [];
   const by_number = await client.searchAll<fhir.Patient>('Patient', { identifier: searchValue(mrn) });
   const by_id = /^[A-Za-z0-9.-]{1,64}$/.test(mrn) ? await patientsWithId(client, mrn) : [];
-  const matching = [...by_number, ...by_id].filter((patient) => mrnOf(patient) === mrn);
+  const matching = [...by_number, ...by_id].filter((patient) => mrnOf(patient, client.mrn_rule) === mrn);
   return [...new Map(matching.map((patient) => [patient.id, patient])).values()];
 }
 
@@ -142,7 +125,3 @@ async function patientsWithId(client: FhirClient, id: string): Promise<fhir.Pati
 
 /** Much longer values would exceed the URL limit of some servers. */
 const mrn_max = 200;
-
-export function isReplaced({ link }: fhir.Patient): boolean {
-  return list(link).some(({ type }) => type === 'replaced-by');
-}

@@ -1,10 +1,14 @@
 import type * as fhir from 'fhir/r4.js';
+import { fold } from '../../../model/fold.ts';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../../model/records/staff.ts';
 import type { Listing } from '../../connector.ts';
 import { collect } from '../../operations.ts';
+import { isSamePerson } from '../../patientWrites.ts';
+import { nameForms } from '../charts/searchPatients.ts';
 import { canSearch, createResolver, type Emr, refIds } from '../references.ts';
+import type { FhirClient } from '../transport/client.ts';
 import {
   addressParts,
   contactValue,
@@ -81,6 +85,26 @@ export const referringProviders: List<fhir.Practitioner, ReferringProviderSource
     return page.map((each) => toReferringProvider(each, roles.get(each.id ?? '') ?? []));
   },
 };
+
+export async function findReferringProviders(
+  emr: Emr,
+  name: { first_name: string; last_name: string },
+): Promise<ReferringProviderSource[]> {
+  return referringProviders.toSources(await practitionersNamed(emr.client, name), emr, createResolver(emr.client));
+}
+
+/** The practitioners with exactly this name. The server must search them by family name. */
+export async function practitionersNamed(
+  client: FhirClient,
+  sent: { first_name: string; last_name: string },
+): Promise<fhir.Practitioner[]> {
+  if (fold(sent.last_name) === '') return [];
+  const found = await client.searchAll<fhir.Practitioner>('Practitioner', { family: nameForms(sent.last_name) });
+  return found.filter(({ name }) => {
+    const { first: first_name, last: last_name } = nameOf(name);
+    return isSamePerson(sent, { first_name, last_name });
+  });
+}
 
 export function toStaffMember(practitioner: fhir.Practitioner, roles: fhir.PractitionerRole[]): StaffMemberSource {
   return {

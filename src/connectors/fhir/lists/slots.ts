@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { addDays } from '../../../time/days.ts';
 import { todayIn } from '../../../time/zones.ts';
 import { dayOf, daysAround, wallTime } from '../clock.ts';
-import { canSearch, type Emr, findReferencing, inChunks, refId } from '../references.ts';
+import { canSearch, type Emr, findReferencing, inChunks, type Resolver, refId, refIds } from '../references.ts';
 import { groupBy, list, text } from '../values.ts';
 
 /** The provider and the location of a schedule. */
@@ -56,6 +56,45 @@ function scheduleOwner({ actor }: fhir.Schedule, roles: readonly fhir.Practition
   if (provider_ehr_id === null || provider_ehr_id === undefined) return undefined;
   const place = [...actors, ...list(role?.location)].map((each) => refId(each, 'Location')).find((id) => id !== null);
   return { provider_ehr_id, facility_ehr_id: place ?? null };
+}
+
+/**
+ * The owners of the slots of these appointments, by appointment id. Only for those that name no provider themselves: some
+ * servers leave it to the slot.
+ */
+export async function loadSlotOwners(
+  { capabilities }: Emr['client'],
+  appointments: readonly fhir.Appointment[],
+  resolver: Resolver,
+): Promise<ReadonlyMap<string, ScheduleOwner>> {
+  const owners = new Map<string, ScheduleOwner>();
+  if (slot_types.some((type) => capabilities.isForbidden(type))) return owners;
+  const booked = appointments.flatMap(({ id = '', slot, participant }) => {
+    const actors = list(participant).map(({ actor }) => actor);
+    const named = role_types.some((type) => refIds(actors, type).length > 0);
+    const [slot_id] = refIds(list(slot), 'Slot');
+    return named || slot_id === undefined ? [] : [{ id, slot_id }];
+  });
+  const slots = await resolver.load<fhir.Slot>(
+    'Slot',
+    booked.map(({ slot_id }) => slot_id),
+  );
+  const schedule_ids = refIds(
+    [...slots.values()].map(({ schedule }) => schedule),
+    'Schedule',
+  );
+  const schedules = await resolver.load<fhir.Schedule>('Schedule', schedule_ids);
+  const role_ids = refIds(
+    [...schedules.values()].flatMap(({ actor }) => list(actor)),
+    'PractitionerRole',
+  );
+  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', role_ids);
+  for (const { id, slot_id } of booked) {
+    const schedule = schedules.get(refId(slots.get(slot_id)?.schedule, 'Schedule') ?? '');
+    const owner = schedule && scheduleOwner(schedule, [...roles.values()]);
+    if (owner) owners.set(id, owner);
+  }
+  return owners;
 }
 
 /** The slots of these schedules in a date range, page by page. */

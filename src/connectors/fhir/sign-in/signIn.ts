@@ -8,10 +8,11 @@ import {
   type SignIn,
   type SignInRefusal,
 } from '../../connector.ts';
+import { guessMrnRule, samplePatients } from '../mrn.ts';
 import { supportedCapabilities } from '../operations.ts';
 import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
-import { urlOf } from '../transport/search.ts';
+import { type SendRequest, urlOf } from '../transport/search.ts';
 import { first, list, text } from '../values.ts';
 import { collectSteps } from './connectionReport.ts';
 import {
@@ -44,18 +45,17 @@ export async function signIn(
   const access = await tryToken(endpoint, facts, tokens.access_token);
   if (access === 'token_refused') return tokenRefused(credentials);
   if (access === 'no_records') return { outcome: 'refused', reason: 'no_records' };
-  const probed = await probeServer(
-    new URL(endpoint.address),
-    facts,
-    (request) => call(endpoint, request, tokens.access_token),
-    { deadline_ms: Date.now() + probe_ms_max },
-  );
+  const base = new URL(endpoint.address);
+  const request: SendRequest = (input) => call(endpoint, input, tokens.access_token);
+  const probed = await probeServer(base, facts, request, { deadline_ms: Date.now() + probe_ms_max });
+  const server = { base, request, capabilities: toCapabilities(probed) };
   return {
     outcome: 'signed_in',
     grant: toGrant(tokens, authority, JSON.stringify(probed)),
     user: await toUser(endpoint, tokens, credentials),
     timezone: await findTimezone(endpoint, probed, tokens.access_token),
     capabilities: supportedCapabilities(toCapabilities(probed)),
+    mrn_guess: guessMrnRule(await samplePatients(server)),
   };
 }
 

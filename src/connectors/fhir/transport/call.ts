@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../../security/outbound.ts';
 import { noResponse, tooBusy } from '../../callFailures.ts';
-import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
+import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
 import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../../responses.ts';
 
 export type FhirRequest = {
@@ -39,6 +39,8 @@ export async function call(
   const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
   const response = await exchange(endpoint, request, access_token, kind_if_sent);
   const { status, headers } = response;
+  const sign = loadSign(request, status);
+  if (sign) await endpoint.observeLoad?.(sign);
   if (response.truncated && status < 400) throw new EmrFailure(kind_if_sent, too_large);
   if (status === 429 || (status === 503 && 'retry-after' in headers)) throw tooBusy('The EMR', response);
   // Never followed: the organization did not choose the target, and it would receive the token.
@@ -57,6 +59,15 @@ export async function call(
   if (status >= 400 && status !== 401 && status !== 413 && isPage(response))
     throw new EmrFailure(kind_if_sent, unreadable_response);
   return { status, headers, resource, empty };
+}
+
+/** What a response says about the server's load, if anything. A search may be a POST, too. */
+function loadSign({ method, body }: FhirRequest, status: number): LoadSign | undefined {
+  if (status === 429 || status === 503) return 'too_busy';
+  if (method === 'GET' || body instanceof URLSearchParams) return undefined;
+  if (status === 409 || status === 412) return 'collided';
+  if (status >= 500 && status !== 501) return 'failed';
+  return method === 'POST' && status < 300 ? 'created' : undefined;
 }
 
 /** The default meaning of a 4xx response. `type`: the resource that was read or written; absent for a search. */

@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import type { Grant } from '../../connector.ts';
 
 export const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
@@ -32,6 +33,8 @@ export type Capabilities = {
   readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
+  /** Whether the server was seen to drop this extension. */
+  dropsExtension(url: string): boolean;
 };
 
 /** The stored part of a CapabilityStatement: about 60 KB for all 145 types, where the statement may be a megabyte. */
@@ -71,10 +74,27 @@ export type ObservedFacts = {
   /** Appointments take exactly one slot, and only the patient as a participant. */
   books_by_slot?: boolean;
   documents?: DocumentFacts;
+  /** Extensions (URLs) that a stored record came back without. */
+  dropped_extensions?: string[];
 };
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
 export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
+
+/**
+ * The size of the largest file that the server may accept, as far as it is known: one that is refused in raw form is
+ * sent in JSON.
+ */
+export function documentBytesMax({ server }: Grant): number | undefined {
+  if (server === undefined) return undefined;
+  // Written by signIn from a value of this type.
+  const facts: ServerFacts = JSON.parse(server);
+  const { raw_refused, raw_refused_bytes, json_refused_bytes } = facts.documents ?? {};
+  const raw = toCapabilities(facts).interactions('Binary').has('create') && !raw_refused;
+  const refused = [json_refused_bytes, ...(raw ? [raw_refused_bytes] : [])];
+  if (!refused.every((bytes) => bytes !== undefined)) return undefined;
+  return Math.max(...refused) - 1;
+}
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
 const passing_statuses = new Set([403, 500]);
@@ -83,7 +103,7 @@ const refusal_age_max_ms = 24 * 60 * 60_000;
 /** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
 export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { refused = {}, failing_updates, books_by_slot, documents } = previous;
+  const { refused = {}, failing_updates, books_by_slot, documents, dropped_extensions } = previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
       ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
@@ -95,6 +115,7 @@ export function observedFacts(previous: ServerFacts | undefined, facts: ServerFa
     ...(failing_updates && { failing_updates }),
     ...(books_by_slot && { books_by_slot }),
     ...(documents && { documents }),
+    ...(dropped_extensions && { dropped_extensions }),
   };
 }
 
@@ -163,6 +184,7 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
       return facts.documents ?? {};
     },
     keepsMarkers: (type) => !unmarked.includes(type),
+    dropsExtension: (url) => facts.dropped_extensions?.includes(url) ?? false,
   };
 }
 

@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Access, EmrEndpoint } from '../../connector.ts';
+import type { Access, EmrEndpoint, MrnRule } from '../../connector.ts';
+import { samplePatients } from '../mrn.ts';
 import type { Page } from './bundles.ts';
 import {
   type Capabilities,
@@ -22,10 +23,14 @@ export { searchValue } from './search.ts';
 export type FhirClient = {
   /** As of the last refresh. */
   capabilities: Capabilities;
+  /** Which identifier of a patient is the MRN, if that is known. */
+  mrn_rule: MrnRule | undefined;
   /** Changes what is known about the server, and stores it with the account. */
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist (any more). */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
+  /** A few current patients, to see what their identifiers look like. Undefined if the server did not list them. */
+  samplePatients(): Promise<fhir.Patient[] | undefined>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
   search<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): AsyncIterable<Page<T>>;
   /** All matches of a small search. Fails with `refused` above 1,000. */
@@ -84,7 +89,9 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };
   return {
     capabilities,
+    mrn_rule: access.mrn_rule,
     learn,
+    samplePatients: () => samplePatients(server),
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),

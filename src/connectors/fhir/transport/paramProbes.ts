@@ -113,6 +113,8 @@ const patient: ValueIn = (resource) => {
   return referenceIn(subject, 'Patient') ?? referenceIn(of_patient, 'Patient') ?? referenceIn(beneficiary, 'Patient');
 };
 
+const encounter: ValueIn = (resource) => referenceIn(fieldsOf(resource).encounter, 'Encounter');
+
 /** The search parameters that the connector uses, and the value by which a record must be found. */
 const relied_params: Record<string, Record<string, ValueIn>> = {
   Patient: {
@@ -125,7 +127,7 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
     phone: (resource) => quoted(phoneIn(resource)),
     telecom: (resource) => quoted(phoneIn(resource)),
   },
-  Practitioner: {},
+  Practitioner: { family: (resource) => quoted(nameIn(resource)?.family) },
   PractitionerRole: {
     practitioner: (resource) => referenceIn(fieldsOf(resource).practitioner, 'Practitioner'),
     location: (resource) => referenceIn(fieldsOf(resource).location, 'Location'),
@@ -140,7 +142,7 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
     date: (resource) => dayRange(fieldsOf(resource).start),
   },
   Claim: {},
-  ServiceRequest: {},
+  ServiceRequest: { patient, subject: patient },
   Coverage: { beneficiary: patient, patient },
   Schedule: {
     actor: (resource) =>
@@ -157,13 +159,18 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
   DiagnosticReport: { 'based-on': (resource) => referenceIn(fieldsOf(resource).basedOn, 'ServiceRequest') },
   Encounter: { patient },
   MedicationRequest: { patient },
+  MedicationStatement: { patient },
   Flag: { patient },
   AllergyIntolerance: { patient },
   Observation: {},
   Medication: {},
   Condition: {},
   RelatedPerson: { patient },
+  Account: { patient, subject: patient },
+  Invoice: { patient, subject: patient },
   DocumentReference: { patient },
+  Task: { encounter },
+  Communication: { encounter },
 };
 
 /** A resource of unknown type and unchecked content. */

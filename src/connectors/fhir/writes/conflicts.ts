@@ -5,7 +5,14 @@ import { collect } from '../../operations.ts';
 import { daysAround, wallTime } from '../clock.ts';
 import { isTimeFree, minutesOf, providersOf } from '../lists/appointments.ts';
 import { toAbsences } from '../lists/hours.ts';
-import { formatMinute, loadRoles, loadScheduleOwners, readSlots, type SlotPart } from '../lists/slots.ts';
+import {
+  formatMinute,
+  loadRoles,
+  loadScheduleOwners,
+  loadSlotOwners,
+  readSlots,
+  type SlotPart,
+} from '../lists/slots.ts';
 import { canSearch, createResolver, type Emr, findReferencing, refId, refIds } from '../references.ts';
 import type { SearchParams } from '../transport/client.ts';
 import { list } from '../values.ts';
@@ -26,11 +33,13 @@ export type Conflict = { type: 'appointment' | 'block'; details: string; appoint
 /** Everything that occupies the provider at this time, appointments first. */
 export async function findConflicts(emr: Emr, booking: Booking, of?: 'appointments'): Promise<Conflict[]> {
   const appointments = await findOverlapping(emr, booking);
-  const conflicts = appointments.map((appointment): Conflict => {
-    const times = [appointment.start, appointment.end].map((at) => wallTime(at, emr.timezone)?.slice(11, 16) ?? '?');
-    return { type: 'appointment', details: `The provider has an appointment from ${times.join(' to ')}.`, appointment };
-  });
+  const conflicts = appointments.map((appointment) => conflictWith(appointment, emr.timezone));
   return of === 'appointments' ? conflicts : [...conflicts, ...(await findBlocks(emr, booking))];
+}
+
+function conflictWith(appointment: fhir.Appointment, timezone: string): Conflict {
+  const times = [appointment.start, appointment.end].map((at) => wallTime(at, timezone)?.slice(11, 16) ?? '?');
+  return { type: 'appointment', details: `The provider has an appointment from ${times.join(' to ')}.`, appointment };
 }
 
 export function throwOnConflict(conflict: Conflict | undefined): void {
@@ -64,11 +73,13 @@ async function findOverlapping({ client, timezone }: Emr, booking: Booking): Pro
   const found = await client.searchAll<fhir.Appointment>('Appointment', params);
   const actors = found.flatMap(({ participant }) => list(participant).map(({ actor }) => actor));
   const role_ids = refIds(actors, 'PractitionerRole');
-  const roles = await createResolver(client).load<fhir.PractitionerRole>('PractitionerRole', role_ids);
+  const resolver = createResolver(client);
+  const roles = await resolver.load<fhir.PractitionerRole>('PractitionerRole', role_ids);
+  const owners = await loadSlotOwners(client, found, resolver);
   return found.filter((each) => {
     const from_ms = Date.parse(each.start ?? '');
     const to_ms = from_ms + minutesOf(each) * 60_000;
-    const has_provider = providersOf(each, roles).includes(booking.provider_ehr_id);
+    const has_provider = providersOf(each, { roles, owners }).includes(booking.provider_ehr_id);
     return (
       each.id !== booking.id && has_provider && !isTimeFree(each) && from_ms < booking.to_ms && to_ms > booking.from_ms
     );
@@ -100,9 +111,20 @@ async function findBlocks(emr: Emr, booking: Booking): Promise<Conflict[]> {
   );
   return [
     ...(absence ? [{ type: 'block' as const, details: 'The provider is not available on this day.' }] : []),
-    ...(blocked_slot ? [{ type: 'block' as const, details: 'The provider’s schedule is closed at this time.' }] : []),
+    ...(blocked_slot ? [await blockedBy(emr, blocked_slot)] : []),
     ...(await findClosedPlaces(emr, booking, roles)),
   ];
+}
+
+/** A busy slot is an appointment if one is booked into it: its participants may not include the provider. */
+async function blockedBy({ client, timezone }: Emr, { slot_id, status }: SlotPart): Promise<Conflict> {
+  const found =
+    status === 'busy' && canSearch(client, 'Appointment', ['slot'])
+      ? await client.searchAll<fhir.Appointment>('Appointment', { slot: `Slot/${slot_id}` })
+      : [];
+  const booked = found.find((each) => !isTimeFree(each) && refIds(list(each.slot), 'Slot').includes(slot_id));
+  if (booked) return conflictWith(booked, timezone);
+  return { type: 'block', details: 'The provider’s schedule is closed at this time.' };
 }
 
 /**

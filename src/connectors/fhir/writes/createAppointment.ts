@@ -16,7 +16,7 @@ import {
   throwOnConflict,
 } from './conflicts.ts';
 import { requireRecords } from './requireRecords.ts';
-import { claimSlots, findFreeSlots, releaseSlots, storageKey } from './slots.ts';
+import { claimSlots, type FreeSlots, findFreeSlots, releaseSlots, storageKey } from './slots.ts';
 import { afterCreate, idOf, rejectUnsupported } from './steps.ts';
 
 type Write = Operations['createAppointment'];
@@ -49,8 +49,8 @@ export function createAppointment(emr: Emr): Write {
       const appointment = await toFhirAppointment(emr, input, type);
       const requested = toBooking(emr, input, appointment);
       if (input.prevent_double_booking) await throwIfTaken(emr, requested);
-      const slots = await findFreeSlots(emr, requested, type);
-      return confirm(await storeAppointment(emr, appointment, slots, input, marker), input, marker);
+      const free = await findFreeSlots(emr, requested, type);
+      return confirm(await storeAppointment(emr, appointment, free, input, marker), input, marker);
     },
     ...(client.canFind('Appointment') && {
       find: async (marker, input) => {
@@ -92,12 +92,13 @@ async function toFhirAppointment(emr: Emr, input: Input, type: VisitType): Promi
 
 /**
  * Some servers take appointments only in exactly one slot and with the patient as the only participant: the slot says
- * everything else. Such a server rejects the usual form. That is remembered once it has taken the other one.
+ * everything else. Such a server rejects the usual form. That is remembered once it has taken the other one. Until then,
+ * a rejection at a time without a slot, of a provider with a schedule, counts as one for the lack of a slot.
  */
 async function storeAppointment(
   { client }: Emr,
   appointment: fhir.Appointment,
-  slots: readonly fhir.Slot[],
+  { slots, has_schedule }: FreeSlots,
   input: Input,
   marker: string,
 ): Promise<fhir.Appointment> {
@@ -107,7 +108,8 @@ async function storeAppointment(
     return await client.create<fhir.Appointment>({ ...appointment, ...(slot.length > 0 && { slot }) }, marker);
   } catch (error) {
     const rejected = error instanceof EmrFailure && error.kind === 'refused' && rejections.has(error.code);
-    if (!rejected || error.not_offered || slots.length !== 1 || input.secondary_provider_ehr_id !== null) throw error;
+    if (!rejected || error.not_offered || input.secondary_provider_ehr_id !== null) throw error;
+    if (slots.length !== 1) throw has_schedule ? withoutSlot(slots, error) : error;
     const created = await client
       .create(boundToSlot(appointment, slots, input), marker)
       // The server rejects both forms. Its response to the first is the reason.
@@ -127,20 +129,28 @@ const rejections: ReadonlySet<FailureCode> = new Set(['emr_validation', 'emr_ref
 function boundToSlot(appointment: fhir.Appointment, slots: readonly fhir.Slot[], input: Input): fhir.Appointment {
   rejectUnsupported({ secondary_provider: input.secondary_provider_ehr_id });
   const [slot, ...more] = slots;
-  if (!slot || more.length > 0) {
-    const details = slot
-      ? 'The EMR books one slot at a time, and the free one at this time is shorter.'
-      : 'The EMR books only free slots of its schedule, and none starts at this time.';
-    throwOnConflict({ type: 'block', details });
-  }
+  if (!slot || more.length > 0) throw withoutSlot(slots);
   return {
     ...appointment,
-    start: slot?.start,
-    end: slot?.end,
+    start: slot.start,
+    end: slot.end,
     minutesDuration: undefined,
-    slot: [{ reference: `Slot/${slot?.id}` }],
+    slot: [{ reference: `Slot/${slot.id}` }],
     participant: appointment.participant.slice(0, 1),
   };
+}
+
+/** The failure of a booking for which there is no slot, with what the EMR said about it. */
+function withoutSlot(slots: readonly fhir.Slot[], cause?: EmrFailure): EmrFailure {
+  const conflict_details =
+    slots.length > 0
+      ? 'The EMR books one slot at a time, and the free one at this time is shorter.'
+      : 'The EMR has no free slot at this time.';
+  return new EmrFailure('refused', cause ? `${conflict_details} ${cause.message}` : conflict_details, {
+    code: 'slot_taken',
+    details: { conflict_type: 'block', conflict_details },
+    cause,
+  });
 }
 
 /** FHIR's visit types have no length of their own, but the slots of a schedule do. */

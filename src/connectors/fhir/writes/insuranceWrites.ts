@@ -1,13 +1,18 @@
 import type * as fhir from 'fhir/r4.js';
+import type { SubscriberRelationship } from '../../../model/insuranceRequest.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
 import { unsupportedField } from '../../fieldSupport.ts';
 import {
   type InsuranceFields,
+  type InsuranceUpdate,
   isSamePerson,
   type Coverage as PatientCoverage,
+  type Payer,
   type SavedField,
   type Subscriber,
 } from '../../patientWrites.ts';
+import { relationshipOf } from '../charts/coverage.ts';
+import { relatedPersons } from '../charts/guarantors.ts';
 import { isInsurer } from '../lists/organizations.ts';
 import { canSearch, type Emr, refId } from '../references.ts';
 import { type FhirClient, searchValue } from '../transport/client.ts';
@@ -28,22 +33,22 @@ import {
   type Setting,
   toSettings,
 } from './fields.ts';
+import { requireGuarantor } from './guarantors.ts';
 import { requireRecords } from './requireRecords.ts';
-import { afterCreate, findOrCreate, forField, idOf, rejectUnsupported } from './steps.ts';
+import { afterCreate, findOrCreate, forField, idOf } from './steps.ts';
 
 export function addPatientInsurance(emr: Emr): Operations['addPatientInsurance'] {
   const { client } = emr;
   return {
     send: async (input, marker) => {
-      rejectUnsupported({ guarantor_id: input.guarantor_ehr_id });
-      await requireRecords(client, input.patient_ehr_id);
+      const { patient_ehr_id, guarantor_ehr_id } = input;
+      await requireRecords(client, patient_ehr_id);
+      if (guarantor_ehr_id !== undefined) await requireGuarantor(emr, patient_ehr_id, guarantor_ehr_id);
       const company = await resolveCompany(emr, { ehr_id: input.company_ehr_id });
-      const subscriber = await createSubscriber(emr, input.patient_ehr_id, input, marker);
+      const subscriber = await createSubscriber(emr, patient_ehr_id, input, marker);
       const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
-      const coverage = applySettings(
-        emptyCoverage(input.patient_ehr_id, isPatient(input.relationship) || !input.subscriber ? 'patient' : 'other'),
-        settings,
-      );
+      const by_other = guarantor_ehr_id !== undefined || (input.subscriber && !isPatient(input.relationship));
+      const coverage = applySettings(emptyCoverage(patient_ehr_id, by_other ? 'other' : 'patient'), settings);
       const { resource: created } = await subscriber.before('added', () => findOrCreate(client, coverage, marker));
       return {
         ehr_id: idOf(created),
@@ -65,12 +70,13 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
   const { client } = emr;
   return {
     send: async (input, marker) => {
-      rejectUnsupported({ guarantor_id: input.guarantor_ehr_id });
+      const { guarantor_ehr_id } = input;
       const id = input.insurance_ehr_id;
       const present = await client.read<fhir.Coverage>('Coverage', id);
       const patient_ehr_id = refId(present?.beneficiary, 'Patient');
       if (patient_ehr_id === null) throw new EmrFailure('not_found', `Insurance with EMR ID '${id}' not found.`);
       await requireRecords(client, patient_ehr_id);
+      if (guarantor_ehr_id) await requireGuarantor(emr, patient_ehr_id, guarantor_ehr_id);
       const company =
         input.company_ehr_id === undefined ? {} : await resolveCompany(emr, { ehr_id: input.company_ehr_id });
       const known = await presentSubscriber(emr, present);
@@ -78,7 +84,12 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
       const subscriber = await (input.subscriber && same
         ? changeSubscriber(emr, same, input.subscriber, marker, same.id === known?.id)
         : createSubscriber(emr, patient_ehr_id, input, marker, known));
-      const settings = toSettings(coverage_fields, { ...coverageValues(input), ...company, ...subscriber.values });
+      const { relationship = relationshipWith(guarantor_ehr_id, present) } = input;
+      const settings = toSettings(coverage_fields, {
+        ...coverageValues({ ...input, relationship }),
+        ...company,
+        ...subscriber.values,
+      });
       const { before, after } = await subscriber.before('changed', () =>
         client.update<fhir.Coverage>('Coverage', id, (now, first) => mergeSettings(now, first, settings), marker),
       );
@@ -95,6 +106,15 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
   };
 }
 
+/** The relationship that a change of the guarantor implies. undefined: the present one may still be right. */
+function relationshipWith(
+  guarantor_ehr_id: string | null | undefined,
+  present: fhir.Coverage | undefined,
+): SubscriberRelationship | undefined {
+  if (guarantor_ehr_id === null) return '01';
+  return guarantor_ehr_id !== undefined && relationshipOf(present?.relationship) === '01' ? '25' : undefined;
+}
+
 /** If the coverage does not exist, its subscriber may: a server that cannot search for it must not get it twice. */
 async function findCoverage(
   { client }: Emr,
@@ -107,15 +127,30 @@ async function findCoverage(
   return found;
 }
 
+/** The guarantor of a new patient, who has the patient's insurances. */
+export type PolicyHolder = { id: string; payer: Pick<Payer, 'relationship'> };
+
 /** An insurance to be created together with its patient. */
 export async function resolveCoverage(
   emr: Emr,
   { company, ...fields }: PatientCoverage,
-): Promise<(patient_ehr_id: string) => fhir.Coverage> {
+): Promise<(patient_ehr_id: string, holder: PolicyHolder | null) => fhir.Coverage> {
   const values = { ...coverageValues(fields), ...(await resolveCompany(emr, company)) };
-  return (patient_ehr_id) =>
-    applySettings(emptyCoverage(patient_ehr_id, 'patient'), toSettings(coverage_fields, values));
+  return (patient_ehr_id, holder) => {
+    const subscriber = holder && {
+      guarantor_id: holder.id,
+      relationship_to_subscriber: symmetric_relationships[holder.payer.relationship],
+    };
+    const blank = emptyCoverage(patient_ehr_id, holder ? 'other' : 'patient');
+    return applySettings(blank, toSettings(coverage_fields, { ...values, ...subscriber }));
+  };
 }
+
+/** Of the other relationships the interface does not say who is the parent and who the child. */
+const symmetric_relationships: Partial<Record<Payer['relationship'], SubscriberRelationship>> = {
+  spouse: '02',
+  life_partner: '53',
+};
 
 /** The values of a coverage's payer. A company given by name is linked only if exactly one has that name. */
 async function resolveCompany(
@@ -164,15 +199,13 @@ async function presentSubscriber(
  * means another person.
  */
 async function findPerson(
-  { client }: Emr,
+  emr: Emr,
   patient_ehr_id: string,
   sent: Subscriber,
   known: fhir.RelatedPerson | undefined,
 ): Promise<fhir.RelatedPerson | undefined> {
   if (known && isSamePerson(sent, nameParts(known))) return known;
-  if (!canSearch(client, 'RelatedPerson', ['patient'])) return undefined;
-  const people = await client.searchAll<fhir.RelatedPerson>('RelatedPerson', { patient: `Patient/${patient_ehr_id}` });
-  return people.find(
+  return (await relatedPersons(emr, patient_ehr_id)).find(
     (each) =>
       each.active !== false &&
       refId(each.patient, 'Patient') === patient_ehr_id &&
@@ -230,13 +263,14 @@ async function changeSubscriber(
 async function createSubscriber(
   { client }: Emr,
   patient_ehr_id: string,
-  { relationship, subscriber }: InsuranceFields,
+  { relationship, subscriber, guarantor_ehr_id }: InsuranceFields & Pick<InsuranceUpdate, 'guarantor_ehr_id'>,
   marker: string,
   known?: fhir.RelatedPerson,
 ): Promise<SubscriberResult> {
   if (!subscriber) {
+    const by_patient = guarantor_ehr_id === null || isPatient(relationship);
     return {
-      values: isPatient(relationship) ? { guarantor_id: null } : {},
+      values: guarantor_ehr_id ? { guarantor_id: guarantor_ehr_id } : by_patient ? { guarantor_id: null } : {},
       changes: [],
       before: (_was, work) => work(),
     };

@@ -1,7 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Demographics, EmrDoctor, SavedField } from '../../patientWrites.ts';
+import type { Demographics } from '../../patientWrites.ts';
 import { email_uses, home_uses } from '../lists/patients.ts';
-import { refId } from '../references.ts';
 import {
   addressParts,
   contactValue,
@@ -15,6 +14,7 @@ import {
   toSex,
 } from '../values.ts';
 import { code_fields } from './demographicCodes.ts';
+import { doctorReference, doctorText } from './doctors.ts';
 import type { Field } from './fields.ts';
 
 type Patient = fhir.Patient;
@@ -88,9 +88,7 @@ export const patient_fields: readonly Field<Patient>[] = [
     read: ({ generalPractitioner: [first] = [] }) => text(first?.reference) ?? text(first?.display),
     write: (patient, value) => {
       const others = list(patient.generalPractitioner).slice(1);
-      // `Practitioner/7`, or the name of a person who may not have a record.
-      const named = value?.startsWith('Practitioner/') ? { reference: value } : value !== null && { display: value };
-      patient.generalPractitioner = nonEmptyList([named || null, ...others]);
+      patient.generalPractitioner = nonEmptyList([value === null ? null : doctorReference(value), ...others]);
     },
   },
   ...code_fields,
@@ -137,50 +135,6 @@ export function patientValues(input: Demographics): Record<string, unknown> {
           emergency_contact_phone: contact?.phone ?? null,
         }),
   };
-}
-
-function doctorText(doctor: EmrDoctor): string {
-  return 'ehr_id' in doctor ? `Practitioner/${doctor.ehr_id}` : `${doctor.first_name} ${doctor.last_name}`;
-}
-
-/**
- * FHIR has one place for the primary care provider, the interface has three fields. The text of a reference is split at
- * its last blank, unless it is the name that was sent.
- */
-export function splitPcp(changes: readonly SavedField[], sent: EmrDoctor | null | undefined): SavedField[] {
-  return changes.flatMap((change) => {
-    if (change.property !== 'pcp') return [change];
-    const [before, after] = [change.before, change.after].map((value) => pcpParts(value, sent));
-    return pcp_labels
-      .map(([property, field_label]) => ({
-        ...change,
-        property,
-        field_label,
-        before: before?.[property] ?? null,
-        after: after?.[property] ?? null,
-      }))
-      .filter((field) => field.before !== field.after);
-  });
-}
-
-const pcp_labels = [
-  ['pcp_id', 'Primary care provider'],
-  ['pcp_first_name', 'Primary care provider, first name'],
-  ['pcp_last_name', 'Primary care provider, last name'],
-] as const;
-
-function pcpParts(
-  value: string | null,
-  sent: EmrDoctor | null | undefined,
-): Partial<Record<(typeof pcp_labels)[number][0], string>> {
-  if (value === null) return {};
-  const id = refId({ reference: value }, 'Practitioner');
-  if (id !== null) return { pcp_id: id };
-  if (sent && 'first_name' in sent && value === `${sent.first_name} ${sent.last_name}`) {
-    return { pcp_first_name: sent.first_name, pcp_last_name: sent.last_name };
-  }
-  const [, first, last = value] = /^(.*) (\S+)$/.exec(value) ?? [];
-  return { ...(first !== undefined && { pcp_first_name: first }), pcp_last_name: last };
 }
 
 const contact_roles = 'http://terminology.hl7.org/CodeSystem/v2-0131';

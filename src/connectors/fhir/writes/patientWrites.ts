@@ -1,13 +1,14 @@
 import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../time/zones.ts';
 import type { Operations } from '../../connector.ts';
-import { type Demographics, isSamePerson, type PatientUpdate } from '../../patientWrites.ts';
-import { mrnOf } from '../lists/patients.ts';
-import { canSearch, type Emr } from '../references.ts';
+import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
+import { mrnOf } from '../mrn.ts';
+import type { Emr } from '../references.ts';
+import { meetsAll, type Requirement } from '../requirements.ts';
 import { us_core_patient } from '../transport/capabilities.ts';
-import { searchValue } from '../transport/client.ts';
-import { currentAddress, list, nameOf } from '../values.ts';
+import { currentAddress, list } from '../values.ts';
 import { checkCodes } from './demographicCodes.ts';
+import { linkDoctor, requireDoctor, splitDoctors } from './doctors.ts';
 import {
   applySettings,
   changesWithoutBefore,
@@ -16,55 +17,86 @@ import {
   type Setting,
   toSettings,
 } from './fields.ts';
+import { createGuarantor, guarantor_requires, hasGuarantor } from './guarantors.ts';
 import { resolveCoverage } from './insuranceWrites.ts';
-import { patient_fields, patientValues, splitPcp } from './patientFields.ts';
+import { patient_fields, patientValues } from './patientFields.ts';
+import { droppedPharmacy, hasPharmacy, new_patient_pharmacy, pharmacy_field } from './pharmacyWrites.ts';
+import {
+  changed_referral,
+  changeReferral,
+  createReferral,
+  findReferralWrite,
+  new_referral,
+  referralSettings,
+} from './referrals.ts';
 import { requireRecords } from './requireRecords.ts';
-import { afterCreate, findOrCreate, idOf, rejectUnsupported } from './steps.ts';
+import { afterCreate, findOrCreate, forField, idOf, rejectUnsupported } from './steps.ts';
 
-/** Creates the chart, then its insurances. Each has its own marker, so that an interrupted attempt can be continued. */
+/**
+ * Creates the chart, then its guarantor, insurances and referral. Each has its own marker, so that an interrupted attempt
+ * can be continued.
+ */
 export function createPatient(emr: Emr): Operations['createPatient'] {
   const { client } = emr;
   return {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
-      rejectUnsupportedFields(emr, input, {
-        responsible_party: payer,
-        pharmacy_id: pharmacy_ehr_id,
+      rejectUnsupportedFields(emr, input, new_referral, {
+        responsible_party: payer && !meetsAll(client.capabilities, guarantor_requires),
+        pharmacy_id: pharmacy_ehr_id && !meetsAll(client.capabilities, new_patient_pharmacy),
         check_eligibility,
       });
       if (!client.capabilities.interactions('Coverage').has('create')) {
         rejectUnsupported({ [insurance_fields[0]]: input.coverages.length > 0 });
       }
-      const pcp = await resolveDoctor(emr, input.pcp);
-      await requireReferences(emr, null, pcp);
-      const settings = toSettings(patient_fields, patientValues({ ...input, pcp }));
+      const doctors = { pcp: await linkDoctor(emr, input.pcp), referring: await linkDoctor(emr, input.referring) };
+      await requireReferences(emr, null, { ...input, ...doctors }, pharmacy_ehr_id);
+      const settings = toSettings([...patient_fields, pharmacy_field], {
+        ...patientValues({ ...input, ...doctors }),
+        pharmacy_id: pharmacy_ehr_id ?? undefined,
+      });
+      const referral = referralSettings({ ...input, ...doctors });
       // Resolved first: an insurance company that does not exist must not leave a patient without insurance.
       const coverages = await Promise.all(input.coverages.map((each) => resolveCoverage(emr, each)));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
-      const { resource: patient, found } = await findOrCreate(client, applySettings(blank, settings), marker);
-      const id = idOf(patient);
-      await afterCreate(`The patient was created with MRN '${mrnOf(patient)}', but not all of its data.`, async () => {
+      const { resource: created, found } = await findOrCreate(client, applySettings(blank, settings), marker);
+      const [id, mrn] = [idOf(created), mrnOf(created, client.mrn_rule)];
+      await afterCreate(`The patient was created with MRN '${mrn}', but not all of its data.`, async () => {
         // An earlier attempt may have used values that the client has corrected since.
-        const stale = found && describeChanges(patient, patient, settings).length > 0;
-        if (stale) await client.update<fhir.Patient>('Patient', id, (now) => applySettings(now, settings), marker);
-        for (const [n, toCoverage] of coverages.entries()) {
-          await findOrCreate(client, toCoverage(id), `${marker}-coverage-${n + 1}`);
+        const stale = found && describeChanges(created, created, settings).length > 0;
+        const change = (now: fhir.Patient) => applySettings(now, settings);
+        const patient = stale ? (await client.update<fhir.Patient>('Patient', id, change, marker)).after : created;
+        if (pharmacy_ehr_id !== null && !hasPharmacy(patient, pharmacy_ehr_id)) {
+          await forField('pharmacy_id', async () => {
+            throw await droppedPharmacy(client);
+          });
         }
+        const guarantor = payer && { payer, id: await createGuarantor(emr, id, payer, marker) };
+        for (const [n, toCoverage] of coverages.entries()) {
+          await findOrCreate(client, toCoverage(id, guarantor), `${marker}-coverage-${n + 1}`);
+        }
+        if (hasReferral(referral)) await createReferral(emr, id, referral, marker);
       });
-      return { ehr_id: id, mrn: mrnOf(patient) };
+      return { ehr_id: id, mrn };
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
         const patient = await client.findCreated<fhir.Patient>('Patient', marker);
         if (!patient) return undefined;
+        // Incomplete: `send` creates what is missing.
+        if (input.payer && !(await hasGuarantor(emr, idOf(patient), marker))) return undefined;
         for (const n of input.coverages.keys()) {
-          // Incomplete: `send` creates what is missing.
           if (!(await client.findByMarker('Coverage', `${marker}-coverage-${n + 1}`))) return undefined;
         }
-        return { ehr_id: idOf(patient), mrn: mrnOf(patient) };
+        if (hasReferral(referralSettings(input)) && !(await findReferralWrite(emr, marker))) return undefined;
+        return { ehr_id: idOf(patient), mrn: mrnOf(patient, client.mrn_rule) };
       },
     }),
   };
+}
+
+function hasReferral(settings: ReturnType<typeof referralSettings>): boolean {
+  return settings.some(({ value }) => value !== null);
 }
 
 /** The fields of a new patient that are stored in a Coverage. */
@@ -77,49 +109,64 @@ export const insurance_fields = [
   'secondary_insurance_subscriber_number',
 ] as const;
 
+/** The referral is changed before the chart: the marker on the chart shows that everything was saved. */
 export function updatePatient(emr: Emr): Operations['updatePatient'] {
   const { client, timezone } = emr;
   const settings = (input: PatientUpdate) => toSettings(patient_fields, patientValues(input));
   return {
     send: async (input, marker) => {
-      rejectUnsupportedFields(emr, input);
-      const pcp = await resolveDoctor(emr, input.pcp);
-      await requireReferences(emr, input.patient_ehr_id, pcp);
-      const settings_sent = settings({ ...input, pcp });
-      const { before, after } = await client.update<fhir.Patient>(
-        'Patient',
-        input.patient_ehr_id,
-        (current, first) => applyUpdate(current, first, settings_sent, input, timezone),
-        marker,
-      );
-      const changes = splitPcp(describeChanges(before, after, settings_sent), pcp);
-      return { ehr_id: input.patient_ehr_id, changes };
+      rejectUnsupportedFields(emr, input, changed_referral);
+      const doctors = {
+        pcp: await requireDoctor(emr, input.pcp),
+        referring: await requireDoctor(emr, input.referring),
+      };
+      const resolved = { ...input, ...doctors };
+      await requireReferences(emr, input.patient_ehr_id, resolved);
+      const [settings_sent, referral] = [settings(resolved), referralSettings(resolved)];
+      const referral_changes =
+        referral.length > 0 ? await changeReferral(emr, input.patient_ehr_id, referral, marker) : undefined;
+      const updateChart = () =>
+        client.update<fhir.Patient>(
+          'Patient',
+          input.patient_ehr_id,
+          (current, first) => applyUpdate(current, first, settings_sent, input, timezone),
+          marker,
+        );
+      const { before, after } = await (referral_changes
+        ? afterCreate('The referral was saved, but the patient was not changed.', updateChart)
+        : updateChart());
+      const changes = [...describeChanges(before, after, settings_sent), ...(referral_changes ?? [])];
+      return { ehr_id: input.patient_ehr_id, changes: splitDoctors(changes, doctors) };
     },
     ...(client.canFind('Patient') && {
       find: async (marker, input) => {
         const patient = await client.findByMarker<fhir.Patient>('Patient', marker);
-        const changes = patient && splitPcp(changesWithoutBefore(patient, settings(input)), input.pcp);
-        return patient && { ehr_id: idOf(patient), changes: changes ?? [] };
+        const referral = referralSettings(input);
+        // Without the chart's change the referral may exist: a server that cannot search for it must not get it twice.
+        const request = referral.length > 0 ? await findReferralWrite(emr, marker) : undefined;
+        if (!patient) return undefined;
+        const changes = [
+          ...changesWithoutBefore(patient, settings(input)),
+          ...(request ? changesWithoutBefore(request, referral) : []),
+        ];
+        return { ehr_id: idOf(patient), changes: splitDoctors(changes, input) };
       },
     }),
   };
 }
 
-function requireReferences({ client }: Emr, patient_ehr_id: string | null, pcp: Demographics['pcp']) {
+function requireReferences(
+  { client }: Emr,
+  patient_ehr_id: string | null,
+  { pcp, referring, rendering_provider_ehr_id }: Demographics,
+  pharmacy_ehr_id: string | null = null,
+) {
   return requireRecords(client, patient_ehr_id, {
     'primary care provider': pcp && 'ehr_id' in pcp ? pcp.ehr_id : null,
+    'referring provider': referring && 'ehr_id' in referring ? referring.ehr_id : null,
+    provider: rendering_provider_ehr_id,
+    pharmacy: pharmacy_ehr_id,
   });
-}
-
-/** A doctor given by name is linked if exactly one active practitioner has that name. */
-async function resolveDoctor({ client }: Emr, doctor: Demographics['pcp']): Promise<Demographics['pcp']> {
-  if (!doctor || 'ehr_id' in doctor || !canSearch(client, 'Practitioner', ['family'])) return doctor;
-  const found = await client.searchAll<fhir.Practitioner>('Practitioner', { family: searchValue(doctor.last_name) });
-  const [match, ...others] = found.filter(({ active, name }) => {
-    const { first: first_name, last: last_name } = nameOf(name);
-    return active !== false && isSamePerson(doctor, { first_name, last_name });
-  });
-  return match && others.length === 0 ? { ehr_id: idOf(match) } : doctor;
 }
 
 /** Keeps the previous address as an old one, unless the request says otherwise. */
@@ -143,18 +190,25 @@ function applyUpdate(
 }
 
 /**
- * Rejects fields that a FHIR Patient does not have. Consents and self-pay are ignored: the service fills them in for
- * EMRs that have them, clients of a FHIR server do not send them.
+ * Rejects fields that the server has no place for. Consents and self-pay are ignored: the service fills them in for EMRs
+ * that have them, clients of a FHIR server do not send them.
  */
-function rejectUnsupportedFields({ client }: Emr, input: Demographics, more: Record<string, unknown> = {}): void {
-  const us_core = client.capabilities.hasProfile('Patient', us_core_patient);
+function rejectUnsupportedFields(
+  { client: { capabilities } }: Emr,
+  input: Demographics,
+  referral_requires: readonly Requirement[],
+  more: Record<string, unknown> = {},
+): void {
+  const us_core = capabilities.hasProfile('Patient', us_core_patient);
+  const { referring } = input;
+  const no_referrals = !meetsAll(capabilities, referral_requires);
   rejectUnsupported({
     no_email_reason: input.no_email_reason,
     race: !us_core && input.race,
     ethnicity: !us_core && input.ethnicity,
-    referring_provider_id: input.referring && 'ehr_id' in input.referring,
-    referring_provider_last_name: input.referring && 'last_name' in input.referring,
-    referred_to_provider_id: input.rendering_provider_ehr_id,
+    referring_provider_id: no_referrals && referring && 'ehr_id' in referring,
+    referring_provider_last_name: no_referrals && referring && 'last_name' in referring,
+    referred_to_provider_id: no_referrals && input.rendering_provider_ehr_id,
     default_facility_id: input.default_facility_ehr_id,
     ...more,
   });

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { mrnOf } from '../lists/patients.ts';
+import { mrnOf } from '../mrn.ts';
 import { canSearch, refId } from '../references.ts';
 import { noSuchRecord } from '../transport/call.ts';
 import type { FhirClient } from '../transport/client.ts';
@@ -19,6 +19,7 @@ const types = {
   'insurance company': 'Organization',
   encounter: 'Encounter',
   medication: 'MedicationRequest',
+  guarantor: 'RelatedPerson',
 } as const satisfies Record<string, fhir.FhirResource['resourceType']>;
 
 /**
@@ -49,7 +50,7 @@ async function requirePatient(client: FhirClient, id: string): Promise<fhir.Pati
   if (replaced) {
     const into = refId(replaced.other, 'Patient');
     const current = into === null ? undefined : await fetch<fhir.Patient>(client, 'Patient', into);
-    const where = current ? `the chart with MRN '${mrnOf(current)}'` : 'another one';
+    const where = current ? `the chart with MRN '${mrnOf(current, client.mrn_rule)}'` : 'another one';
     throw new EmrFailure('refused', `This chart was merged into ${where}.`, { code: 'patient_not_found' });
   }
   if (patient.deceasedBoolean === true || text(patient.deceasedDateTime) !== null) {

@@ -12,11 +12,13 @@ import { idOf } from './steps.ts';
 
 /**
  * The free slots of the provider at this location that cover the time without a gap, in their order. Empty if there are
- * none: the practice does not use slots, or the time is outside of them.
+ * none: the practice does not use slots, or the time is outside of them. `has_schedule`: the provider has a schedule.
  */
-export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType): Promise<fhir.Slot[]> {
+export type FreeSlots = { slots: readonly fhir.Slot[]; has_schedule: boolean };
+
+export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType): Promise<FreeSlots> {
   const { client } = emr;
-  if (!canSearch(client, 'Slot', ['schedule', 'start'])) return [];
+  if (!canSearch(client, 'Slot', ['schedule', 'start'])) return { slots: [], has_schedule: false };
   const { provider_ehr_id, location_ehr_id, starts_at } = booking;
   const people = [{ resourceType: 'Practitioner', id: provider_ehr_id } as const];
   const roles = (await loadRoles(client, people)).get(provider_ehr_id) ?? [];
@@ -24,7 +26,7 @@ export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType)
   const schedules = [...owners].filter(
     ([, owner]) => owner.provider_ehr_id === provider_ehr_id && [null, location_ehr_id].includes(owner.facility_ehr_id),
   );
-  if (schedules.length === 0) return [];
+  if (schedules.length === 0) return { slots: [], has_schedule: owners.size > 0 };
   const day = starts_at.slice(0, 10);
   const found = await client.searchAll<fhir.Slot>('Slot', {
     schedule: schedules.map(([id]) => `Schedule/${id}`).join(','),
@@ -37,7 +39,7 @@ export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType)
       booking,
     ),
   );
-  return covers.find((slots) => slots.length > 0) ?? [];
+  return { slots: covers.find((slots) => slots.length > 0) ?? [], has_schedule: true };
 }
 
 /** Slots that start where the previous one ends. The last one may be longer than the appointment. */

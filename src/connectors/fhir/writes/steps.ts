@@ -20,9 +20,14 @@ export async function findOrCreate<T extends fhir.FhirResource>(
 
 /**
  * Runs work that follows a create. If it fails, the record exists nevertheless: a rejection says so (`message`), and
- * any other failure leaves the outcome unknown until the record is looked up.
+ * any other failure leaves the outcome unknown until the record is looked up. `required`: a server that refuses this work
+ * as a whole does not offer the write.
  */
-export async function afterCreate<T>(message: string, work: () => Promise<T>): Promise<T> {
+export async function afterCreate<T>(
+  message: string,
+  work: () => Promise<T>,
+  { required = false }: { required?: boolean } = {},
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -32,6 +37,7 @@ export async function afterCreate<T>(message: string, work: () => Promise<T>): P
       throw new EmrFailure('refused', `${message} ${error.message}`, {
         code: error.code,
         details: error.details ?? {},
+        not_offered: required && error.not_offered,
         cause: error,
       });
     throw new EmrFailure('unknown_outcome', error.message, { accepted: error.accepted, cause: error });

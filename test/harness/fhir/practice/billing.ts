@@ -8,6 +8,26 @@ export function makeBilling(seed: SeedContext): fhir.FhirResource[] {
   return [
     ...times(size.patients, (index) => makeCoverages(seed, index)).flat(),
     ...times(size.claims, (index) => makeClaim(seed, index)).flat(),
+    ...times(size.patients, (index) => makeInvoices(index)).flat(),
+  ];
+}
+
+/** Two open invoices of every third patient, one of them to the insurance, and one that is paid. */
+function makeInvoices(index: number): fhir.Invoice[] {
+  if (index % 3 !== 0) return [];
+  const subject = { reference: `Patient/pat-${index + 1}` };
+  const invoice = (suffix: string, cents: number, more: Partial<fhir.Invoice>): fhir.Invoice => ({
+    resourceType: 'Invoice',
+    id: `inv-${index + 1}${suffix}`,
+    status: 'issued',
+    subject,
+    totalGross: usd(cents),
+    ...more,
+  });
+  return [
+    invoice('a', 4010, { recipient: subject }),
+    invoice('b', 8020, { recipient: { reference: 'Organization/payer-1' } }),
+    invoice('c', 9900, { status: 'balanced' }),
   ];
 }
 

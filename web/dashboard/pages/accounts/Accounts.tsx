@@ -14,6 +14,7 @@ import { AccountActions } from './AccountActions.tsx';
 import { Capabilities } from './Capabilities.tsx';
 import { ConnectionReportPage, FailedLinks } from './ConnectionReport.tsx';
 import { CreateLink } from './CreateLink.tsx';
+import { ServerSettings } from './ServerSettings.tsx';
 import { SyncStatus } from './SyncStatus.tsx';
 import { isSyncing, useAccounts, useReports } from './useAccounts.ts';
 
@@ -80,6 +81,7 @@ function OrganizationCard({ organization }: { organization: Organization }) {
         {organization.emr_name} at {organization.emr_address} · {organization.timezone}
       </Text>
       <SyncStatus organization={organization} />
+      <ServerSettings organization={organization} />
       <DataTable
         label={`Accounts of ${organization.org_id}`}
         rows={organization.accounts}

@@ -51,8 +51,8 @@ function ReportActions({ report }: { report: ConnectionReport }) {
 }
 
 /** As the API returns it: without our ids. */
-function jsonOf({ report, error_code, error_message }: ConnectionReport) {
-  return { ...report, error_code, error_message };
+function jsonOf({ report, error_code, error_message, findings }: ConnectionReport) {
+  return { ...report, error_code, error_message, findings };
 }
 
 function ReportDetails({ report }: { report: ConnectionReport }) {
@@ -76,6 +76,15 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           This report contains no health data, tokens or secrets. You can send it to the support of the EMR’s vendor.
         </Text>
       </Section>
+      {report.findings.length > 0 && (
+        <Section title="Server">
+          {report.findings.map((finding) => (
+            <Text key={finding} size="sm" className="breakable">
+              {finding}
+            </Text>
+          ))}
+        </Section>
+      )}
       <Section title="Requests">
         <DataTable
           label="Requests"

@@ -67,7 +67,7 @@ function HeldRemovals({ organization }: { organization: Organization }) {
   const { may } = useSession();
   const { client_id } = useClient();
   return organization.held_removals.map(({ kind, stored, missing, at, confirmed }) => (
-    <Alert key={kind} color="yellow" my="xs" title={`${fieldLabel(kind)}: removals held back`}>
+    <Alert key={kind} color="orange" my="xs" title={`${fieldLabel(kind)}: removals held back`}>
       <Text size="sm">
         At the last full sync (<Timestamp at={at} />) the EMR listed {(stored - missing).toLocaleString()} of{' '}
         {stored.toLocaleString()} stored records. Nothing was removed, because an EMR that fails can return an

@@ -61,6 +61,8 @@ function JobDetails({ job }: { job: Job }) {
             Finished: <Timestamp at={job.finished_at} />,
             Duration: jobDuration(job),
             Attempts: job.attempts,
+            ...(job.request_trace_id !== null && { 'Trace of the request': job.request_trace_id }),
+            ...(job.attempt_trace_id !== null && { 'Trace of the last attempt': job.attempt_trace_id }),
           }}
         />
       </Paper>

@@ -1,6 +1,7 @@
 import { Group, NativeSelect, Paper, PasswordInput, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { LogoField } from '../../parts/LogoField.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
@@ -9,6 +10,7 @@ import { type ApiError, call } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { EmrApp, EmrAppChoice } from '../../service/types.ts';
+import { MrnFields } from '../accounts/ServerSettings.tsx';
 
 /** The registrations of a client at EMRs. With one, clinic staff see one button in Link instead of a form. */
 export function EmrApps({ client_id }: { client_id: string }) {
@@ -95,6 +97,7 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
           emr,
           emr_address: address || null,
           credentials: credentialsIn(form, chosen, way),
+          ...mrnIn(form, chosen),
         };
         await call('emr-apps.create', { client_id }, { body });
         // The next app starts without it.
@@ -120,6 +123,7 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
           />
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={chosen} way={way} onWay={setWay} error={error} />
+          {chosen?.has_mrn_rule && <MrnFields error={error} />}
         </>
       )}
     </FormDialog>
@@ -136,7 +140,8 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
       title={`Edit ${app.name}`}
       submit="Save"
       action={(form) => {
-        const body = { name: String(form.get('name')), logo, credentials: credentialsIn(form, emr, way) };
+        const credentials = credentialsIn(form, emr, way);
+        const body = { name: String(form.get('name')), logo, credentials, ...mrnIn(form, emr) };
         return call('emr-apps.update', { client_id, app_id: app.id }, { body });
       }}
     >
@@ -145,6 +150,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
           <NameInput error={error} value={app.name} />
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={emr} way={way} onWay={setWay} error={error} app={app} />
+          {emr?.has_mrn_rule && <MrnFields setting={app} error={error} />}
         </>
       )}
     </FormDialog>
@@ -217,8 +223,10 @@ function credentialsIn(form: FormData, emr: EmrAppChoice | undefined, way: strin
   return { way, ...Object.fromEntries(values.filter(([, value]) => value !== '')) };
 }
 
-function errorAt(error: ApiError | null, field: string): string | undefined {
-  return error?.field === field ? error.message : undefined;
+/** Which identifier is the MRN, as far as it was filled in. */
+function mrnIn(form: FormData, emr: EmrAppChoice | undefined) {
+  const text = (name: string) => String(form.get(name) ?? '').trim() || null;
+  return emr?.has_mrn_rule ? { mrn_system: text('mrn_system'), mrn_type: text('mrn_type') } : {};
 }
 
 function wayOf(emrs: EmrAppChoice[], { emr, way }: EmrApp) {

@@ -1,0 +1,103 @@
+/**
+ * `npm run check:release`: builds the release folder in a place of its own and starts it the way a clean machine would:
+ * as an unprivileged user (if run as root), with an empty home folder and no program but Node in PATH. A first write
+ * must finish, and nothing may be written outside of the data folder.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { root, runScript, ScriptError } from './install.mjs';
+
+/** The user `nobody`. */
+const unprivileged = process.getuid() === 0 ? { uid: 65534, gid: 65534 } : {};
+const job_ms = 60_000;
+
+await runScript(async () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'chartwire-release-'));
+  try {
+    chmodSync(scratch, 0o755);
+    await check(scratch);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+});
+
+async function check(scratch) {
+  const folder = join(scratch, 'chartwire');
+  run(process.execPath, [join(root, 'scripts/release.mjs'), '--to', folder]);
+  run('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], folder);
+  const { home, programs, data } = machine(scratch);
+  const before = listing(folder);
+  const env = { PATH: programs, HOME: home, DATA_DIR: data, PORT: '0', LARKSPUR_PORT: '0', LOG_LEVEL: 'warn' };
+  const child = spawn('/bin/sh', [join(folder, 'chartwire'), 'serve'], { cwd: data, env, ...unprivileged });
+  try {
+    await ready(child);
+    const job = await write(JSON.parse(readFileSync(join(data, 'sandbox.json'), 'utf8')));
+    process.stdout.write(`ok: a first write finished: ${job.type} ${job.status}\n`);
+  } finally {
+    child.kill('SIGTERM');
+    await exit(child);
+  }
+  if (child.exitCode !== 0) throw new ScriptError(`The service ended with ${child.exitCode ?? child.signalCode}.`);
+  if (readdirSync(home).length > 0) throw new ScriptError(`Written to the home folder: ${readdirSync(home)}`);
+  if (listing(folder) !== before) throw new ScriptError('The release folder was changed.');
+  process.stdout.write('ok: stopped; nothing was written outside of the data folder\n');
+}
+
+/** An empty home folder, a data folder, and a folder with the programs that the release may use. */
+function machine(scratch) {
+  const [home, programs, data] = ['home', 'programs', 'data'].map((name) => join(scratch, name));
+  for (const folder of [home, programs, data]) mkdirSync(folder);
+  if (unprivileged.uid !== undefined)
+    for (const each of [home, data]) chownSync(each, unprivileged.uid, unprivileged.gid);
+  chmodSync(data, 0o700);
+  symlinkSync(process.execPath, join(programs, 'node'));
+  // The start script finds its own folder with these.
+  for (const name of ['dirname', 'readlink']) symlinkSync(join('/usr/bin', name), join(programs, name));
+  return { home, programs, data };
+}
+
+function listing(folder) {
+  return readdirSync(folder, { recursive: true }).sort().join('\n');
+}
+
+async function ready(child) {
+  let output = '';
+  await new Promise((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+        if (/is ready/.test(output)) resolve();
+      });
+    }
+    child.once('exit', () => reject(new ScriptError(`The release did not start:\n${output}`)));
+  });
+  process.stdout.write('ok: started\n');
+}
+
+async function write({ base_url, client_id, client_secret, access_token, example }) {
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = example;
+  const headers = { client_id, client_secret, access_token, 'content-type': 'application/json' };
+  const body = JSON.stringify({ patient_mrn, provider_id, location_id, assigned_to_id, reason: 'First write' });
+  const accepted = await fetch(`${base_url}/v1/telephone-encounters`, { method: 'POST', headers, body });
+  const { job_id, message } = await accepted.json();
+  if (accepted.status !== 200) throw new ScriptError(`The write was not accepted: ${message}`);
+  for (const deadline = Date.now() + job_ms; Date.now() < deadline; await sleep(100)) {
+    const { job } = await (await fetch(`${base_url}/v1/jobs/${job_id}`, { headers })).json();
+    if (job.status === 'succeeded') return job;
+    if (job.finished_at !== null) throw new ScriptError(`The write failed: ${JSON.stringify(job.error)}`);
+  }
+  throw new ScriptError('The write did not finish within a minute.');
+}
+
+async function exit(child) {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+function run(program, args, cwd = root) {
+  const { error, status } = spawnSync(program, args, { cwd, stdio: 'inherit' });
+  if (error || status !== 0) throw new ScriptError(`${program} ${args.join(' ')} failed. ${error?.message ?? ''}`);
+}

@@ -1,0 +1,112 @@
+/**
+ * `npm run release [-- --to FOLDER]`: builds release/chartwire-<version>/, which runs with Node alone on machines of the
+ * same platform as this one: the bundled program and pages, the packages with native code, the files of deploy/, a bill
+ * of materials, the licenses of all packages, and checksums.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build, program_folder, unbundled } from './build.mjs';
+import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+
+const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+await runScript(async () => {
+  const { values } = parseArgs({ options: { to: { type: 'string' } } });
+  const folder = values.to === undefined ? join(root, `release/chartwire-${own.version}`) : resolve(values.to);
+  ensureInstalled();
+  await build();
+  prepare(folder);
+  for (const path of [`dist/${program_folder}`, 'dist/web', 'dist/src/db/migrations', 'deploy']) copy(path, folder);
+  for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', '.env.example', 'docs']) copy(path, folder);
+  for (const path of nativePackages()) copy(path, folder);
+  cpSync(join(root, 'deploy/release/README.md'), join(folder, 'README.md'));
+  cpSync(join(root, 'deploy/release/chartwire'), join(folder, 'chartwire'));
+  chmodSync(join(folder, 'chartwire'), 0o755);
+  const { name, version, license, type, engines, bin } = own;
+  writeJson(join(folder, 'package.json'), { name, version, license, private: true, type, engines, bin });
+  const bill = writeBill(join(folder, 'sbom.cdx.json'));
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES'), licenses(bill));
+  writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder));
+  process.stdout.write(`${folder}\n`);
+});
+
+/** Empties the folder of an earlier release, and refuses any other folder that is not empty. */
+function prepare(folder) {
+  const used = existsSync(folder) && readdirSync(folder).length > 0;
+  if (used && !existsSync(join(folder, 'SHA256SUMS'))) throw new ScriptError(`${folder} is not an earlier release.`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+}
+
+/** Copies a file or folder of the repository. Source maps are for developers. */
+function copy(path, folder) {
+  cpSync(join(root, path), join(folder, path), {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (source) => !source.endsWith('.map'),
+  });
+}
+
+/** The packages that are not part of the bundle, with what they depend on, as far as it is for this platform. */
+function nativePackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const databases = Object.keys(own.optionalDependencies);
+  const found = new Set();
+  const add = (name) => {
+    const path = `node_modules/${name}`;
+    if (found.has(path) || !existsSync(join(root, path))) return;
+    found.add(path);
+    const { dependencies = {}, optionalDependencies = {} } = packages[path];
+    for (const each of [...Object.keys(dependencies), ...Object.keys(optionalDependencies)]) add(each);
+  };
+  for (const name of [...unbundled, ...databases]) add(name);
+  return found;
+}
+
+function writeBill(file) {
+  const script = join(root, 'scripts/sbom.mjs');
+  const { status, stderr } = spawnSync(process.execPath, [script, file], { encoding: 'utf8' });
+  if (status !== 0) throw new ScriptError(`The bill of materials could not be written.\n${stderr}`);
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+/** The license texts of all packages of the bill that are installed: their code is part of the bundles. */
+function licenses({ components }) {
+  return components
+    .map(({ name, version, licenses: declared = [], properties = [] }) => {
+      const path = properties.find((each) => each.name === 'cdx:npm:package:path')?.value ?? `node_modules/${name}`;
+      const folder = join(root, path);
+      if (!existsSync(folder)) return '';
+      const ids = declared.map(({ license, expression }) => license?.id ?? license?.name ?? expression).join(', ');
+      const texts = readdirSync(folder)
+        .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+        .map((file) => readFileSync(join(folder, file), 'utf8').trim());
+      return [`${'='.repeat(80)}\n${name} ${version} (${ids})`, ...texts].join('\n\n');
+    })
+    .filter((text) => text !== '')
+    .join('\n\n')
+    .concat('\n');
+}
+
+/** In the format of sha256sum. Links lead to files that are listed. */
+function checksums(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort()
+    .map(
+      (path) =>
+        `${createHash('sha256')
+          .update(readFileSync(join(folder, path)))
+          .digest('hex')}  ${path}\n`,
+    )
+    .join('');
+}
+
+function writeJson(file, value) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
+}

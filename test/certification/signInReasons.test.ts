@@ -1,0 +1,66 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { certify } from '../../src/certification/certify.ts';
+import type { Connector, SignIn } from '../../src/connectors/connector.ts';
+import { fhir } from '../../src/connectors/fhir/fhir.ts';
+import { createOutbound } from '../../src/security/outbound.ts';
+import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
+
+let server: FhirServer;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'none' });
+});
+afterEach(() => server.reset());
+afterAll(() => server.close());
+
+async function outcomeOf(check: string, connector: Connector = fhir): Promise<string | undefined> {
+  const results = await certify(
+    {
+      connector,
+      address: server.url,
+      credentials: { way: 'client_secret', ...server.clients.confidential },
+      outbound: createOutbound({ sandbox: true, allow: [] }),
+      writes: false,
+    },
+    check,
+  );
+  return results.find(({ check: { id } }) => id === check)?.outcome;
+}
+
+/** The same connector with another reason for refused sign-ins. */
+function misreporting(change: (refused: Extract<SignIn, { outcome: 'refused' }>) => SignIn): Connector {
+  return {
+    ...fhir,
+    signIn: async (...given) => {
+      const response = await fhir.signIn(...given);
+      return response.outcome === 'refused' ? change(response) : response;
+    },
+  };
+}
+
+const checks = ['sign_in.unknown_client', 'sign_in.unregistered_key', 'sign_in.refused_scope'];
+
+describe.each(['plain', 'described'] as const)('with %s errors of the server', (client_errors) => {
+  test.each(checks)('%s is passed by the FHIR connector', async (check) => {
+    server.faults.client_errors = client_errors;
+    expect(await outcomeOf(check)).toBe('passed');
+  });
+});
+
+test.each(checks)('%s detects a connector that reports a wrong secret instead', async (check) => {
+  expect(
+    await outcomeOf(
+      check,
+      misreporting(() => ({ outcome: 'refused', reason: 'secret' })),
+    ),
+  ).toBe('failed');
+});
+
+test('sign_in.refused_scope detects a connector that does not name the scopes', async () => {
+  const silent = misreporting((refused) => (refused.reason === 'scope' ? { ...refused, scopes: '' } : refused));
+  expect(await outcomeOf('sign_in.refused_scope', silent)).toBe('failed');
+});
+
+test('sign_in.unregistered_key is skipped if the server does not support keys', async () => {
+  server.faults.auth_methods = ['client_secret_basic'];
+  expect(await outcomeOf('sign_in.unregistered_key')).toBe('skipped');
+});

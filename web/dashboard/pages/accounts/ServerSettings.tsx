@@ -1,0 +1,200 @@
+import { Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { errorAt } from '../../parts/errors.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
+import { type ApiError, call } from '../../service/api.ts';
+import { useClient } from '../../service/client.tsx';
+import { useSession } from '../../service/session.tsx';
+import type { Account, IdentifierSample, Organization } from '../../service/types.ts';
+
+/** How the EMR's server is used: which identifier is the MRN, and how many writes run at the same time. */
+export function ServerSettings({ organization }: { organization: Organization }) {
+  const { may } = useSession();
+  const { mrn, measured_max, accounts } = organization;
+  if (!mrn && measured_max === null) return null;
+  const active = accounts.find(({ status }) => status === 'active');
+  return (
+    <details className="more">
+      <summary>Server settings</summary>
+      <Fields
+        of={{
+          ...(mrn && { 'MRN identifier': describeRule(mrn) }),
+          ...Object.fromEntries(
+            accounts
+              .filter(({ status, parallel_writes }) => status !== 'revoked' && parallel_writes)
+              .map((account) => [
+                `Parallel writes (${account.user_id})`,
+                <ParallelWrites key={account.id} of={account} />,
+              ]),
+          ),
+        }}
+      />
+      {may('operator') && (
+        <Group mt="xs" mb="sm">
+          <EditSettings organization={organization} />
+          {mrn && active && <ShowIdentifiers account={active} />}
+        </Group>
+      )}
+    </details>
+  );
+}
+
+type Rule = NonNullable<Organization['mrn']>;
+
+const sources: Record<Rule['source'], string> = {
+  organization: 'set for this organization',
+  app: 'set for the EMR app',
+  guess: 'detected from a sample of patients',
+  none: '',
+};
+
+function describeRule({ system, type, source }: Rule): string {
+  if (source === 'none')
+    return 'Automatic, per patient: type MR, else PT, else the usual identifier, else the EMR’s ID';
+  const parts = [type && `type ${type}`, system && `system ${system}`].filter(Boolean);
+  return `${parts.join(', ').replace(/^./, (letter) => letter.toUpperCase())} (${sources[source]})`;
+}
+
+type Parallel = NonNullable<Account['parallel_writes']>;
+
+const reasons: Record<Parallel['reason'], string> = {
+  start: 'Raised after 20 records were created without a failure',
+  creates: 'Raised, because the EMR created 20 records without a failure',
+  too_busy: 'Lowered, because the EMR reported too many requests',
+  collided: 'Lowered, because writes collided in the EMR',
+  failed: 'Lowered, because the EMR failed while several writes ran',
+  setting: 'Lowered by an operator',
+};
+
+function ParallelWrites({ of: { parallel_writes } }: { of: Account }) {
+  if (!parallel_writes) return null;
+  const { now, max, reason, at, held_until } = parallel_writes;
+  return (
+    <span>
+      {now} of at most {max}. {reasons[reason]}
+      {at !== null && reason !== 'start' && (
+        <>
+          {' '}
+          (<Timestamp at={at} />)
+        </>
+      )}
+      {held_until !== null && (
+        <>
+          , measured again from <Timestamp at={held_until} />
+        </>
+      )}
+    </span>
+  );
+}
+
+function EditSettings({ organization }: { organization: Organization }) {
+  const { client_id } = useClient();
+  const { settings, mrn, measured_max } = organization;
+  return (
+    <FormDialog
+      opener="Edit server settings"
+      title={`Server settings of ${organization.org_id}`}
+      submit="Save"
+      action={(form) => {
+        const text = (name: string) => String(form.get(name) ?? '').trim() || null;
+        const parallel = text('parallel_writes_max');
+        const body = {
+          ...(mrn && { mrn_system: text('mrn_system'), mrn_type: text('mrn_type') }),
+          ...(measured_max !== null && { parallel_writes_max: parallel === null ? null : Number(parallel) }),
+        };
+        return call('emr-settings.update', { client_id, organization_id: organization.id }, { body });
+      }}
+    >
+      {(error) => (
+        <>
+          {mrn && <MrnFields setting={settings} error={error} />}
+          {mrn && <Text size="sm">A change of the MRN identifier reads all records from the EMR again.</Text>}
+          {measured_max !== null && (
+            <NumberInput
+              name="parallel_writes_max"
+              label="Parallel writes"
+              description={`Most writes of an account at the same time. Leave empty for ${measured_max}`}
+              defaultValue={settings.parallel_writes_max ?? ''}
+              min={1}
+              max={16}
+              allowDecimal={false}
+              error={errorAt(error, 'parallel_writes_max')}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+/** The fields of a rule for MRNs, also for an EMR app. */
+export function MrnFields({
+  setting,
+  error,
+}: {
+  setting?: { mrn_system: string | null; mrn_type: string | null };
+  error: ApiError | null;
+}) {
+  return (
+    <>
+      <TextInput
+        name="mrn_system"
+        label="MRN identifier: system"
+        description="URI of the identifier that is the MRN. Leave both empty to detect it"
+        defaultValue={setting?.mrn_system ?? ''}
+        maxLength={500}
+        error={errorAt(error, 'mrn_system')}
+      />
+      <TextInput
+        name="mrn_type"
+        label="MRN identifier: type"
+        description="Type code, for example MR"
+        defaultValue={setting?.mrn_type ?? ''}
+        maxLength={50}
+        error={errorAt(error, 'mrn_type')}
+      />
+    </>
+  );
+}
+
+/** Identifiers as the EMR returns them now: they are not stored. */
+function ShowIdentifiers({ account }: { account: Account }) {
+  const { client_id } = useClient();
+  return (
+    <FormDialog
+      opener="Show identifiers"
+      title="Patient identifiers"
+      submit="Read from the EMR"
+      action={() => call('accounts.identifiers', { client_id, account_id: account.id })}
+      done={({ sample }) => <Identifiers sample={sample} />}
+    >
+      <Text size="sm">
+        Reads the identifiers of a few patients and shows the last two characters of each. Viewing this is logged.
+      </Text>
+    </FormDialog>
+  );
+}
+
+function Identifiers({ sample }: { sample: IdentifierSample }) {
+  return (
+    <Stack gap="xs">
+      <Text size="sm">{sample.patients} patients</Text>
+      <DataTable
+        label="Identifiers"
+        rows={sample.identifiers}
+        columns={identifier_columns}
+        keyOf={({ system, type }) => `${system} ${type}`}
+        empty="The EMR returned no identifiers."
+      />
+    </Stack>
+  );
+}
+
+const identifier_columns: Column<IdentifierSample['identifiers'][number]>[] = [
+  { head: 'Type', cell: ({ type }) => type ?? '–' },
+  { head: 'System', cell: ({ system }) => <span className="breakable">{system ?? '–'}</span> },
+  { head: 'Patients', cell: ({ patients }) => patients, align: 'right' },
+  { head: 'Examples', cell: ({ examples }) => examples.join(', ') },
+];
