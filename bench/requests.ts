@@ -4,17 +4,26 @@ import { openServer } from '../src/db/openServer.ts';
 import { cpuTime_ms } from './cpuTime.ts';
 import { measureRate, type Request } from './measureRate.ts';
 import { median, type Row, report } from './report.ts';
-import { startApi } from './startApi.ts';
+import { type RunningApi, startApi } from './startApi.ts';
 
 type Comparison = {
   work: string;
+  /** The least ratio; undefined if the ratio is only shown. */
   goal: number | undefined;
   in_flight: number;
+  method: Request['method'];
   path: string;
   minimal_path: string;
-} & Pick<Request, 'method' | 'body'>;
+  body?: () => string;
+};
 
-/** Compares the service with a minimal server that does the same work with the same framework and database. */
+type Measured = { rate: number; p50_ms: number; node_ms: number; postgres_ms: number };
+type Measure = (base: string, path: string) => Promise<Measured>;
+
+/**
+ * Compares the service with a minimal server that does the same work with the same framework and database. `only` selects
+ * the comparisons whose name contains it.
+ */
 export async function compareRequests(
   only: string | undefined,
   rounds = 5,
@@ -23,74 +32,23 @@ export async function compareRequests(
   const memory_mb = process.memoryUsage().rss / 2 ** 20;
   const server = await openServer(config, () => {});
   const sql = connect(server.owner, { max: config.database_pool });
-  const patients = await sql<{ id: string; mrn: string }[]>`SELECT id, mrn FROM patients WHERE mrn IS NOT NULL`;
   const minimal = await createMinimalServer(sql);
   try {
-    const minimal_url = await minimal.listen({ port: 0, host: '127.0.0.1' });
-    const { pharmacy_ehr_id: _pharmacy, ...fields } = example;
-    let turn = 0;
-    // A different patient each time: writes for one patient run one after the other.
-    const body = () => {
-      const patient_mrn = patients[turn++ % patients.length]?.mrn;
-      return JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm'.repeat(200) });
-    };
-    const write = { method: 'POST', body, path: '/v1/telephone-encounters', minimal_path: '/write' } as const;
-    const mrn = example.patient_mrn;
-    const comparisons: Comparison[] = [
-      { work: 'accept a write, 32 in flight', goal: 1, in_flight: 32, ...write },
-      { work: 'accept a write, alone', goal: undefined, in_flight: 1, ...write },
-      {
-        work: 'a page of 100 patients',
-        goal: 0.85,
-        in_flight: 32,
-        method: 'GET',
-        path: '/v1/patients',
-        minimal_path: '/read',
-      },
-      {
-        work: 'one patient by MRN',
-        goal: 0.8,
-        in_flight: 32,
-        method: 'GET',
-        path: `/v1/patients?mrn=${mrn}`,
-        minimal_path: `/read?mrn=${mrn}`,
-      },
-    ];
+    const urls = { ours: service.base_url, minimal: await minimal.listen({ port: 0, host: '127.0.0.1' }) };
+    const patients = await sql<{ mrn: string }[]>`SELECT mrn FROM patients WHERE mrn IS NOT NULL`;
     const rows: Row[] = [];
-    for (const comparison of comparisons.filter(({ work }) => only === undefined || work.includes(only))) {
-      const { work, goal, in_flight, method, path, minimal_path } = comparison;
-      const request = { method, headers, in_flight, ...(comparison.body && { body: comparison.body }) };
-      const measure = async (base: string, path: string) => {
+    for (const comparison of comparisons(example, patients)) {
+      if (only !== undefined && !comparison.work.includes(only)) continue;
+      const { method, in_flight, body } = comparison;
+      const measure: Measure = async (base, path) => {
         const before = await cpuTime_ms(config.data_dir);
-        const { rate, requests, p50_ms } = await measureRate({ ...request, base, path });
+        const measured = await measureRate({ base, path, method, headers, in_flight, ...(body && { body }) });
         const after = await cpuTime_ms(config.data_dir);
-        return {
-          rate,
-          p50_ms,
-          node_ms: (after.node - before.node) / requests,
-          postgres_ms: (after.postgres - before.postgres) / requests,
-        };
+        const { rate, p50_ms, requests } = measured;
+        const per_request = (kind: keyof typeof after) => (after[kind] - before[kind]) / requests;
+        return { rate, p50_ms, node_ms: per_request('node'), postgres_ms: per_request('postgres') };
       };
-      await measure(service.base_url, path);
-      await measure(minimal_url, minimal_path);
-      const ours: Awaited<ReturnType<typeof measure>>[] = [];
-      const theirs: typeof ours = [];
-      for (let round = 0; round < rounds; round++) {
-        ours.push(await measure(service.base_url, path));
-        theirs.push(await measure(minimal_url, minimal_path));
-      }
-      const ratio = median(ours.map(({ rate }, n) => rate / (theirs[n]?.rate ?? Number.NaN)));
-      const mid = (of: typeof ours, key: keyof (typeof ours)[number]) => median(of.map((each) => each[key])).toFixed(2);
-      const cpu = (of: typeof ours) => `${mid(of, 'node_ms')} + ${mid(of, 'postgres_ms')} ms`;
-      rows.push(
-        report({
-          work,
-          figure: `${ratio.toFixed(2)} × a minimal server`,
-          ratio,
-          goal: goal === undefined ? 'no slower than before' : `≥ ${goal}`,
-          detail: `p50 ${mid(ours, 'p50_ms')} and ${mid(theirs, 'p50_ms')} ms; CPU per request, Node + PostgreSQL: ${cpu(ours)} and ${cpu(theirs)}`,
-        }),
-      );
+      rows.push(await compareWithMinimal(comparison, measure, urls, rounds));
     }
     const [version] = await sql<{ server_version: string }[]>`SHOW server_version`;
     return { rows, postgres_version: version?.server_version ?? '', memory_mb };
@@ -100,6 +58,54 @@ export async function compareRequests(
     await server.release();
     await close();
   }
+}
+
+function comparisons(example: RunningApi['example'], patients: readonly { mrn: string }[]): Comparison[] {
+  const { pharmacy_ehr_id: _pharmacy, patient_mrn: mrn, ...fields } = example;
+  let turn = 0;
+  // A different patient each time: writes for one patient run one after the other.
+  const body = () => {
+    const patient_mrn = patients[turn++ % patients.length]?.mrn;
+    return JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm'.repeat(200) });
+  };
+  const write = { method: 'POST', body, path: '/v1/telephone-encounters', minimal_path: '/write' } as const;
+  const page = { method: 'GET', path: '/v1/patients', minimal_path: '/read' } as const;
+  const one = { method: 'GET', path: `/v1/patients?mrn=${mrn}`, minimal_path: `/read?mrn=${mrn}` } as const;
+  return [
+    { work: 'accept a write, 32 in flight', goal: 1, in_flight: 32, ...write },
+    { work: 'accept a write, alone', goal: undefined, in_flight: 1, ...write },
+    { work: 'a page of 100 patients', goal: 0.85, in_flight: 32, ...page },
+    { work: 'one patient by MRN', goal: 0.8, in_flight: 32, ...one },
+  ];
+}
+
+async function compareWithMinimal(
+  { work, goal, path, minimal_path }: Comparison,
+  measure: Measure,
+  urls: { ours: string; minimal: string },
+  rounds: number,
+): Promise<Row> {
+  const ours: Measured[] = [];
+  const minimal: Measured[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const pair = [await measure(urls.ours, path), await measure(urls.minimal, minimal_path)] as const;
+    // The first round prepares statements and opens connections.
+    if (round === 0) continue;
+    ours.push(pair[0]);
+    minimal.push(pair[1]);
+  }
+  const ratio = median(ours.map(({ rate }, n) => rate / (minimal[n]?.rate ?? Number.NaN)));
+  const middle = (of: Measured[], key: keyof Measured) => median(of.map((each) => each[key])).toFixed(2);
+  const both = (show: (of: Measured[]) => string) => `${show(ours)} and ${show(minimal)} ms`;
+  const p50 = both((of) => middle(of, 'p50_ms'));
+  const cpu = both((of) => `${middle(of, 'node_ms')} + ${middle(of, 'postgres_ms')}`);
+  return report({
+    work,
+    figure: `${ratio.toFixed(2)} × a minimal server`,
+    ratio,
+    goal: goal === undefined ? 'shown only' : `≥ ${goal}`,
+    detail: `p50 ${p50}; CPU per request, Node with the client + PostgreSQL: ${cpu}`,
+  });
 }
 
 /** Inserts a row per write and returns a page of the same rows, or one of them, per read. */
