@@ -25,8 +25,15 @@ export type Method = {
 
 export function methodsOf(document: Document): Method[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([verb, operation]) => methodOf(document, path, verb, operation)),
+    Object.entries(item)
+      .filter(([, operation]) => !isStream(operation))
+      .map(([verb, operation]) => methodOf(document, path, verb, operation)),
   );
+}
+
+/** Streams are for the command line; applications register webhooks. */
+function isStream({ responses }: Operation): boolean {
+  return responses['200']?.content?.['text/event-stream'] !== undefined;
 }
 
 /** Resolves a reference to a named schema. */

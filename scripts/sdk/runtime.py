@@ -337,10 +337,14 @@ class Page:
         page = self.page
         while True:
             yield from page[self._items]
+            # Most lists are numbered. A list that grows at its start has a cursor instead.
             pagination = page.get("pagination")
-            if pagination is None or pagination["page"] >= pagination["total_pages"]:
+            if pagination is not None and pagination["page"] < pagination["total_pages"]:
+                page = self._load(page=pagination["page"] + 1)
+            elif page.get("next"):
+                page = self._load(before=page["next"])
+            else:
                 return
-            page = self._load(page=pagination["page"] + 1)
 
 
 def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:

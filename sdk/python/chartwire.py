@@ -345,10 +345,14 @@ class Page:
         page = self.page
         while True:
             yield from page[self._items]
+            # Most lists are numbered. A list that grows at its start has a cursor instead.
             pagination = page.get("pagination")
-            if pagination is None or pagination["page"] >= pagination["total_pages"]:
+            if pagination is not None and pagination["page"] < pagination["total_pages"]:
+                page = self._load(page=pagination["page"] + 1)
+            elif page.get("next"):
+                page = self._load(before=page["next"])
+            else:
                 return
-            page = self._load(page=pagination["page"] + 1)
 
 
 def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
@@ -1138,6 +1142,37 @@ class JobError(TypedDict):
     """Why the job failed, for people"""
 
 
+class JobSummary(TypedDict):
+    """A job in a list"""
+
+    job_id: int
+    """ID of the job"""
+    type: str
+    """The write that the job performs"""
+    status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
+    """State of the job. queued: Waiting, also for the next attempt. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    waiting_for_relink: bool
+    """Whether the job is queued until the account is linked again"""
+    access_token_reference_id: str
+    """Identifies the linked account; it does not change when the access token is rotated"""
+    user_id: str
+    """Your ID for the user who linked the account"""
+    org_id: str
+    """Your ID for the user’s organization"""
+    attempts: int
+    """How often the job was started"""
+    created_at: str
+    """When the request was accepted"""
+    started_at: Optional[str]
+    """When the first attempt started"""
+    finished_at: Optional[str]
+    """When the job finished; null until then"""
+    error_code: Optional[str]
+    """Failure code, null if the job did not fail; `GET /v1/jobs/{job_id}` also returns the message"""
+    run_again_of: Optional[int]
+    """ID of the earlier job that this one runs again"""
+
+
 class JobTimelineEntry(TypedDict):
     """A step of a job"""
 
@@ -1151,6 +1186,17 @@ class JobTimelineEntry(TypedDict):
     """When it happened"""
     detail: Optional[Dict[str, Any]]
     """Details of the step, without health data"""
+
+
+class LastSync(TypedDict):
+    """The newest sync of the organization"""
+
+    job_id: int
+    """ID of the sync’s job"""
+    status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
+    """State of the job. queued: Waiting, also for the next attempt. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    at: str
+    """When the sync finished, or started if it is still running"""
 
 
 class _LinkTokenCreateOptional(TypedDict, total=False):
@@ -1175,6 +1221,29 @@ class LinkTokenCreate(_LinkTokenCreateOptional):
     """Your ID for the end user. Do not use an email address or a phone number."""
     org_id: str
     """Your ID for the user’s organization"""
+
+
+class LinkedAccount(TypedDict):
+    """A linked EMR account, without its access token"""
+
+    access_token_reference_id: str
+    """Identifies the linked account; it does not change when the access token is rotated"""
+    user_id: str
+    """Your ID for the user who linked the account"""
+    org_id: str
+    """Your ID for the user’s organization"""
+    emr: str
+    """The `emr_name` that the account was linked with"""
+    emr_name: str
+    """Name of the EMR product"""
+    status: Literal["active", "login_required", "revoked"]
+    """State of the link. active: Requests and jobs work. login_required: Requests are rejected and jobs wait until the account is linked again. revoked: The account was unlinked"""
+    linked_at: str
+    """When the account was linked, or linked again"""
+    last_sync: Optional[LastSync]
+    """The newest sync of the organization; null before the first one"""
+    waiting_jobs: int
+    """Jobs that resume when the account is linked again"""
 
 
 class Location(TypedDict):
@@ -1215,6 +1284,27 @@ class LocationUpdate(TypedDict):
 
     status: str
     """Whether the location is `active` or `inactive`, case-insensitive"""
+
+
+class LoggedRequest(TypedDict):
+    """A request in the request log, without its body and URL"""
+
+    request_id: str
+    """ID of the request, as in the header `x-request-id` (UUID without hyphens)"""
+    at: str
+    """When the request arrived"""
+    endpoint: str
+    """Operation ID of the endpoint"""
+    method: str
+    """HTTP method"""
+    status: int
+    """Status code of the response"""
+    duration_ms: int
+    """How long the request took, in milliseconds"""
+    error_code: Optional[str]
+    """`code` of the error response"""
+    access_token_reference_id: Optional[str]
+    """Identifies the linked account; it does not change when the access token is rotated"""
 
 
 class LoginRequiredErrorBody(TypedDict):
@@ -2495,6 +2585,13 @@ class AccountDeleteResponse(TypedDict):
     """Jobs that end `failed`"""
 
 
+class AccountsListResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    accounts: List[LinkedAccount]
+    """The linked accounts"""
+
+
 class SandboxPublicTokenCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
@@ -2792,6 +2889,15 @@ class SyncCreateResponse(TypedDict):
     """ID of the job that performs the write"""
 
 
+class JobsListResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    jobs: List[JobSummary]
+    """The jobs, newest first"""
+    next: Optional[str]
+    """The value of `before` for the next page; null on the last page"""
+
+
 class JobsGetResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
@@ -2816,6 +2922,22 @@ class JobsGetResponse(TypedDict):
     timeline: List[JobTimelineEntry]
     """What the job has done so far"""
     job: Job
+
+
+class JobsRunAgainResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    job_id: int
+    """The new job"""
+
+
+class RequestsListResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    requests: List[LoggedRequest]
+    """The requests, newest first"""
+    next: Optional[str]
+    """The value of `before` for the next page; null on the last page"""
 
 
 class WebhookEventsListResponse(TypedDict):
@@ -2967,6 +3089,12 @@ class AccountResource(_Resource):
     def delete(self, *, timeout: Optional[float] = None) -> AccountDeleteResponse:
         """Unlink an account. Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again."""
         return cast(Any, self._transport.request("DELETE", "/v1/account", timeout=timeout))
+
+
+class AccountsResource(_Resource):
+    def list(self) -> Page:
+        """List linked accounts. Returns your linked EMR accounts with their status and last sync, oldest first. With `access_token` it returns that account. Access tokens are not included."""
+        return Page(self._transport, "/v1/accounts", {}, "accounts")
 
 
 class SandboxResource(_Resource):
@@ -3158,13 +3286,27 @@ class SyncResource(_Resource):
 
 
 class JobsResource(_Resource):
+    def list(self, *, status: Optional[Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]] = None, type: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, before: Optional[str] = None, page_size: Optional[int] = None) -> Page:
+        """List your jobs. Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened."""
+        return Page(self._transport, "/v1/jobs", {"status": status, "type": type, "created_after": created_after, "created_before": created_before, "before": before, "page_size": page_size}, "jobs")
+
     def get(self, job_id: Union[int, str], *, timeout: Optional[float] = None) -> JobsGetResponse:
         """Retrieve a job."""
         return cast(Any, self._transport.request("GET", f"/v1/jobs/{_quote(job_id)}", timeout=timeout))
 
+    def run_again(self, job_id: Union[int, str], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> JobsRunAgainResponse:
+        """Run a job again. Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: steps that were completed are recognized in the EMR."""
+        return cast(Any, self._transport.request("POST", f"/v1/jobs/{_quote(job_id)}/run-again", timeout=timeout, idempotency_key=idempotency_key))
+
     def wait(self, job_id: int, *, timeout: float = 120) -> Any:
         """Waits until a job has finished and returns its event. Raises JobFailedError if it failed."""
         return _wait_for_job(self._transport, job_id, timeout)
+
+
+class RequestsResource(_Resource):
+    def list(self, *, request_id: Optional[str] = None, endpoint: Optional[str] = None, status: Optional[Literal["2xx", "4xx", "5xx", "failed"]] = None, before: Optional[str] = None, page_size: Optional[int] = None) -> Page:
+        """List your requests. Returns the requests that you sent, newest first, without bodies and URLs. A request appears within a second of its response."""
+        return Page(self._transport, "/v1/requests", {"request_id": request_id, "endpoint": endpoint, "status": status, "before": before, "page_size": page_size}, "requests")
 
 
 class WebhookEventsResource(_Resource):
@@ -3225,6 +3367,7 @@ class Chartwire:
         transport = _Transport(base_url, client_id, client_secret, access_token, timeout_seconds, retries_max)
         self.link = LinkResource(transport)
         self.account = AccountResource(transport)
+        self.accounts = AccountsResource(transport)
         self.sandbox = SandboxResource(transport)
         self.telephone_encounters = TelephoneEncountersResource(transport)
         self.appointments = AppointmentsResource(transport)
@@ -3244,6 +3387,7 @@ class Chartwire:
         self.settings = SettingsResource(transport)
         self.sync = SyncResource(transport)
         self.jobs = JobsResource(transport)
+        self.requests = RequestsResource(transport)
         self.webhook_events = WebhookEventsResource(transport)
         self.webhook = WebhookResource(transport)
 

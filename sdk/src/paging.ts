@@ -1,17 +1,19 @@
 import type { RequestOptions, Transport } from './transport.ts';
 
-type Pagination = { page: number; total_pages: number };
+/** Most lists are numbered. A list that grows at its start has a cursor instead. */
+type Position = { pagination?: { page: number; total_pages: number }; next?: string | null };
+type Next = { page: number } | { before: string };
 
 /**
  * A list. `await` returns one page as the service sends it; `for await` goes through the records of all pages. Nothing is
  * requested before that.
  */
 export class PagePromise<Page extends object, Item> implements PromiseLike<Page>, AsyncIterable<Item> {
-  readonly #load: (page: number | undefined) => Promise<Page>;
+  readonly #load: (next: Next | undefined) => Promise<Page>;
   readonly #items: string;
   #first: Promise<Page> | undefined;
 
-  constructor(load: (page: number | undefined) => Promise<Page>, items: string) {
+  constructor(load: (next: Next | undefined) => Promise<Page>, items: string) {
     this.#load = load;
     this.#items = items;
   }
@@ -33,9 +35,9 @@ export class PagePromise<Page extends object, Item> implements PromiseLike<Page>
     for (;;) {
       // The generator of resources.gen.ts names the list of the response.
       yield* (page as Record<string, unknown>)[this.#items] as Item[];
-      const { pagination } = page as { pagination?: Pagination };
-      if (!pagination || pagination.page >= pagination.total_pages) return;
-      page = await this.#load(pagination.page + 1);
+      const next = nextOf(page);
+      if (!next) return;
+      page = await this.#load(next);
     }
   }
 
@@ -45,13 +47,18 @@ export class PagePromise<Page extends object, Item> implements PromiseLike<Page>
   }
 }
 
+function nextOf({ pagination, next }: Position): Next | undefined {
+  if (pagination && pagination.page < pagination.total_pages) return { page: pagination.page + 1 };
+  return next ? { before: next } : undefined;
+}
+
 /** `items` is the field of the response with the records. */
 export function list<Page extends object, Item>(
   transport: Transport,
   { path, query = {}, items }: { path: string; query?: object | undefined; items: string },
   options: RequestOptions | undefined,
 ): PagePromise<Page, Item> {
-  const load = (page: number | undefined) =>
-    transport.request<Page>({ method: 'GET', path, query: page === undefined ? query : { ...query, page } }, options);
+  const load = (next: Next | undefined) =>
+    transport.request<Page>({ method: 'GET', path, query: { ...query, ...next } }, options);
   return new PagePromise(load, items);
 }

@@ -25,12 +25,12 @@ const required_headers: Record<Endpoint['auth'], readonly Header[]> = {
 };
 
 /** The endpoint's own examples, or ones composed from its schemas. */
-export function examplesOf({ example = {}, params, query, body, response }: Endpoint) {
+export function examplesOf({ example = {}, params, query, body, response, stream }: Endpoint) {
   return {
     params: example.params ?? (params ? composeExample(params, 'parameters') : {}),
     query: example.query ?? (query ? composeExample(query, 'parameters') : {}),
     body: example.body ?? (body && composeExample(body, 'body')),
-    response: example.response ?? composeExample(response as TObject, 'response'),
+    response: example.response ?? (stream ? undefined : composeExample(response as TObject, 'response')),
   };
 }
 
@@ -57,6 +57,7 @@ export function describeOperation(
     parameters: [
       ...parameters('path', endpoint.params, examples.params, describer),
       ...parameters('query', endpoint.query, examples.query, describer),
+      ...accountFilter(endpoint),
       ...idempotency(endpoint),
     ],
     ...(endpoint.body
@@ -72,9 +73,9 @@ export function describeOperation(
     responses: {
       200: {
         description: endpoint.events ? `Accepted. The outcome is sent as ${endpoint.events.join(' or ')}.` : 'Success.',
-        content: {
-          'application/json': { schema: describer.describeSchema(endpoint.response), example: examples.response },
-        },
+        content: endpoint.stream
+          ? { 'text/event-stream': { schema: describer.describeSchema(endpoint.response) } }
+          : { 'application/json': { schema: describer.describeSchema(endpoint.response), example: examples.response } },
       },
       ...errorResponses(endpoint, errors, describer),
     },
@@ -103,6 +104,12 @@ function parameters(
       ...(Object.hasOwn(examples, name) ? { example: examples[name] } : {}),
     };
   });
+}
+
+function accountFilter({ account_optional }: Endpoint): Parameter[] {
+  if (!account_optional) return [];
+  const description = 'The access token of a linked EMR account, to limit the response to that account.';
+  return [{ name: 'access_token', in: 'header', required: false, description, schema: { type: 'string' } }];
 }
 
 function idempotency(endpoint: Endpoint): Parameter[] {

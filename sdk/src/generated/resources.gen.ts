@@ -7,6 +7,7 @@ import type {
   AccountConnectionReportResponse,
   AccountDeleteResponse,
   AccountRotateTokenResponse,
+  AccountsListResponse,
   AppointmentCreate,
   AppointmentCreatedEvent,
   AppointmentsCreateResponse,
@@ -24,14 +25,20 @@ import type {
   InsuranceProvidersListQuery,
   InsuranceProvidersListResponse,
   JobEvent,
+  JobSummary,
   JobsGetResponse,
+  JobsListQuery,
+  JobsListResponse,
+  JobsRunAgainResponse,
   LinkEmrsListResponse,
   LinkTokenCreate,
   LinkTokenExchangeQuery,
+  LinkedAccount,
   Location,
   LocationUpdate,
   LocationsListResponse,
   LocationsUpdateResponse,
+  LoggedRequest,
   Order,
   OrdersListQuery,
   OrdersListResponse,
@@ -64,6 +71,8 @@ import type {
   ReferringProvider,
   ReferringProvidersListQuery,
   ReferringProvidersListResponse,
+  RequestsListQuery,
+  RequestsListResponse,
   SandboxPublicTokenCreate,
   SandboxPublicTokenCreateResponse,
   SettingsGetResponse,
@@ -201,6 +210,16 @@ export class AccountResource extends Resource {
    */
   delete(options?: RequestOptions): Promise<AccountDeleteResponse> {
     return this.transport.request<AccountDeleteResponse>({ method: 'DELETE', path: '/v1/account' }, options);
+  }
+}
+
+export class AccountsResource extends Resource {
+  /**
+   * List linked accounts.
+   * Returns your linked EMR accounts with their status and last sync, oldest first. With `access_token` it returns that account. Access tokens are not included.
+   */
+  list(options?: RequestOptions): PagePromise<AccountsListResponse, LinkedAccount> {
+    return list<AccountsListResponse, LinkedAccount>(this.transport, { path: '/v1/accounts', items: 'accounts' }, options);
   }
 }
 
@@ -431,9 +450,25 @@ export class SyncResource extends Resource {
 }
 
 export class JobsResource extends Resource {
+  /**
+   * List your jobs.
+   * Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened.
+   */
+  list(query?: JobsListQuery, options?: RequestOptions): PagePromise<JobsListResponse, JobSummary> {
+    return list<JobsListResponse, JobSummary>(this.transport, { path: '/v1/jobs', query, items: 'jobs' }, options);
+  }
+
   /** Retrieve a job. */
   get(job_id: number | string, options?: RequestOptions): Promise<JobsGetResponse> {
     return this.transport.request<JobsGetResponse>({ method: 'GET', path: `/v1/jobs/${encodeURIComponent(job_id)}` }, options);
+  }
+
+  /**
+   * Run a job again.
+   * Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: steps that were completed are recognized in the EMR.
+   */
+  runAgain(job_id: number | string, options?: RequestOptions): Promise<JobsRunAgainResponse> {
+    return this.transport.request<JobsRunAgainResponse>({ method: 'POST', path: `/v1/jobs/${encodeURIComponent(job_id)}/run-again` }, options);
   }
 
   /**
@@ -442,6 +477,16 @@ export class JobsResource extends Resource {
    */
   wait(job_id: number, options?: WaitOptions): Promise<JobEvent> {
     return waitForJob<JobEvent>(this.transport, job_id, options);
+  }
+}
+
+export class RequestsResource extends Resource {
+  /**
+   * List your requests.
+   * Returns the requests that you sent, newest first, without bodies and URLs. A request appears within a second of its response.
+   */
+  list(query?: RequestsListQuery, options?: RequestOptions): PagePromise<RequestsListResponse, LoggedRequest> {
+    return list<RequestsListResponse, LoggedRequest>(this.transport, { path: '/v1/requests', query, items: 'requests' }, options);
   }
 }
 
@@ -495,6 +540,8 @@ export class Resources extends Resource {
 
   readonly account = new AccountResource(this.transport);
 
+  readonly accounts = new AccountsResource(this.transport);
+
   readonly sandbox = new SandboxResource(this.transport);
 
   readonly telephoneEncounters = new TelephoneEncountersResource(this.transport);
@@ -532,6 +579,8 @@ export class Resources extends Resource {
   readonly sync = new SyncResource(this.transport);
 
   readonly jobs = new JobsResource(this.transport);
+
+  readonly requests = new RequestsResource(this.transport);
 
   readonly webhookEvents = new WebhookEventsResource(this.transport);
 

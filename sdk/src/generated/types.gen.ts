@@ -42,6 +42,7 @@ export type ErrorCode =
   | 'emr_sign_in_refused'
   | 'emr_unavailable'
   | 'emr_user_mismatch'
+  | 'event_streams_exceeded'
   | 'first_sync_pending'
   | 'fixed_field'
   | 'form_malformed'
@@ -51,6 +52,7 @@ export type ErrorCode =
   | 'insurance_company_missing'
   | 'internal'
   | 'invalid_field'
+  | 'job_not_repeatable'
   | 'link_exhausted'
   | 'link_token_invalid'
   | 'location_not_found'
@@ -827,6 +829,44 @@ export type JobError = {
   message: string;
 };
 
+/** A job in a list */
+export type JobSummary = {
+  /** ID of the job */
+  job_id: number;
+  /** The write that the job performs */
+  type: string;
+  /**
+   * State of the job
+   * - `queued`: Waiting, also for the next attempt
+   * - `running`: Being performed
+   * - `succeeded`: Everything is saved in the EMR
+   * - `partial`: Saved in the EMR except for a part that the event names
+   * - `failed`: Nothing is saved in the EMR
+   * - `needs_review`: It is unknown whether it was saved: check in the EMR
+   */
+  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  /** Whether the job is queued until the account is linked again */
+  waiting_for_relink: boolean;
+  /** Identifies the linked account; it does not change when the access token is rotated */
+  access_token_reference_id: string;
+  /** Your ID for the user who linked the account */
+  user_id: string;
+  /** Your ID for the user’s organization */
+  org_id: string;
+  /** How often the job was started */
+  attempts: number;
+  /** When the request was accepted */
+  created_at: string;
+  /** When the first attempt started */
+  started_at: string | null;
+  /** When the job finished; null until then */
+  finished_at: string | null;
+  /** Failure code, null if the job did not fail; `GET /v1/jobs/{job_id}` also returns the message */
+  error_code: string | null;
+  /** ID of the earlier job that this one runs again */
+  run_again_of: number | null;
+};
+
 /** A step of a job */
 export type JobTimelineEntry = {
   /** Name of the step */
@@ -844,6 +884,24 @@ export type JobTimelineEntry = {
   at: string;
   /** Details of the step, without health data */
   detail: Record<string, unknown> | null;
+};
+
+/** The newest sync of the organization */
+export type LastSync = {
+  /** ID of the sync’s job */
+  job_id: number;
+  /**
+   * State of the job
+   * - `queued`: Waiting, also for the next attempt
+   * - `running`: Being performed
+   * - `succeeded`: Everything is saved in the EMR
+   * - `partial`: Saved in the EMR except for a part that the event names
+   * - `failed`: Nothing is saved in the EMR
+   * - `needs_review`: It is unknown whether it was saved: check in the EMR
+   */
+  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  /** When the sync finished, or started if it is still running */
+  at: string;
 };
 
 /** Whom to link, and with which EMR */
@@ -868,6 +926,33 @@ export type LinkTokenCreate = {
    * - `es`: Spanish
    */
   language?: "en" | "es";
+};
+
+/** A linked EMR account, without its access token */
+export type LinkedAccount = {
+  /** Identifies the linked account; it does not change when the access token is rotated */
+  access_token_reference_id: string;
+  /** Your ID for the user who linked the account */
+  user_id: string;
+  /** Your ID for the user’s organization */
+  org_id: string;
+  /** The `emr_name` that the account was linked with */
+  emr: string;
+  /** Name of the EMR product */
+  emr_name: string;
+  /**
+   * State of the link
+   * - `active`: Requests and jobs work
+   * - `login_required`: Requests are rejected and jobs wait until the account is linked again
+   * - `revoked`: The account was unlinked
+   */
+  status: "active" | "login_required" | "revoked";
+  /** When the account was linked, or linked again */
+  linked_at: string;
+  /** The newest sync of the organization; null before the first one */
+  last_sync: LastSync | null;
+  /** Jobs that resume when the account is linked again */
+  waiting_jobs: number;
 };
 
 /** A patient’s chart as the EMR returned it */
@@ -912,6 +997,26 @@ export type LocationAddress = {
 export type LocationUpdate = {
   /** Whether the location is `active` or `inactive`, case-insensitive */
   status: string;
+};
+
+/** A request in the request log, without its body and URL */
+export type LoggedRequest = {
+  /** ID of the request, as in the header `x-request-id` (UUID without hyphens) */
+  request_id: string;
+  /** When the request arrived */
+  at: string;
+  /** Operation ID of the endpoint */
+  endpoint: string;
+  /** HTTP method */
+  method: string;
+  /** Status code of the response */
+  status: number;
+  /** How long the request took, in milliseconds */
+  duration_ms: number;
+  /** `code` of the error response */
+  error_code: string | null;
+  /** Identifies the linked account; it does not change when the access token is rotated */
+  access_token_reference_id: string | null;
 };
 
 /** The link of the account has expired: run Link in update mode */
@@ -2366,6 +2471,14 @@ export type AccountDeleteResponse = {
   unfinished_jobs: number;
 };
 
+/** Response of accounts.list */
+export type AccountsListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The linked accounts */
+  accounts: Array<LinkedAccount>;
+};
+
 /** Response of sandbox.public_token.create */
 export type SandboxPublicTokenCreateResponse = {
   /** Always true; an error response has false */
@@ -2812,6 +2925,40 @@ export type SyncCreateResponse = {
   job_id: number;
 };
 
+/** Query of jobs.list */
+export type JobsListQuery = {
+  /**
+   * State of the job
+   * - `queued`: Waiting, also for the next attempt
+   * - `running`: Being performed
+   * - `succeeded`: Everything is saved in the EMR
+   * - `partial`: Saved in the EMR except for a part that the event names
+   * - `failed`: Nothing is saved in the EMR
+   * - `needs_review`: It is unknown whether it was saved: check in the EMR
+   */
+  status?: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  /** Only jobs of this type */
+  type?: string;
+  /** Only jobs accepted at or after this time */
+  created_after?: string;
+  /** Only jobs accepted before this time */
+  created_before?: string;
+  /** A `job_id`: returns older jobs */
+  before?: string;
+  /** Number of records per page */
+  page_size?: number;
+};
+
+/** Response of jobs.list */
+export type JobsListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The jobs, newest first */
+  jobs: Array<JobSummary>;
+  /** The value of `before` for the next page; null on the last page */
+  next: string | null;
+};
+
 /** Response of jobs.get */
 export type JobsGetResponse = {
   /** Always true; an error response has false */
@@ -2845,6 +2992,44 @@ export type JobsGetResponse = {
   /** What the job has done so far */
   timeline: Array<JobTimelineEntry>;
   job: Job;
+};
+
+/** Response of jobs.run-again */
+export type JobsRunAgainResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The new job */
+  job_id: number;
+};
+
+/** Query of requests.list */
+export type RequestsListQuery = {
+  /** Only the request with this ID (UUID without hyphens) */
+  request_id?: string;
+  /** Only requests to this operation */
+  endpoint?: string;
+  /**
+   * Only requests with such a response
+   * - `2xx`: Successful
+   * - `4xx`: Rejected
+   * - `5xx`: Failed in the service
+   * - `failed`: 4xx or 5xx
+   */
+  status?: "2xx" | "4xx" | "5xx" | "failed";
+  /** A `request_id`: returns older requests */
+  before?: string;
+  /** Number of records per page */
+  page_size?: number;
+};
+
+/** Response of requests.list */
+export type RequestsListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The requests, newest first */
+  requests: Array<LoggedRequest>;
+  /** The value of `before` for the next page; null on the last page */
+  next: string | null;
 };
 
 /** Query of webhook-events.list */

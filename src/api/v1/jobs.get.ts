@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
+import { parseJobId } from '../../ids.ts';
 import { readJob } from '../../jobs/describeJob.ts';
 import { success } from '../../model/fields.ts';
 import { Job } from '../../model/job.ts';
@@ -19,8 +20,7 @@ export default endpoint({
   errors: ['record_not_found'],
   found_in: { job_id: 'sandbox#/job_id' },
   handle: async ({ ctx, account, params, auditPatients }) => {
-    // Job ids have at most 15 digits, so that they are exact as JavaScript numbers.
-    const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;
+    const job_id = parseJobId(params.job_id);
     const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
     if (!row) throw apiError('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
     auditPatients(row.mrns);
