@@ -669,11 +669,11 @@ class Claim(TypedDict):
     total_payment: Optional[float]
     """Total of all payments in dollars"""
     net_payment: Optional[float]
-    """Payments less refunds in dollars"""
+    """Net payments in dollars, as the EMR gives them"""
     balance: Optional[float]
     """What is still owed, in dollars"""
     net_adjustment: Optional[float]
-    """Adjustments in dollars"""
+    """Net adjustments in dollars, as the EMR gives them"""
     patient_responsibility: Optional[float]
     """What the patient has to pay, in dollars"""
     icd_codes: List[str]
@@ -725,7 +725,7 @@ class ClaimBalances(TypedDict):
     total_payment: Optional[str]
     """Total of all payments in dollars"""
     net_payment: Optional[str]
-    """Payments less refunds in dollars"""
+    """Net payments in dollars, as the EMR gives them"""
     balance: Optional[str]
     """What is still owed, in dollars"""
     patient_balance: Optional[str]
@@ -735,7 +735,7 @@ class ClaimBalances(TypedDict):
     patient_responsibility: Optional[str]
     """What the patient has to pay, in dollars"""
     on_plan: Optional[str]
-    """Amount on a payment plan in dollars"""
+    """Amount on plan, as the EMR gives it"""
 
 
 class ClaimInsurance(TypedDict):
@@ -748,7 +748,7 @@ class ClaimInsurance(TypedDict):
     insurance_type: Optional[str]
     """Kind of insurance"""
     claim_indicator: Optional[str]
-    """The EMR’s indicator of the kind of payer"""
+    """Claim indicator, as the EMR gives it"""
     claim_indicator_description: Optional[str]
     """The indicator in words"""
     sequence_number: Optional[str]
@@ -878,13 +878,13 @@ class ClaimReplacements(TypedDict):
     """The claims that replace this one, or that it replaces"""
 
     void_to_claim_id: Optional[str]
-    """The claim that voids this one"""
+    """ID of the claim that replaces this void one"""
     void_from_claim_id: Optional[str]
-    """The claim that this one voids"""
+    """ID of the void claim that this one replaces"""
     copy_to_claim_id: Optional[str]
-    """The claim that is a copy of this one"""
+    """ID of the claim that is a copy of this one"""
     copy_from_claim_id: Optional[str]
-    """The claim that this one is a copy of"""
+    """ID of the claim that this one is a copy of"""
 
 
 class ClaimSubmissionHistory(TypedDict):
@@ -1590,7 +1590,7 @@ class PatientFetch(_PatientFetchOptional):
     """A search for patients in the EMR"""
 
     search_by: Literal["dob", "name", "phone", "mrn"]
-    """What to search by. dob: By date of birth: `dob`. name: By name: `first_name`, `last_name` or both. phone: By phone number: `phone`. mrn: By Medical Record Number: `mrn`"""
+    """What to search by. dob: By date of birth: `dob`. name: By name: `first_name` and `last_name`. phone: By phone number: `phone`. mrn: By Medical Record Number: `mrn`"""
 
 
 class PatientInsurance(TypedDict):
@@ -3245,7 +3245,7 @@ class PatientsResource(_Resource):
         return None if job_id is None else cast(Any, _wait_for_job(self._transport, job_id, deadline - time.monotonic()))
 
     def fetch(self, body: PatientFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsFetchResponse:
-        """Fetch patients live from the EMR. The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones narrow the search. No match is a success with an empty list. `include` can contain `insurances`."""
+        """Fetch patients live from the EMR. The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones are ignored. No match is a success with an empty list. `include` can contain `insurances`."""
         return cast(Any, self._transport.request("POST", "/v1/patients/fetch", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
     def fetch_and_wait(self, body: PatientFetch, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PatientLiveFetchCompletedEvent:

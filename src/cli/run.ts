@@ -38,7 +38,7 @@ function createProgram(): Command {
     .configureOutput({ writeErr: () => {}, outputError: () => {} })
     .showSuggestionAfterError(false)
     .addHelpText('after', closing);
-  const { env } = process;
+  const env = process.env;
   program.commandsGroup('Develop:');
   for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addOpen, addProfiles]) add(program, env);
   program.commandsGroup('Operate:');

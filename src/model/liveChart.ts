@@ -94,7 +94,7 @@ export const PatientFetchRequest = Type.Object(
     search_by: choices(
       {
         dob: 'By date of birth: `dob`',
-        name: 'By name: `first_name`, `last_name` or both',
+        name: 'By name: `first_name` and `last_name`',
         phone: 'By phone number: `phone`',
         mrn: 'By Medical Record Number: `mrn`',
       },

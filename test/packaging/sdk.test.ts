@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -84,24 +84,38 @@ test('the packed library installs into an empty folder and works with import, re
     expect(JSON.parse(stdout), file).toStrictEqual(['patient.created', true, 'LK100001', true]);
   }
 
+  // The quickstart and the lists of the guide, as they are printed there.
+  const guide = await readFile(join(root, 'sdk/README.md'), 'utf8');
+  const snippets = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code);
+  const example = snippets.slice(0, 2).join('\n').replace('http://127.0.0.1:4000', sandbox.base_url);
+  await writeFile(join(app, 'guide.mjs'), example);
+  const guide_env = {
+    PATH: env.PATH,
+    CHARTWIRE_CLIENT_ID: sandbox.client_id,
+    CHARTWIRE_CLIENT_SECRET: sandbox.client_secret,
+    CHARTWIRE_ACCESS_TOKEN: sandbox.access_token,
+  };
+  expect((await run(process.execPath, ['guide.mjs'], { cwd: app, env: guide_env })).stdout).toMatch(/^LK\d+\n/);
+
   const head = `declare const process: { env: Record<string, string | undefined> };\n`;
   const imports = `import ${names} from '@chartwire/client';\nimport { verifyWebhook } from '@chartwire/client/webhooks';\n`;
   const link = `import { openLink } from '@chartwire/client/link';\nvoid openLink;\n`;
   await writeFile(join(app, 'typed.mts'), head + imports + link + program);
+  await writeFile(join(app, 'guide.mts'), head + example);
   await writeFile(join(app, 'typed.cts'), head + imports + program);
   await writeFile(
     join(app, 'wrong.mts'),
     `${imports}\nnew Chartwire({ baseUrl: '' });\nvoid verifyWebhook;\nvoid NotFoundError;\n`,
   );
-  const tsc = (file: string) =>
+  const tsc = (...files: string[]) =>
     run(
       process.execPath,
       [
         join(root, 'node_modules/typescript/bin/tsc'),
-        ...['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', file],
+        ...['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', ...files],
       ],
       { cwd: app },
     );
-  await Promise.all(['typed.mts', 'typed.cts'].map(tsc));
+  await tsc('typed.mts', 'typed.cts', 'guide.mts');
   await expect(tsc('wrong.mts')).rejects.toMatchObject({ stdout: expect.stringContaining('clientId') });
 });

@@ -68,6 +68,16 @@ test('goes through all pages of a list, or one page', async () => {
   expect(names.length).toBeGreaterThan(1);
 });
 
+test('goes through a list with a cursor', async () => {
+  await client.patients.createAndWait(person());
+  await client.patients.createAndWait(person());
+  const ids: number[] = [];
+  for await (const { job_id } of client.jobs.list({ page_size: 1, type: 'patient.create' })) ids.push(job_id);
+  const { jobs } = await client.jobs.list({ page_size: 100, type: 'patient.create' });
+  expect(ids.length).toBeGreaterThan(1);
+  expect(ids).toStrictEqual(jobs.map(({ job_id }) => job_id));
+});
+
 test('uploads a document and finds its event without a job ID', async () => {
   const uploaded = await client.documents.createAndWait({
     folder_name: 'Referrals',

@@ -401,7 +401,7 @@ export class PatientsResource extends Resource {
 
   /**
    * Fetch patients live from the EMR.
-   * The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones narrow the search. No match is a success with an empty list. `include` can contain `insurances`.
+   * The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones are ignored. No match is a success with an empty list. `include` can contain `insurances`.
    */
   fetch(body: PatientFetch, options?: RequestOptions): Promise<PatientsFetchResponse> {
     return this.transport.request<PatientsFetchResponse>({ method: 'POST', path: '/v1/patients/fetch', body }, options);

@@ -354,11 +354,11 @@ export type Claim = {
   total_charge: number | null;
   /** Total of all payments in dollars */
   total_payment: number | null;
-  /** Payments less refunds in dollars */
+  /** Net payments in dollars, as the EMR gives them */
   net_payment: number | null;
   /** What is still owed, in dollars */
   balance: number | null;
-  /** Adjustments in dollars */
+  /** Net adjustments in dollars, as the EMR gives them */
   net_adjustment: number | null;
   /** What the patient has to pay, in dollars */
   patient_responsibility: number | null;
@@ -408,7 +408,7 @@ export type ClaimBalances = {
   invoice_amount: string | null;
   /** Total of all payments in dollars */
   total_payment: string | null;
-  /** Payments less refunds in dollars */
+  /** Net payments in dollars, as the EMR gives them */
   net_payment: string | null;
   /** What is still owed, in dollars */
   balance: string | null;
@@ -418,7 +418,7 @@ export type ClaimBalances = {
   patient_payment: string | null;
   /** What the patient has to pay, in dollars */
   patient_responsibility: string | null;
-  /** Amount on a payment plan in dollars */
+  /** Amount on plan, as the EMR gives it */
   on_plan: string | null;
 };
 
@@ -430,7 +430,7 @@ export type ClaimInsurance = {
   insurance_name: string | null;
   /** Kind of insurance */
   insurance_type: string | null;
-  /** The EMR’s indicator of the kind of payer */
+  /** Claim indicator, as the EMR gives it */
   claim_indicator: string | null;
   /** The indicator in words */
   claim_indicator_description: string | null;
@@ -554,13 +554,13 @@ export type ClaimPayment = {
 
 /** The claims that replace this one, or that it replaces */
 export type ClaimReplacements = {
-  /** The claim that voids this one */
+  /** ID of the claim that replaces this void one */
   void_to_claim_id: string | null;
-  /** The claim that this one voids */
+  /** ID of the void claim that this one replaces */
   void_from_claim_id: string | null;
-  /** The claim that is a copy of this one */
+  /** ID of the claim that is a copy of this one */
   copy_to_claim_id: string | null;
-  /** The claim that this one is a copy of */
+  /** ID of the claim that this one is a copy of */
   copy_from_claim_id: string | null;
 };
 
@@ -1351,7 +1351,7 @@ export type PatientFetch = {
   /**
    * What to search by
    * - `dob`: By date of birth: `dob`
-   * - `name`: By name: `first_name`, `last_name` or both
+   * - `name`: By name: `first_name` and `last_name`
    * - `phone`: By phone number: `phone`
    * - `mrn`: By Medical Record Number: `mrn`
    */
