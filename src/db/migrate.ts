@@ -43,7 +43,8 @@ export async function isMigrated(system: Query): Promise<boolean> {
   return rows[0]?.n === names.length;
 }
 
-async function migrationNames(): Promise<string[]> {
+/** The migrations of this version. */
+export async function migrationNames(): Promise<string[]> {
   return (await readdir(migrations_folder)).filter((name) => name.endsWith('.sql')).sort();
 }
 

@@ -19,7 +19,7 @@ export type DatabaseServer = {
 
 /** Finds or starts the server and applies the migrations. */
 export async function openServer(config: Config, log: (line: string) => void): Promise<DatabaseServer> {
-  const server = config.database_url ? await external(config.database_url) : await embedded(config, log);
+  const server = config.database_url ? await external(config.database_url) : await openEmbedded(config, log);
   const { owner } = server;
   try {
     if (!config.database_url) await ensureDatabase(owner);
@@ -36,7 +36,8 @@ async function external(url: string): Promise<Started> {
   return { owner: parseDatabaseUrl('DATABASE_URL', url), release: async () => {} };
 }
 
-async function embedded(config: Config, log: (line: string) => void): Promise<Started> {
+/** Finds or starts the embedded server, without changing its databases. */
+export async function openEmbedded(config: Config, log: (line: string) => void): Promise<Started> {
   const start = () => startEmbedded({ data_dir: config.data_dir, log, allow_nobody: config.allow_nobody });
   const server = await start();
   const watch = keepRunning(server, start, log);

@@ -22,6 +22,7 @@ const installation_tables = [
   'operator_sessions',
   'sign_in_attempts',
   'operators',
+  'restores',
   'schema_migrations',
   'signing_keys',
   'system_keys',
