@@ -54,6 +54,30 @@ export const settings = {
     default: 'embedded',
     parse: (value) => (value ? postgresAddress('DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
+  DATABASE_LISTEN_URL: {
+    description:
+      'Direct connection URL of the same database if DATABASE_URL is a connection pooler in transaction mode, such as PgBouncer. Used for notifications between processes and for migrations, which need a session of their own. The service then sends no startup options; migrations set the timeouts of its roles.',
+    example: 'postgres://chartwire:secret@db.example.org:5432/chartwire',
+    default: 'DATABASE_URL',
+    parse: (value, env, name) => {
+      if (!value) return undefined;
+      if (env.DATABASE_URL?.trim()) return postgresAddress(name, value);
+      throw new StartFailure(`${name} is set, so DATABASE_URL must be set too: the URL of the connection pooler.`);
+    },
+  } satisfies Setting<string | undefined>,
+  DATABASE_PREPARE: {
+    description:
+      'off: uses no named prepared statements, which PgBouncer before 1.21 does not support in transaction mode. Requires DATABASE_LISTEN_URL.',
+    example: 'on',
+    default: 'on',
+    parse: (value, env, name) => {
+      const prepare = oneOf(name, value || 'on', ['on', 'off']) === 'on';
+      if (prepare || env.DATABASE_LISTEN_URL?.trim()) return prepare;
+      throw new StartFailure(
+        `${name} is off, so DATABASE_LISTEN_URL must be set: the URL of the database without the connection pooler, through which no notifications arrive.`,
+      );
+    },
+  } satisfies Setting<boolean>,
   ALLOW_NOBODY: {
     description:
       'on: root may run the embedded database as the user "nobody" if the user chartwire-db cannot be created. Any process of "nobody" can then read and change the database. The option --allow-nobody does the same.',
