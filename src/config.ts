@@ -212,6 +212,12 @@ export const settings = {
     default: 'none',
     parse: (value, _env, name) => networks(name, list(value)),
   } satisfies Setting<string[]>,
+  DRAIN_SECONDS: number(
+    'Seconds for which a process that was asked to stop still serves requests while GET /readyz returns 503, so that a load balancer stops using it. Longer than the load balancer takes to notice; 0 without one. The supervisor must wait for this time and 30 s before it kills the process.',
+    0,
+    0,
+    300,
+  ),
   UPLOADS_PARALLEL: number(
     'Documents in memory at the same time per process: uploads, and separately jobs that send them. A small heap allows fewer.',
     8,
