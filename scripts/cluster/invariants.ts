@@ -8,8 +8,10 @@ export type Findings = {
   acknowledged: number;
   /** Acknowledged, but not in the database, or not applied in the EMR. */
   lost: number;
-  /** Applied more than once in the EMR, or accepted more than once under one key. */
-  doubled: number;
+  /** Writes that the EMR applied more than once. */
+  applied_twice: number;
+  /** Writes for which there are two jobs, although they were repeated with one key. */
+  accepted_twice: number;
   /** Jobs without an event, or with more than one. */
   events_wrong: number;
   /** Jobs that ended otherwise than succeeded. */
@@ -43,11 +45,11 @@ export async function checkInvariants(
     const job = jobs.get(`${job_id}`);
     return job?.reason !== reason || !applied.has(job.operation_id);
   });
-  const repeated = [markers, rows.map((row) => row.reason)].map((values) => values.length - new Set(values).size);
   return {
     acknowledged: acknowledged.length,
     lost: lost.length,
-    doubled: repeated.reduce((sum, count) => sum + count, 0),
+    applied_twice: repetitions(markers),
+    accepted_twice: repetitions(rows.map((row) => row.reason)),
     events_wrong: rows.filter((row) => row.events !== 1).length,
     not_succeeded: rows.filter((row) => row.state !== 'succeeded').length,
   };
@@ -66,6 +68,10 @@ async function appliedMarkers({ larkspur }: Sandbox): Promise<string[]> {
   });
   const { entries } = (await response.json()) as { entries: { marker: string; applied: boolean }[] };
   return entries.filter(({ applied }) => applied).map(({ marker }) => marker);
+}
+
+function repetitions(values: readonly string[]): number {
+  return values.length - new Set(values).size;
 }
 
 /** Prints the findings and throws if any of them breaks a promise. */

@@ -29,6 +29,8 @@ export function startLoad(
 ): Load {
   const acknowledged: Acknowledged[] = [];
   const failures = new Map<string, number>();
+  // Texts of an earlier load must not look like repetitions.
+  const load = randomUUID().slice(0, 8);
   let stopped = false;
   let turn = 0;
 
@@ -59,7 +61,7 @@ export function startLoad(
 
   const writer = async (number: number) => {
     for (let n = 1; !stopped; n++) {
-      const reason = `writer ${number} call ${n}`;
+      const reason = `load ${load} writer ${number} call ${n}`;
       const key = randomUUID();
       let job_id = await send(reason, `LK10001${number}`, key);
       while (job_id === undefined) {

@@ -30,6 +30,9 @@ export type StartOptions = {
   namespace?: string;
 };
 
+/** The service takes 5 s to drain and up to 25 s to stop. */
+const stop_ms = 40_000;
+
 /** Low priority, so that the run does not disturb what else the machine does. */
 const niceness = ['nice', '-n', '5'];
 
@@ -58,7 +61,10 @@ export function startProgram(command: readonly string[], options: StartOptions):
       if (!isRunning(child)) return;
       const exited = once(child, 'exit');
       child.kill(signal);
+      // Patroni without a network waits for etcd.
+      const timer = setTimeout(() => child.kill('SIGKILL'), stop_ms);
       await exited;
+      clearTimeout(timer);
     },
   };
 }
@@ -121,14 +127,15 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Runs a script's main function. A RunError prints its message only. */
+/** Runs a script's main function and ends the process, also if something is still running. A RunError prints its message only. */
 export async function runMain(main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {
     process.stderr.write(`${error instanceof RunError ? error.message : (error as Error).stack}\n`);
-    process.exitCode = 1;
+    process.exit(1);
   }
+  process.exit();
 }
 
 function isRunning(child: ChildProcess): boolean {
