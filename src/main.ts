@@ -204,7 +204,6 @@ async function listen(
   };
   const http = buildServer(ctx, available, health.draining);
   // An open stream would keep its connection open forever.
-  http.addHook('preClose', async () => live.close());
   addSystemRoutes(ctx, http, document, health);
   servePages(http, (pages) => {
     serveDocs(pages, document, sandbox_pages.tryItValues);

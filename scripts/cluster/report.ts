@@ -78,7 +78,7 @@ function versions(): string[] {
     ['/usr/sbin/haproxy', '-v'],
   ];
   const printed = commands.map((command) =>
-    (run(command).split('\n')[0] ?? '').replace(/ - https.*| \(.*\)/, '').trim(),
+    (run(command).split('\n')[0] ?? '').replaceAll(/ - https.*| \(.*?\)/g, '').trim(),
   );
   return [...printed, `Node ${process.versions.node}`];
 }

@@ -627,7 +627,7 @@ export type JobDetails = {
   job_id: number;
   type: string;
   state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
-  account: { id: string; user_id: string; org_id: string };
+  account: { id: string; reference_id: string; user_id: string; org_id: string };
   attempts: number;
   created_at: string;
   started_at: string | null;
@@ -661,7 +661,7 @@ export type JobRow = {
   job_id: number;
   type: string;
   state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
-  account: { id: string; user_id: string; org_id: string };
+  account: { id: string; reference_id: string; user_id: string; org_id: string };
   attempts: number;
   created_at: string;
   started_at: string | null;
