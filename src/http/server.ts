@@ -35,11 +35,7 @@ const policies: Record<Surface, { logged: boolean }> = {
 const body_limits = { depth_max: 32, values_max: 20_000 };
 
 /** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */
-export function buildServer(
-  ctx: Context,
-  endpoints: readonly Endpoint[],
-  isDraining: () => boolean = () => false,
-): FastifyInstance {
+export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDraining = () => false): FastifyInstance {
   const server = Fastify({
     logger: false,
     bodyLimit: body_bytes_max.none,
