@@ -4,7 +4,19 @@ import type { Environment } from '../settingValues.ts';
 
 /** The commands that run on the server with its settings. Their exit code for any error is 1. */
 export const administration: readonly string[] = [
-  ...['serve', 'doctor', 'clients', 'operators', 'connectors', 'erase', 'audit', 'emr-apps', 'keys'],
+  ...[
+    'serve',
+    'doctor',
+    'clients',
+    'operators',
+    'connectors',
+    'erase',
+    'audit',
+    'emr-apps',
+    'keys',
+    'backup',
+    'restore',
+  ],
 ];
 
 /** Adds them. Their modules load the service, so each is imported only when its command runs. */
@@ -22,6 +34,7 @@ export function addAdministration(program: Command, env: Environment): void {
   addErase(program, config);
   addAudit(program, config);
   addEmrApps(program, config);
+  addBackups(program, config, env);
 }
 
 type LoadConfig = (more?: Environment) => Promise<Config>;
@@ -136,6 +149,32 @@ function addEmrApps(program: Command, config: LoadConfig): void {
     .action(async (what, options) =>
       (await import('./emrApps.ts')).emrAppsCommand(await config(), what, asWritten(options)),
     );
+}
+
+function addBackups(program: Command, config: LoadConfig, env: Environment): void {
+  program
+    .command('backup')
+    .description('write an encrypted backup of the embedded database, also while the service runs')
+    .option('--to <file>', 'the file to write (required)')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
+    .option('--verify', 'start a scratch server on the backup')
+    .action(async (options) => (await import('./backup.ts')).backupCommand(await config(), asWritten(options)));
+  const restore = program
+    .command('restore')
+    .description('restore a backup into an empty folder')
+    .option('--from <file>', 'the backup (required)')
+    .option('--data-dir <folder>', 'an empty folder (required)')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
+    .action(async (options) => {
+      const { loadConfig } = await import('../config.ts');
+      const load = (settings: Environment) => loadConfig({ ...env, ...settings });
+      await (await import('./restore.ts')).restoreCommand(load, asWritten(options));
+    });
+  restore
+    .command('mark')
+    .description('note that the database of DATABASE_URL was restored; run it before the service starts')
+    .option('--backup-time <time>', 'when the backup was made (required)')
+    .action(async ({ backupTime }) => (await import('./restore.ts')).markRestoredCommand(await config(), backupTime));
 }
 
 function repeated(flags: string, description: string): Option {

@@ -3,6 +3,7 @@ import { listLoginRequired } from '../accounts/accounts.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { listOpenReviews, readClientLoads } from '../jobs/clientLoads.ts';
 import { readJobHistory } from '../jobs/jobHistory.ts';
+import { findRecentRestore } from '../jobs/restores.ts';
 import { history_bin, overview } from '../model/dashboard/overview.ts';
 import { type Range, ranges } from '../model/dashboard/ranges.ts';
 import { success } from '../model/fields.ts';
@@ -20,13 +21,14 @@ export const overviewGet = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, overview }),
   handle: async ({ ctx, client }) => {
-    const [clients, accounts, endpoints, reviews] = await Promise.all([
+    const [clients, accounts, endpoints, reviews, restore] = await Promise.all([
       readClientLoads(ctx),
       listLoginRequired(ctx.db, client.id),
       listFailing(ctx.db, client.id),
       listOpenReviews(ctx.db, client.id),
+      findRecentRestore(ctx.db.system),
     ]);
-    return { success: true, overview: { clients, attention: { accounts, endpoints, reviews } } };
+    return { success: true, overview: { clients, attention: { accounts, endpoints, reviews }, restore } };
   },
 });
 

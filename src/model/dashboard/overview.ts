@@ -34,8 +34,12 @@ export const client_load = Type.Object({
 });
 export type ClientLoad = Static<typeof client_load>;
 
+/** A recent restore from a backup, of the whole installation. `unfinished_jobs`: how many are looked up in the EMR. */
+export const restore = Type.Object({ restored_at: date_time, backup_at: date_time, unfinished_jobs: Type.Integer() });
+export type Restore = Static<typeof restore>;
+
 /** `clients` includes the selected client. */
-export const overview = Type.Object({ attention, clients: Type.Array(client_load) });
+export const overview = Type.Object({ attention, clients: Type.Array(client_load), restore: nullable(restore) });
 export type Overview = Static<typeof overview>;
 
 /** The jobs that finished in one interval, and their duration since acceptance. */

@@ -775,7 +775,7 @@ export type OrganizationRow = {
   accounts: Array<AccountRow>;
 };
 
-export type Overview = { attention: Attention; clients: Array<ClientLoad> };
+export type Overview = { attention: Attention; clients: Array<ClientLoad>; restore: Restore | null };
 
 export type Patient = {
   id: string;
@@ -930,6 +930,8 @@ export type RequestSearch = {
   before?: string;
   page_size?: number;
 };
+
+export type Restore = { restored_at: string; backup_at: string; unfinished_jobs: number };
 
 export type Retention = Array<{ what: string; days: number | null; setting: string | null }>;
 

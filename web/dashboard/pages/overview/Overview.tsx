@@ -9,6 +9,7 @@ import { Attention } from './Attention.tsx';
 import { ClientTable } from './ClientTable.tsx';
 import { DurationChart, FinishedJobsChart, type Range } from './JobCharts.tsx';
 import { QueueNumbers } from './QueueNumbers.tsx';
+import { RestoreNotice } from './RestoreNotice.tsx';
 
 /** The charts aggregate many jobs, so they refresh at this interval; the numbers refresh with every change. */
 const charts_ms = 10_000;
@@ -24,10 +25,11 @@ export default function Overview() {
       <PageTitle>Overview</PageTitle>
       <Stack gap="lg">
         <QueryResult query={overview}>
-          {({ overview: { clients, attention } }) => {
+          {({ overview: { clients, attention, restore } }) => {
             const load = clients.find((each) => each.client_id === client_id);
             return (
               <Stack gap="lg">
+                {restore && <RestoreNotice restore={restore} />}
                 {load && <QueueNumbers load={load} />}
                 <Attention attention={attention} review_count={load?.needs_review ?? 0} />
                 {clients.length > 1 && <ClientTable clients={clients} />}
