@@ -206,12 +206,11 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
 });
 
 test('checks the installation, and says what to do about a problem', async () => {
-  const { checks } = await json('doctor');
-  expect(checks.map(({ name, status }: { name: string; status: string }) => [name, status])).toStrictEqual(
-    ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key', 'outbound'].map(
-      (name) => [name, 'ok'],
-    ),
-  );
+  const names = ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key', 'outbound'];
+  // A busy machine can delay a response so much that a check reports it.
+  const statuses = async () =>
+    (await json('doctor')).checks.map(({ name, status }: { name: string; status: string }) => [name, status]);
+  await expect.poll(statuses, { interval: 1000 }).toStrictEqual(names.map((name) => [name, 'ok']));
   const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await once(other, 'listening');
