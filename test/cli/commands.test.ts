@@ -206,11 +206,15 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
 });
 
 test('checks the installation, and says what to do about a problem', async () => {
-  const names = ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key', 'outbound'];
-  // A busy machine can delay a response so much that a check reports it.
-  const statuses = async () =>
-    (await json('doctor')).checks.map(({ name, status }: { name: string; status: string }) => [name, status]);
-  await expect.poll(statuses, { interval: 1000 }).toStrictEqual(names.map((name) => [name, 'ok']));
+  const names = ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key'];
+  const { checks } = JSON.parse((await run('doctor', '--json')).stdout);
+  // Other files of this worker may have linked EMRs that are stopped by now.
+  const outbound = { name: 'outbound', message: `${new URL(fixture.sandbox.larkspur.url).host} accepts connections` };
+  expect(checks).toContainEqual({ ...outbound, status: 'ok' });
+  const others = checks.filter(({ name }: { name: string }) => name !== 'outbound');
+  expect(others.map(({ name, status }: { name: string; status: string }) => [name, status])).toStrictEqual(
+    names.map((name) => [name, 'ok']),
+  );
   const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await once(other, 'listening');
