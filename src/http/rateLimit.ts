@@ -1,3 +1,6 @@
+import type { FastifyReply } from 'fastify';
+import { apiError } from '../errors.ts';
+
 /** Whether a request is allowed, and how many requests the caller has left. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; reset_s: number };
 
@@ -56,4 +59,12 @@ export function rateLimiter(
     fill(key, now()).tokens -= cost;
   };
   return Object.assign(take, { refund, charge, count });
+}
+
+/** Tells the caller what is left, or throws `rate_limited`. */
+export function applyRateLimit(reply: FastifyReply, allowance: Allowance): void {
+  reply.header('ratelimit-limit', allowance.limit);
+  reply.header('ratelimit-remaining', allowance.remaining);
+  reply.header('ratelimit-reset', allowance.reset_s);
+  if (!allowance.allowed) throw apiError('rate_limited', undefined, { retry_after_s: allowance.reset_s });
 }

@@ -14,7 +14,7 @@ import { requireRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
 import { body_bytes_max, type Endpoint, JsonText, Replayed, type Surface, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
-import { type Allowance, type RateLimiter, rateLimiter } from './rateLimit.ts';
+import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
 import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
@@ -279,13 +279,6 @@ function loggedRequest(
     duration_ms,
     code: request.code ?? null,
   };
-}
-
-function applyRateLimit(reply: FastifyReply, allowance: Allowance): void {
-  reply.header('ratelimit-limit', allowance.limit);
-  reply.header('ratelimit-remaining', allowance.remaining);
-  reply.header('ratelimit-reset', allowance.reset_s);
-  if (!allowance.allowed) throw apiError('rate_limited', undefined, { retry_after_s: allowance.reset_s });
 }
 
 function send(reply: FastifyReply, response: unknown): FastifyReply {
