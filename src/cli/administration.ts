@@ -158,6 +158,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .option('--to <file>', 'the file to write (required)')
     .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
     .option('--verify', 'start a scratch server on the backup')
+    .option('--portable', 'for a new major version of PostgreSQL, or another platform')
     .action(async (options) => (await import('./backup.ts')).backupCommand(await config(), asWritten(options)));
   const restore = program
     .command('restore')

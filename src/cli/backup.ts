@@ -16,6 +16,7 @@ type Values = {
   to?: string | undefined;
   'passphrase-file'?: string | undefined;
   verify?: boolean | undefined;
+  portable?: boolean | undefined;
 };
 
 const labels = { copy: 'Copying the database', check: 'Checking the backup' } as const;
@@ -34,6 +35,7 @@ export async function backupCommand(config: Config, values: Values): Promise<voi
   const end = await createBackup(config, {
     to,
     passphrase,
+    portable: values.portable ?? false,
     onProgress: (what, done, total) => progress(labels[what], done, total),
   });
   const { size } = await stat(to);
@@ -52,9 +54,9 @@ async function verifyOnScratchServer(config: Config, file: string, passphrase: s
   const progress = showProgress();
   try {
     await mkdir(data_dir, { mode: 0o700 });
-    const end = await extractBackup(file, passphrase, data_dir, (done, total) => progress('Restoring', done, total));
     // Anchors outside the backup may be newer than it.
     const scratch = { ...config, data_dir, audit_anchor_file: undefined };
+    const end = await extractBackup(scratch, file, passphrase, (done, total) => progress('Restoring', done, total));
     const found = await withAudit(scratch, async (db, _audit, { system_keys }, server) => {
       const counts = await countRows(server.owner);
       const anchors = await collectAnchors({ config: scratch, system_keys }, []);

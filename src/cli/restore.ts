@@ -28,13 +28,9 @@ export async function restoreCommand(
   const passphrase = await readPassphrase(values['passphrase-file'], { confirmed: false });
   const progress = showProgress();
   const restored = await restoreBackup(
-    {
-      from: resolve(values.from),
-      passphrase,
-      data_dir,
-      onProgress: (done, total) => progress('Restoring', done, total),
-    },
-    (unfinished, { backup_at }) => markRestored({ ...config, data_dir: unfinished }, new Date(backup_at)),
+    config,
+    { from: resolve(values.from), passphrase, onProgress: (done, total) => progress('Restoring', done, total) },
+    (unfinished, { backup_at }) => markRestored(unfinished, new Date(backup_at)),
   );
   process.stdout.write(`${notice(restored)}\nStart the service with DATA_DIR=${data_dir}\n`);
 }
