@@ -1,3 +1,4 @@
+import { dereference } from '../../src/openapi/dereference.ts';
 import type { Document, Operation, Parameter, Schema } from '../../src/openapi/document.ts';
 
 /** An operation of the API as a method of a client library. */
@@ -57,7 +58,7 @@ export function eventName(document: Document, type: string): string {
 
 /** All error codes that the public API returns. */
 export function errorCodes(document: Document): string[] {
-  const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
+  const operations = Object.values(dereference(document).paths).flatMap((item) => Object.values(item));
   const responses = operations.flatMap(({ responses }) => Object.entries(responses));
   const codes = responses.flatMap(([status, { content = {} }]) =>
     status === '200' ? [] : Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples)),

@@ -8,6 +8,10 @@ export type Document = {
   webhooks: Record<string, { post: EventCall }>;
   components: {
     schemas: Record<string, Schema>;
+    /** The bodies of errors, by code, if they are the same for every endpoint. */
+    examples: Record<string, Example>;
+    /** The error responses that several endpoints have. */
+    responses: Record<string, Response>;
     securitySchemes: Record<string, { type: 'apiKey'; in: 'header'; name: string; description: string }>;
   };
 };
@@ -40,8 +44,11 @@ export type Parameter = {
   example?: unknown;
 };
 
-export type Content = { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> };
-export type Response = { description: string; content?: Record<string, Content> };
+export type Content = { schema: Schema; example?: unknown; examples?: Record<string, Example> };
+/** A value, or a reference to one in `components`. */
+export type Example = { $ref?: string; value?: unknown };
+/** A response, or a reference to one in `components`. */
+export type Response = { $ref?: string; description?: string; content?: Record<string, Content> };
 export type EventCall = {
   operationId: string;
   summary: string;

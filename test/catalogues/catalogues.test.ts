@@ -9,6 +9,7 @@ import { event_types } from '../../src/events.ts';
 import { failures } from '../../src/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/ids.ts';
 import { job_states, job_transitions } from '../../src/jobs/states.ts';
+import { dereference } from '../../src/openapi/dereference.ts';
 import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
 import { version } from '../../src/version.ts';
 
@@ -185,7 +186,7 @@ describe('settings', () => {
 describe('endpoints', () => {
   test('have unique ids and are in the OpenAPI document with their errors', () => {
     expect(new Set(endpoints.map((each) => each.id)).size).toBe(endpoints.length);
-    const document = openApi(endpoints, { version, base_url: 'http://x' });
+    const document = dereference(openApi(endpoints, { version, base_url: 'http://x' }));
     for (const each of endpoints) {
       const operation = document.paths[each.path]?.[each.method.toLowerCase()] as {
         operationId: string;
