@@ -1,5 +1,6 @@
 import { dereference } from '../../src/openapi/dereference.ts';
 import type { Document, Operation, Parameter, Schema } from '../../src/openapi/document.ts';
+import { pascalCase } from '../../src/openapi/names.ts';
 
 /** An operation of the API as a method of a client library. */
 export type Method = {
@@ -95,10 +96,6 @@ export function className(resource: string[]): string {
 
 export function responseName({ operation }: Method): string {
   return `${pascalCase(operation.operationId)}Response`;
-}
-
-export function pascalCase(name: string): string {
-  return name.replace(/(?:^|[._-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The explanations of an enum's values. */

@@ -1,4 +1,5 @@
 import type { Document, Schema } from '../../src/openapi/document.ts';
+import { snakeCase } from '../../src/openapi/names.ts';
 import {
   className,
   eventName,
@@ -216,8 +217,4 @@ function docstring(text: string): string {
 
 function literal(value: unknown): string {
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value);
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll('-', '_');
 }

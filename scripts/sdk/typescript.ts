@@ -1,4 +1,5 @@
 import type { Document, Parameter, Schema } from '../../src/openapi/document.ts';
+import { camelCase, pascalCase } from '../../src/openapi/names.ts';
 import {
   className,
   errorCodes,
@@ -7,7 +8,6 @@ import {
   membersOf,
   methodsOf,
   nameOf,
-  pascalCase,
   resourcesOf,
   responseName,
   typeName,
@@ -222,9 +222,4 @@ function literal(value: string): string {
 
 function queryName({ operation }: Method): string {
   return `${pascalCase(operation.operationId)}Query`;
-}
-
-function camelCase(name: string): string {
-  const pascal = pascalCase(name);
-  return pascal.charAt(0).toLowerCase() + pascal.slice(1);
 }

@@ -26,7 +26,7 @@ export type Operation = {
   requestBody?: { required: boolean; content: Record<string, Content> };
   responses: Record<string, Response>;
   /** A vendor extension that several documentation tools understand. */
-  'x-codeSamples': { lang: 'Shell'; label: 'curl'; source: string }[];
+  'x-codeSamples': CodeSample[];
   /** The events that report the outcome of an accepted request. */
   'x-events'?: string[];
   /** For the "Try it" forms: where to find values of this installation, and a question to ask before sending. */
@@ -34,6 +34,8 @@ export type Operation = {
   'x-confirm'?: string;
   'x-sandbox'?: true;
 };
+
+export type CodeSample = { lang: 'Shell' | 'TypeScript' | 'Python'; label: string; source: string };
 
 export type Parameter = {
   name: string;

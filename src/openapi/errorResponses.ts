@@ -4,6 +4,7 @@ import type { Endpoint } from '../http/endpoint.ts';
 import { ErrorBody, LoginRequiredBody } from '../model/error.ts';
 import type { Describer } from './describeSchema.ts';
 import type { Example, Operation, Response, Schema } from './document.ts';
+import { pascalCase } from './names.ts';
 
 const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
 const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';
@@ -106,10 +107,6 @@ export function shareErrorResponses(operations: readonly Operation[]): Record<st
     }
   }
   return shared;
-}
-
-function pascalCase(code: string): string {
-  return code.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The body of an error. `own` are the values of its endpoint. */
