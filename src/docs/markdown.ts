@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
 import { codeBlock } from './codeBlock.ts';
-import { Html, html } from './html.ts';
+import { breakable, Html, html } from './html.ts';
 import { markdownPath, pages } from './navigation.ts';
 
 export type Heading = { id: string; title: string; depth: number };
@@ -13,7 +13,10 @@ export type TextSection = { id: string; title: string; text: string };
 export function renderMarkdown(markdown: string): RenderedMarkdown {
   const headings = headingsOf(new Marked().lexer(markdown));
   let next = 0;
+  let in_table = false;
   const marked = new Marked({
+    // Addresses in the text are examples, such as http://HOST:PORT.
+    tokenizer: { url: () => undefined },
     renderer: {
       heading({ tokens, depth }) {
         const { id = '' } = headings[next++] ?? {};
@@ -31,24 +34,33 @@ export function renderMarkdown(markdown: string): RenderedMarkdown {
       image({ href, text }) {
         return html`<img src="${href}" alt="${text}" loading="lazy">`.text;
       },
-      table(token) {
-        const cells = (row: Tokens.TableCell[], tag: 'th' | 'td') =>
-          row.map((cell) => {
-            const content = new Html(this.parser.parseInline(cell.tokens));
-            return tag === 'th'
-              ? html`<th scope="col" role="columnheader">${content}</th>`
-              : html`<td role="cell">${content}</td>`;
-          });
+      codespan({ text }) {
+        return html`<code>${in_table ? breakable(text) : text}</code>`.text;
+      },
+      table({ header, rows }) {
+        in_table = true;
+        const content = ({ tokens }: Tokens.TableCell) => new Html(this.parser.parseInline(tokens));
         // A table without titles is a list of terms.
-        const titled = token.header.some(({ text }) => text !== '');
-        return html`<table role="table">${
-          titled && html`<thead role="rowgroup"><tr role="row">${cells(token.header, 'th')}</tr></thead>`
-        }<tbody role="rowgroup">${token.rows.map((row) => html`<tr role="row">${cells(row, 'td')}</tr>\n`)}</tbody></table>\n`
-          .text;
+        const head = header.some(({ text }) => text !== '') && header.map((cell) => th(content(cell)));
+        const body = rows.map((row) =>
+          row.map((cell, index) => td(content(cell), plainText(header[index]?.text ?? ''))),
+        );
+        in_table = false;
+        return html`<table role="table">${head && html`<thead role="rowgroup"><tr role="row">${head}</tr></thead>`}
+<tbody role="rowgroup">${body.map((cells) => html`<tr role="row">${cells}</tr>\n`)}</tbody></table>\n`.text;
       },
     },
   });
   return { html: new Html(marked.parse(markdown, { async: false })), headings };
+}
+
+function th(content: Html): Html {
+  return html`<th scope="col" role="columnheader">${content}</th>`;
+}
+
+/** Narrow screens show rows as blocks, with the title of the column before each cell. */
+function td(content: Html, title: string): Html {
+  return html`<td role="cell"${title !== '' && html` data-title="${title}"`}>${content}</td>`;
 }
 
 /** The text of a page by heading. */

@@ -1,4 +1,4 @@
-import { groups as all_groups, type Group } from '../model/groups.ts';
+import { type Group, groups } from '../model/groups.ts';
 
 /**
  * A page of the documentation. Its content is a Markdown file of the repository, the operations of groups of the API
@@ -62,18 +62,7 @@ export const sections: readonly Section[] = [
         description: 'Base URL, authentication, lists, limits, versions, and all operations.',
         content: 'overview',
       },
-      // The sandbox's only operation is a step of linking, so that its form can use the token of the previous one.
-      resource('link', 'Link', ['Link', 'Sandbox']),
-      resource('telephone-encounters', 'Telephone encounters', ['Telephone encounters']),
-      resource('patients', 'Patients', ['Patients']),
-      resource('patient-insurance', 'Patient insurance', ['Patient insurance']),
-      resource('appointments', 'Appointments', ['Appointments']),
-      resource('documents', 'Documents', ['Documents']),
-      resource('claims-and-orders', 'Claims and orders', ['Claims and orders']),
-      resource('practice', 'Practice', ['Practice']),
-      resource('jobs', 'Jobs', ['Jobs']),
-      resource('webhook-events', 'Events', ['Events']),
-      resource('webhooks', 'Webhook endpoints', ['Webhooks']),
+      ...groups.filter(({ name }) => name !== 'Sandbox').map(resource),
       reference('events', 'Event types', 'Every event with its fields and an example.'),
       reference('errors', 'Error codes', 'Every error of a request, and which ones to retry.'),
       reference('failures', 'Failure codes', 'Why an accepted write failed, and what to do about it.'),
@@ -108,7 +97,11 @@ function reference(name: string, title: string, description: string): DocPage {
   return { path: `/docs/reference/${name}`, title, description, content: { file: `docs/reference/${name}.md` } };
 }
 
-function resource(name: string, title: string, groups: readonly Group[]): DocPage {
-  const description = all_groups.find((each) => each.name === groups[0])?.description ?? '';
-  return { path: `/docs/reference/${name}`, title, description, content: { groups } };
+/** The page of a group. Its address is its name, except where a page of a catalogue has that address. */
+function resource({ name, description }: { name: Group; description: string }): DocPage {
+  const title = name === 'Webhooks' ? 'Webhook endpoints' : name;
+  const address = name === 'Events' ? 'webhook-events' : name.toLowerCase().replaceAll(' ', '-');
+  // The sandbox's only operation is a step of linking: on this page, its form can use the token of the previous step.
+  const own: readonly Group[] = name === 'Link' ? [name, 'Sandbox'] : [name];
+  return { path: `/docs/reference/${address}`, title, description, content: { groups: own } };
 }
