@@ -22,7 +22,7 @@ export function layout({ page, main, headings, wide }: PageContent, sandbox: boo
 <a class="brand" href="/">${mark}Chartwire</a>
 <div class="search" role="search" hidden><input id="search" type="search" placeholder="Search" autocomplete="off" spellcheck="false"
  role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="results" aria-autocomplete="list">
-<kbd aria-hidden="true">/</kbd><ul id="results" class="results" role="listbox" aria-label="Results" hidden></ul>
+<kbd aria-hidden="true">/</kbd><div id="results" class="results" role="listbox" aria-label="Results" hidden></div>
 <p class="found" role="status"></p></div>
 <nav class="places" aria-label="Site"><a href="/docs"${!isReference(page) && current}>Docs</a> <a href="/docs/reference"${isReference(page) && current}>API reference</a>
 <a href="/dashboard">Dashboard</a></nav>

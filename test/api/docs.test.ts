@@ -106,7 +106,7 @@ describe('/docs/sandbox.json', () => {
       for (const path of ['/docs', '/docs/reference', '/docs/reference/link', '/docs/search.json', '/']) {
         const page = await fetch(service.base_url + path);
         expect(page.status, path).toBe(200);
-        expect((await page.text()).match(/data-sandbox|"\/sandbox|sandbox\.public_token/g), path).toBeNull();
+        expect((await page.text()).match(/data-sandbox|"\/sandbox|#sandbox\./g), path).toBeNull();
       }
     } finally {
       await service.close();

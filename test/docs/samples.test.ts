@@ -1,14 +1,17 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
+import { newWebhookSecret } from '../../src/ids.ts';
 import { codeSamples, type SampleValues } from '../../src/openapi/codeSamples.ts';
 import { credentialsOf, examplesOf } from '../../src/openapi/describeOperation.ts';
 import { openApi } from '../../src/openapi/openApi.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
+import { signWebhook } from '../../src/security/signatures.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
@@ -145,15 +148,78 @@ test('are correct in every operation, as shown: TypeScript by its types, Python 
       if (label === 'Python') await writeFile(join(place, `${operationId}.py`), source);
     }
   }
+  expect(await typeErrors(place)).toBe('');
+  if (has_python) await run('python3', ['-m', 'compileall', '-q', place], { env });
+});
+
+describe('the code of the guides', () => {
+  const guides = ['quickstart', 'webhooks', 'errors-and-retries'];
+  const here = (code: string) => code.replaceAll('http://127.0.0.1:4000', fixture.sandbox.base_url);
+
+  test.each(guides)('%s: its requests succeed', async (name) => {
+    const commands = blocksOf(name, 'bash').filter((code) => code.includes('curl'));
+    expect(commands.length).toBeGreaterThan(0);
+    for (const code of commands) {
+      const { stdout } = await run('sh', ['-c', here(code)], { cwd: folder, env });
+      expect(stdout, code).toMatch(/"success":\s*true/);
+    }
+  });
+
+  test('quickstart: its programs create an encounter and wait for it', async () => {
+    const [program = ''] = blocksOf('quickstart', 'ts');
+    await writeFile(join(folder, 'quickstart.mjs'), here(program));
+    const { stdout } = await run(process.execPath, ['quickstart.mjs'], { cwd: folder, env });
+    expect(stdout).toMatch(/^telephone_encounter\.created \d+\n$/);
+    if (!has_python) return;
+    const [script = ''] = blocksOf('quickstart', 'python');
+    await writeFile(join(folder, 'quickstart.py'), here(script));
+    expect((await run('python3', ['quickstart.py'], { cwd: folder, env })).stdout).toMatch(
+      /^telephone_encounter\.created \d+\n$/,
+    );
+  });
+
+  test('webhooks: the code that verifies a signature accepts only genuine, recent requests', async () => {
+    const [code = ''] = blocksOf('webhooks', 'js');
+    const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+    const [secret, older, body] = [newWebhookSecret(), newWebhookSecret(), '{"id":"1"}'];
+    const timestamp_s = Math.floor(Date.now() / 1000);
+    const headers = signWebhook({ id: 'e1', timestamp_s, body, secrets: [secret, older] });
+    expect(isGenuine(headers, body, secret)).toBe(true);
+    expect(isGenuine(headers, body, older)).toBe(true);
+    expect(isGenuine(headers, `${body} `, secret)).toBe(false);
+    expect(isGenuine(headers, body, newWebhookSecret())).toBe(false);
+    const old = signWebhook({ id: 'e1', timestamp_s: timestamp_s - 600, body, secrets: [secret] });
+    expect(isGenuine(old, body, secret)).toBe(false);
+  });
+
+  test('is correct in TypeScript by its types', async () => {
+    const place = join(folder, 'guides');
+    await mkdir(place);
+    for (const name of guides) {
+      for (const [index, code] of blocksOf(name, 'ts').entries())
+        await writeFile(join(place, `${name}.${index}.mts`), code);
+    }
+    expect(await typeErrors(place)).toBe('');
+  });
+});
+
+/** The code blocks of a guide in a language. */
+function blocksOf(guide: string, language: string): string[] {
+  const text = readFileSync(join(root, `docs/guides/${guide}.md`), 'utf8');
+  return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)]
+    .filter(([, name]) => name === language)
+    .map(([, , code = '']) => code);
+}
+
+/** What the compiler says about the modules of a folder. */
+async function typeErrors(place: string): Promise<string> {
   const options = { module: 'nodenext', target: 'es2022', strict: true, noEmit: true, types: ['node'] };
   await writeFile(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['*.mts'] }));
-  const problems = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place]).then(
+  return run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place]).then(
     () => '',
     (error: { stdout: string }) => error.stdout,
   );
-  expect(problems).toBe('');
-  if (has_python) await run('python3', ['-m', 'compileall', '-q', place], { env });
-});
+}
 
 /** A webhook endpoint and a failed job, which samples refer to and use up. */
 async function prepare(): Promise<void> {

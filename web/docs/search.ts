@@ -1,4 +1,4 @@
-import { make, one } from './elements.ts';
+import { all, make, one } from './elements.ts';
 
 type Entry = { title: string; page: string; section: string; url: string; text: string };
 type Prepared = Entry & { in_title: string; in_page: string; in_text: string };
@@ -10,7 +10,7 @@ const excerpt_length = 120;
 export function showSearch(): void {
   const box = one('.search', HTMLElement);
   const input = one('#search', HTMLInputElement);
-  const list = one('#results', HTMLUListElement);
+  const list = one('#results', HTMLElement);
   const state = one('.found', HTMLElement);
   if (!box || !input || !list || !state) return;
   box.hidden = false;
@@ -60,7 +60,7 @@ export function showSearch(): void {
   input.addEventListener('keydown', (event) => {
     if (event.key === 'ArrowDown') mark(chosen + 1);
     else if (event.key === 'ArrowUp') mark(chosen - 1);
-    else if (event.key === 'Enter' && !list.hidden) one('a', HTMLAnchorElement, list.children[chosen])?.click();
+    else if (event.key === 'Enter' && !list.hidden) all('a', HTMLAnchorElement, list)[chosen]?.click();
     else if (event.key === 'Escape') {
       input.value = '';
       void update();
@@ -127,15 +127,14 @@ function startsWord(text: string, word: string): boolean {
   return at === 0 || (at > 0 && /\W/.test(text.charAt(at - 1)));
 }
 
-function optionOf(entry: Prepared, words: readonly string[], at: number): HTMLLIElement {
-  const link = make(
+function optionOf(entry: Prepared, words: readonly string[], at: number): HTMLAnchorElement {
+  return make(
     'a',
-    { href: entry.url, tabindex: '-1' },
+    { id: `result.${at}`, role: 'option', 'aria-selected': 'false', href: entry.url, tabindex: '-1' },
     make('strong', {}, entry.title),
     make('span', { class: 'where' }, entry.title === entry.page ? entry.section : `${entry.section} › ${entry.page}`),
     make('span', { class: 'excerpt' }, excerptOf(entry, words)),
   );
-  return make('li', { id: `result.${at}`, role: 'option', 'aria-selected': 'false' }, link);
 }
 
 function excerptOf({ text, in_text }: Prepared, words: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { all } from './elements.ts';
+import { all, one } from './elements.ts';
 
 /** Marks the entry of the table of contents whose part of the page is being read. */
 export function followScroll(): void {
@@ -8,9 +8,10 @@ export function followScroll(): void {
     return target ? [{ link, target }] : [];
   });
   if (parts.length === 0) return;
+  const end = one('.source', HTMLElement);
   const update = () => {
     const line = innerHeight * 0.25;
-    const at_end = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const at_end = end !== undefined && end.getBoundingClientRect().bottom <= innerHeight;
     const passed = parts.filter(({ target }) => target.getBoundingClientRect().top <= line);
     const current = (at_end ? parts.at(-1) : passed.at(-1)) ?? parts[0];
     for (const { link } of parts) {
@@ -21,11 +22,12 @@ export function followScroll(): void {
       }
     }
   };
-  // Called when a part crosses the line or the end of the page comes into view, instead of for every scroll event.
-  const observer = new IntersectionObserver(update, { rootMargin: '0px 0px -75% 0px' });
-  const end_observer = new IntersectionObserver(update);
+  // Called when a part crosses the line, also by a jump, or the end of the page comes into view, instead of for every
+  // scroll event: everything above the line counts as visible.
+  const observer = new IntersectionObserver(update, { rootMargin: '1000000px 0px -75% 0px' });
+  const end_observer = new IntersectionObserver(update, { threshold: 1 });
   for (const { target } of parts) observer.observe(target);
-  for (const end of all('.source', HTMLElement)) end_observer.observe(end);
+  if (end) end_observer.observe(end);
   update();
 }
 
