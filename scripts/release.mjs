@@ -20,7 +20,8 @@ await runScript(async () => {
   await build();
   prepare(folder);
   for (const path of [`dist/${program_folder}`, 'dist/web', 'dist/src/db/migrations', 'deploy']) copy(path, folder);
-  for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', '.env.example', 'docs']) copy(path, folder);
+  for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', '.env.example', 'docs', 'sdk/README.md'])
+    copy(path, folder);
   for (const path of nativePackages()) copy(path, folder);
   cpSync(join(root, 'deploy/release/README.md'), join(folder, 'README.md'));
   cpSync(join(root, 'deploy/release/chartwire'), join(folder, 'chartwire'));

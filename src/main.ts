@@ -200,7 +200,7 @@ async function listen(
   sandbox_pages: SandboxPages,
   closers: Closers,
 ): Promise<{ base_url: string; close(): Promise<void> }> {
-  const { port, host, base_url } = ctx.config;
+  const { port, host } = ctx.config;
   const live = await openLive(ctx);
   const dashboard = dashboardEndpoints({ live, clinic: sandbox_pages.clinic });
   const available = [...endpoints, ...link_endpoints, ...dashboard].filter(
@@ -209,7 +209,7 @@ async function listen(
   // When it is first requested: it takes longer than all other steps up to listening.
   let described: Document | undefined;
   const document = () => {
-    described ??= openApi(available, { version, base_url });
+    described ??= openApi(available, { version, base_url: ctx.base_url });
     return described;
   };
   const http = buildServer(ctx, available, health.draining);

@@ -1,5 +1,7 @@
+import { dereference } from '../../src/openapi/dereference.ts';
 import type { Document, Schema } from '../../src/openapi/document.ts';
 import { type Method, nameOf } from '../../src/openapi/methods.ts';
+import { pascalCase } from '../../src/openapi/names.ts';
 
 /** The name of an event's schema: `patient.created` → `PatientCreatedEvent`. */
 export function eventName(document: Document, type: string): string {
@@ -11,7 +13,7 @@ export function eventName(document: Document, type: string): string {
 
 /** All error codes that the public API returns. */
 export function errorCodes(document: Document): string[] {
-  const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
+  const operations = Object.values(dereference(document).paths).flatMap((item) => Object.values(item));
   const responses = operations.flatMap(({ responses }) => Object.entries(responses));
   const codes = responses.flatMap(([status, { content = {} }]) =>
     status === '200' ? [] : Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples)),
@@ -48,10 +50,6 @@ export function className(resource: string[]): string {
 
 export function responseName({ operation }: Method): string {
   return `${pascalCase(operation.operationId)}Response`;
-}
-
-export function pascalCase(name: string): string {
-  return name.replace(/(?:^|[._-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The explanations of an enum's values. */

@@ -1,5 +1,6 @@
 import type { Document, Schema } from '../../src/openapi/document.ts';
 import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
+import { snakeCase } from '../../src/openapi/names.ts';
 import { className, eventName, membersOf, resourcesOf, responseName, typeName, valueTexts } from './operations.ts';
 
 /** The Python module: the hand-written runtime, then the schemas as TypedDicts and one class per resource. */
@@ -206,8 +207,4 @@ function docstring(text: string): string {
 
 function literal(value: unknown): string {
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value);
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll('-', '_');
 }

@@ -1,11 +1,11 @@
 import type { Document, Parameter, Schema } from '../../src/openapi/document.ts';
 import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
+import { camelCase, pascalCase } from '../../src/openapi/names.ts';
 import {
   className,
   errorCodes,
   eventName,
   membersOf,
-  pascalCase,
   resourcesOf,
   responseName,
   typeName,
@@ -220,9 +220,4 @@ function literal(value: string): string {
 
 function queryName({ operation }: Method): string {
   return `${pascalCase(operation.operationId)}Query`;
-}
-
-function camelCase(name: string): string {
-  const pascal = pascalCase(name);
-  return pascal.charAt(0).toLowerCase() + pascal.slice(1);
 }

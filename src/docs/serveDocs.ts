@@ -1,25 +1,62 @@
-import type { FastifyInstance } from 'fastify';
+import { join } from 'node:path';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { apiError } from '../errors.ts';
-import { sendPage, sendPageData, servePageFiles } from '../http/pages/servePages.ts';
+import { sendPage, sendPageData, sendPageText, serveFiles, servePageFiles } from '../http/pages/servePages.ts';
+import { installation_folder } from '../installation.ts';
 import type { Document } from '../openapi/document.ts';
+import { homePage } from './homePage.ts';
 import { isOwnPage } from './isOwnPage.ts';
-import { referencePage } from './referencePage.ts';
+import { pages as doc_pages, markdownPath } from './navigation.ts';
+import { openSite, type Site } from './site.ts';
 
 /** Values for the "Try it" forms in sandbox mode: credentials, and the values that `found_in` of endpoints refers to. */
 export type TryItValues = Record<'client_id' | 'client_secret' | 'access_token', string> & Record<string, unknown>;
 
-/** Serves the API reference at `/docs`. */
+/** Serves the documentation at `/docs`, and the page at `/` that leads to it. */
 export function serveDocs(
   pages: FastifyInstance,
   document: () => Document,
   tryItValues: (() => Promise<TryItValues | undefined>) | undefined,
 ): void {
-  let page: string | undefined;
-  pages.get('/docs', async (_request, reply) => {
-    page ??= referencePage(document(), tryItValues !== undefined);
-    return sendPage(reply, page, { isolated: true });
+  let opened: Site | undefined;
+  const site = () => {
+    opened ??= openSite(document(), tryItValues !== undefined);
+    return opened;
+  };
+  // Every text is made when it is first requested, and then kept.
+  const texts = new Map<string, string>();
+  const serve = (
+    path: string,
+    make: () => string,
+    send: (reply: FastifyReply, text: string) => Promise<FastifyReply>,
+  ) =>
+    pages.get(path, async (_request, reply) => {
+      const text = texts.get(path) ?? make();
+      texts.set(path, text);
+      return send(reply, text);
+    });
+  const asPage = (reply: FastifyReply, text: string) => sendPage(reply, text, { isolated: true });
+  const as = (type: string) => (reply: FastifyReply, text: string) => sendPageText(reply, text, type);
+  serve('/', homePage, asPage);
+  for (const page of doc_pages) {
+    serve(page.path, () => site().html(page), asPage);
+    serve(markdownPath(page), () => site().markdown(page), as('text/markdown'));
+  }
+  serve('/docs/search.json', () => JSON.stringify(site().searchIndex()), as('application/json'));
+  serve('/llms.txt', () => site().llmsText(), as('text/plain'));
+  for (const path of ['/docs/', '/docs/quickstart'])
+    pages.get(path, async (_request, reply) => reply.redirect('/docs'));
+  pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/icon.svg'));
+  serveFiles(pages, join(installation_folder, 'docs/images'), {
+    prefix: '/docs/images/',
+    names: /\.png$/,
+    cacheControl: () => 'no-cache',
   });
-  servePageFiles(pages, 'docs', { prefix: '/docs/', cacheControl: () => 'no-cache' });
+  servePageFiles(pages, 'docs', {
+    prefix: '/docs/',
+    only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
+    cacheControl: () => 'no-cache',
+  });
   if (!tryItValues) return;
   pages.get('/docs/sandbox.json', async (request, reply) => {
     const values = isOwnPage(request.socket.remoteAddress, request.headers) ? await tryItValues() : undefined;

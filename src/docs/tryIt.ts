@@ -1,7 +1,6 @@
 import type { Operation, Parameter, Schema } from '../openapi/document.ts';
 import { type Html, html } from './html.ts';
-
-type Call = { method: string; path: string; operation: Operation };
+import { type Call, headersOf } from './resources.ts';
 
 /** The form that sends a request from the page. It is hidden until the page's script has loaded. */
 export function tryIt(call: Call): Html {
@@ -10,7 +9,7 @@ export function tryIt(call: Call): Html {
   const form = media_type === 'multipart/form-data';
   return html`<details class="try" hidden><summary>Try it</summary>
 <form autocomplete="off" data-method="${method.toUpperCase()}" data-path="${path}"
- data-headers="${Object.keys(operation.security[0] ?? {}).join(' ')}"
+ data-headers="${headersOf(operation).join(' ')}"
  data-found="${JSON.stringify(operation['x-found-in'] ?? {})}" data-events="${(operation['x-events'] ?? []).join(' ')}"
  data-confirm="${confirmation(call)}">
 ${inputs(call, 'path', 'Path parameters')}${inputs(call, 'query', 'Query parameters')}${inputs(call, 'header', 'Headers')}

@@ -1,18 +1,16 @@
-import type { Document, Schema } from './document.ts';
+import type { Document } from './document.ts';
 
-/** The document with every `$ref` replaced by its schema, for readers that show or check whole schemas. */
+/** The document with every `$ref` replaced by what it refers to, for readers that show or check whole schemas. */
 export function dereference(document: Document): Document {
-  const { schemas } = document.components;
   const resolve = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(resolve);
     if (typeof node !== 'object' || node === null) return node;
-    const { $ref, ...rest } = node as Schema;
-    const target = $ref === undefined ? {} : schemas[$ref.slice('#/components/schemas/'.length)];
-    if (!target) throw new Error(`${$ref} does not exist.`);
+    const { $ref, ...rest } = node as { $ref?: string };
+    const target = $ref === undefined ? {} : targetOf(document, $ref);
     return Object.fromEntries(
       Object.entries({ ...target, ...rest }).map(([keyword, value]) => [
         keyword,
-        literal.has(keyword) ? value : resolve(value),
+        isLiteral(keyword, value) ? value : resolve(value),
       ]),
     );
   };
@@ -20,5 +18,15 @@ export function dereference(document: Document): Document {
   return resolve(document) as Document;
 }
 
-/** Keywords whose values are data, not schemas. */
-const literal = new Set(['example', 'examples', 'default', 'mapping']);
+/** `#/components/schemas/Patient` → the schema. */
+function targetOf(document: Document, ref: string): object {
+  const [kind = '', name = ''] = ref.replace('#/components/', '').split('/');
+  const target = (document.components as Record<string, Record<string, object>>)[kind]?.[name];
+  if (!target) throw new Error(`${ref} does not exist.`);
+  return target;
+}
+
+/** Whether a keyword's value is data. The examples of a schema are a list of values, those of a response have names. */
+function isLiteral(keyword: string, value: unknown): boolean {
+  return ['example', 'default', 'mapping'].includes(keyword) || (keyword === 'examples' && Array.isArray(value));
+}

@@ -3,6 +3,7 @@ import { type EventType, event_types, events } from '../events.ts';
 import { composeExample } from './composeExample.ts';
 import type { Describer } from './describeSchema.ts';
 import type { EventCall, Schema } from './document.ts';
+import { pascalCase } from './names.ts';
 
 /** The schema of an event as it is sent. */
 export function envelopeOf(type: EventType): TObject {
@@ -49,6 +50,5 @@ export function describeAnyEvent(): Schema {
 
 /** `patient.insurance.added` → `PatientInsuranceAddedEvent`. */
 function schemaNameOf(type: EventType): string {
-  const words = type.split(/[._]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return `${words.join('')}Event`;
+  return `${pascalCase(type)}Event`;
 }

@@ -1,8 +1,8 @@
 import type { TObject } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
+import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';
-import { curl, urlPath } from './curl.ts';
 import type { Describer } from './describeSchema.ts';
 import type { Operation, Parameter } from './document.ts';
 import { errorResponses } from './errorResponses.ts';
@@ -24,6 +24,11 @@ const required_headers: Record<Endpoint['auth'], readonly Header[]> = {
   operator_in_client: [],
 };
 
+/** The headers that authenticate a request. */
+export function credentialsOf({ auth }: Endpoint): readonly Header[] {
+  return required_headers[auth];
+}
+
 /** The endpoint's own examples, or ones composed from its schemas. */
 export function examplesOf({ example = {}, params, query, body, response, stream }: Endpoint) {
   return {
@@ -41,19 +46,12 @@ export function describeOperation(
   describer: Describer,
 ): Operation {
   const examples = examplesOf(endpoint);
-  const source = curl({
-    method: endpoint.method,
-    url: base_url + urlPath(endpoint.path, examples.params, examples.query),
-    headers: required_headers[endpoint.auth],
-    body: examples.body,
-    file_field: endpoint.file_field,
-  });
   return {
     operationId: endpoint.id,
     tags: endpoint.group === undefined ? [] : [endpoint.group],
     summary: endpoint.summary,
     ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
-    security: [Object.fromEntries(required_headers[endpoint.auth].map((name) => [name, []]))],
+    security: [Object.fromEntries(credentialsOf(endpoint).map((name) => [name, []]))],
     parameters: [
       ...parameters('path', endpoint.params, examples.params, describer),
       ...parameters('query', endpoint.query, examples.query, describer),
@@ -79,7 +77,7 @@ export function describeOperation(
       },
       ...errorResponses(endpoint, errors, describer),
     },
-    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source }],
+    'x-codeSamples': codeSamples(endpoint, examples, base_url, credentialsOf(endpoint)),
     ...(endpoint.events ? { 'x-events': [...endpoint.events] } : {}),
     ...(endpoint.found_in ? { 'x-found-in': endpoint.found_in } : {}),
     ...(endpoint.confirm ? { 'x-confirm': endpoint.confirm } : {}),

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { descriptions } from '../model/descriptions.ts';
-import type { Schema } from './document.ts';
+import type { Example, Schema } from './document.ts';
 
 /** Schema keywords of our own, used by the validator, for examples and for the texts of the document. */
 const private_keywords = new Set([
@@ -30,6 +30,7 @@ export type Describer = ReturnType<typeof schemaDescriber>;
  */
 export function schemaDescriber() {
   const components: Record<string, Schema> = {};
+  const examples: Record<string, Example> = {};
 
   function describeSchema(schema: TSchema): Schema {
     return clean(schema) as Schema;
@@ -81,7 +82,13 @@ export function schemaDescriber() {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  return { components, describeSchema, describeBody, describeField };
+  /** Adds an example that several endpoints have, and returns a reference to it. */
+  function shareExample(name: string, example: Example): Example {
+    examples[name] = example;
+    return { $ref: `#/components/examples/${name}` };
+  }
+
+  return { components, examples, describeSchema, describeBody, describeField, shareExample };
 }
 
 /** A text of the field itself, or of a branch without a name of its own: `nullable(text({ description }))`. */

@@ -8,6 +8,10 @@ export type Document = {
   webhooks: Record<string, { post: EventCall }>;
   components: {
     schemas: Record<string, Schema>;
+    /** The bodies of errors, by code, if they are the same for every endpoint. */
+    examples: Record<string, Example>;
+    /** The error responses that several endpoints have. */
+    responses: Record<string, Response>;
     securitySchemes: Record<string, { type: 'apiKey'; in: 'header'; name: string; description: string }>;
   };
 };
@@ -22,7 +26,7 @@ export type Operation = {
   requestBody?: { required: boolean; content: Record<string, Content> };
   responses: Record<string, Response>;
   /** A vendor extension that several documentation tools understand. */
-  'x-codeSamples': { lang: 'Shell'; label: 'curl'; source: string }[];
+  'x-codeSamples': CodeSample[];
   /** The events that report the outcome of an accepted request. */
   'x-events'?: string[];
   /** For the "Try it" forms: where to find values of this installation, and a question to ask before sending. */
@@ -30,6 +34,8 @@ export type Operation = {
   'x-confirm'?: string;
   'x-sandbox'?: true;
 };
+
+export type CodeSample = { lang: 'Shell' | 'TypeScript' | 'Python'; label: string; source: string };
 
 export type Parameter = {
   name: string;
@@ -40,8 +46,11 @@ export type Parameter = {
   example?: unknown;
 };
 
-export type Content = { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> };
-export type Response = { description: string; content?: Record<string, Content> };
+export type Content = { schema: Schema; example?: unknown; examples?: Record<string, Example> };
+/** A value, or a reference to one in `components`. */
+export type Example = { $ref?: string; value?: unknown };
+/** A response, or a reference to one in `components`. */
+export type Response = { $ref?: string; description?: string; content?: Record<string, Content> };
 export type EventCall = {
   operationId: string;
   summary: string;

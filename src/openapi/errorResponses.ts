@@ -3,7 +3,8 @@ import { apiError, type ErrorCode, errors, type Fills } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { ErrorBody, LoginRequiredBody } from '../model/error.ts';
 import type { Describer } from './describeSchema.ts';
-import type { Response, Schema } from './document.ts';
+import type { Example, Operation, Response, Schema } from './document.ts';
+import { pascalCase } from './names.ts';
 
 const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
 const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';
@@ -66,11 +67,15 @@ export function errorResponses(
   codes: readonly ErrorCode[],
   describer: Describer,
 ): Record<string, Response> {
+  const exampleOf = (code: ErrorCode): Example => {
+    const own = ownFills(endpoint, code);
+    return own ? { value: bodyOf(code, own) } : describer.shareExample(code, { value: bodyOf(code) });
+  };
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b);
   return Object.fromEntries(
     statuses.map((status) => {
       const here = codes.filter((code) => errors[code].status === status);
-      const values = here.map((code) => [code, { value: exampleOf(endpoint, code) }] as const);
+      const values = here.map((code) => [code, exampleOf(code)] as const);
       return [
         String(status),
         {
@@ -82,23 +87,48 @@ export function errorResponses(
   );
 }
 
-/** The error body as the endpoint would send it. */
-function exampleOf(endpoint: Endpoint, code: ErrorCode): Record<string, unknown> {
-  const fill = { ...(fills as Record<string, object>)[code], ...ownFills(endpoint, code) };
+/**
+ * Moves the error responses that several operations have into components, and leaves references: they were half of the
+ * document. Responses with an example of their own endpoint stay where they are.
+ */
+export function shareErrorResponses(operations: readonly Operation[]): Record<string, Response> {
+  const texts = operations.flatMap(({ responses }) => Object.values(responses).map((each) => JSON.stringify(each)));
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  const shared: Record<string, Response> = {};
+  for (const { responses } of operations) {
+    for (const [status, response] of Object.entries(responses)) {
+      const examples = Object.entries(response.content?.['application/json']?.examples ?? {});
+      const is_general = examples.length > 0 && examples.every(([, { $ref }]) => $ref !== undefined);
+      if (!is_general || counts.get(JSON.stringify(response)) === 1) continue;
+      const name = examples.map(([code]) => pascalCase(code)).join('Or');
+      shared[name] = response;
+      responses[status] = { $ref: `#/components/responses/${name}` };
+    }
+  }
+  return shared;
+}
+
+/** The body of an error. `own` are the values of its endpoint. */
+function bodyOf(code: ErrorCode, own: OwnFills = {}): Record<string, unknown> {
+  const { field_at_fault, ...own_fill } = own;
+  const fill = { ...(fills as Record<string, object>)[code], ...own_fill };
   // The type of `fills` ensures that a fill matches its code's placeholders.
   const { message } = apiError(code, fill as never);
   if (code === 'login_required') return { success: false, error: code, message };
-  const field = code === 'missing_field' || code === 'invalid_field' ? { field: fieldOf(endpoint) } : {};
-  return { success: false, message, code, request_id, ...field };
+  return { success: false, message, code, request_id, ...(field_at_fault ? { field: field_at_fault } : {}) };
 }
 
-/** Values that depend on the endpoint: the field, the kind of record. */
-function ownFills(endpoint: Endpoint, code: ErrorCode): Record<string, string> {
-  if (code === 'missing_field') return { field: fieldOf(endpoint) };
-  if (code === 'invalid_field') return { rule: `${fieldOf(endpoint)} ${ruleOf(endpoint)}` };
+type OwnFills = { field_at_fault?: string } & Record<string, string>;
+
+/** Values that depend on the endpoint: the field, the kind of record. Undefined if the error is the same everywhere. */
+function ownFills(endpoint: Endpoint, code: ErrorCode): OwnFills | undefined {
+  const field = fieldOf(endpoint);
+  if (code === 'missing_field') return { field, field_at_fault: field };
+  if (code === 'invalid_field') return { rule: `${field} ${ruleOf(endpoint)}`, field_at_fault: field };
   if (code === 'record_not_found') return { noun: nounOf(endpoint.path) };
   if (code === 'media_type_unsupported' && endpoint.file_field) return { expected: 'multipart/form-data' };
-  return {};
+  return undefined;
 }
 
 function fieldOf({ body, query }: Endpoint): string {

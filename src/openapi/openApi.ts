@@ -6,6 +6,7 @@ import { describeAnyEvent, describeEvent } from './describeEvent.ts';
 import { describeOperation, headers } from './describeOperation.ts';
 import { schemaDescriber } from './describeSchema.ts';
 import type { Document, Operation } from './document.ts';
+import { shareErrorResponses } from './errorResponses.ts';
 
 /** Derives the OpenAPI 3.1 document from the public endpoints among those given. */
 export function openApi(endpoints: readonly Endpoint[], info: { version: string; base_url: string }): Document {
@@ -17,6 +18,7 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
     const operation = describeOperation(endpoint, errorsOf(endpoint), info.base_url, describer);
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation };
   }
+  const responses = shareErrorResponses(Object.values(paths).flatMap((item) => Object.values(item)));
   const events = Object.fromEntries(event_types.map((type) => [type, { post: describeEvent(type, describer) }]));
   const schemas = { ...describer.components, WebhookEvent: describeAnyEvent() };
   return {
@@ -32,7 +34,9 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
     paths,
     webhooks: events,
     components: {
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: sortByName(schemas),
+      examples: sortByName(describer.examples),
+      responses: sortByName(responses),
       securitySchemes: Object.fromEntries(
         Object.entries(headers).map(([name, description]) => [
           name,
@@ -41,6 +45,10 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
       ),
     },
   };
+}
+
+function sortByName<T>(components: Record<string, T>): Record<string, T> {
+  return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The errors an endpoint can return: its own, and those that follow from its authentication, body and query. */

@@ -17,7 +17,7 @@ export function banner(sandbox: Sandbox, file: string): string {
 Chartwire is ready (sandbox mode, synthetic patients only).
 
   API            ${sandbox.base_url}
-  API reference  ${sandbox.docs_url}
+  Documentation  ${sandbox.docs_url}
   Dashboard      ${sandbox.dashboard.url}
                  email ${sandbox.dashboard.email}, password ${sandbox.dashboard.password}
   Larkspur EMR   ${larkspur.url}

@@ -3,6 +3,7 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { loadConfig } from '../../src/config.ts';
 import { errors } from '../../src/errors.ts';
 import { startService } from '../../src/main.ts';
+import { dereference } from '../../src/openapi/dereference.ts';
 import { errorsOf } from '../../src/openapi/openApi.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -119,8 +120,9 @@ describe('/metrics', () => {
 
 describe('the reference', () => {
   test('/openapi.json has every endpoint with its headers, parameters and errors', async () => {
-    const { status, body } = await get('/openapi.json');
-    expect(status).toBe(200);
+    const response = await get('/openapi.json');
+    expect(response.status).toBe(200);
+    const body = dereference(response.body);
     expect(body.openapi).toBe('3.1.0');
     const declared = Object.entries<Record<string, unknown>>(body.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -128,7 +130,8 @@ describe('the reference', () => {
     expect(declared.sort()).toStrictEqual(endpoints.map((each) => `${each.method} ${each.path}`).sort());
     const ids = new Set<string>();
     for (const endpoint of endpoints) {
-      const operation = body.paths[endpoint.path][endpoint.method.toLowerCase()];
+      const operation = body.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
+      if (!operation) throw new Error(`${endpoint.id} is missing.`);
       ids.add(operation.operationId);
       expect(operation.summary.length).toBeGreaterThan(10);
       const in_path = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
@@ -138,38 +141,16 @@ describe('the reference', () => {
       expect(parameters.filter((each) => each.in === 'query').map((each) => each.name)).toStrictEqual(query);
       const takes_key = parameters.some((each) => each.name === 'Idempotency-Key');
       expect(takes_key).toBe(endpoint.method === 'POST' || endpoint.method === 'PATCH');
-      expect(Object.keys(operation.security[0]).length).toBe(
+      expect(Object.keys(operation.security[0] ?? {}).length).toBe(
         { none: 0, client: 2, account: 3, link: 0, operator: 0, operator_in_client: 0 }[endpoint.auth],
       );
       expect(operation.requestBody === undefined).toBe(endpoint.body === undefined);
       for (const code of errorsOf(endpoint)) {
         const response = operation.responses[errors[code].status];
-        expect(response.description, `${endpoint.id} ${code}`).toContain(`\`${code}\``);
+        expect(response?.description, `${endpoint.id} ${code}`).toContain(`\`${code}\``);
       }
     }
     expect(ids.size).toBe(endpoints.length);
     expect(JSON.stringify(body)).not.toContain('undefined');
-  });
-
-  test('/docs is one page with every endpoint, without inline scripts or external resources', async () => {
-    const response = await get('/docs');
-    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    const policy = response.headers.get('content-security-policy') ?? '';
-    for (const rule of ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"]) {
-      expect(policy).toContain(rule);
-    }
-    expect(policy).not.toContain('unsafe');
-    const page: string = response.body;
-    for (const endpoint of endpoints) expect(page).toContain(`id="${endpoint.id}"`);
-    expect(page.match(/<script[^>]*>/g)).toStrictEqual(['<script type="module" src="/docs/docs.js">']);
-    expect(page).not.toMatch(/<iframe|<style|\son\w+="|style="|javascript:/i);
-    for (const [, address] of page.matchAll(/(?:src|href)="([^"]*)"/g)) expect(address).toMatch(/^[/#](?!\/)/);
-    const files = [...page.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, address = '']) => address);
-    expect(files.length).toBeGreaterThan(3);
-    for (const file of files) {
-      const { status, headers, body } = await get(file);
-      expect([file, status, headers.get('x-content-type-options')]).toStrictEqual([file, 200, 'nosniff']);
-      expect(String(body)).not.toMatch(/url\(|@import|https?:\/\/(?!www\.w3\.org\/2000\/svg)/);
-    }
   });
 });

@@ -1,19 +1,48 @@
-import { all, make, one } from './elements.ts';
+import { all, make } from './elements.ts';
 
-const tokens = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const copied_ms = 2000;
 
-/** Highlights JSON. */
+const strings = String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'`;
+const numbers = String.raw`(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b`;
+const words: Record<string, string> = {
+  json: 'true|false|null',
+  shell: 'curl|npm|npx|node|export',
+  typescript: 'import|from|export|const|let|new|await|async|for|of|if|else|return|try|catch|function|true|false|null',
+  python: 'import|from|for|in|if|else|try|except|return|def|as|with|True|False|None',
+};
+const comments: Record<string, string> = {
+  json: '(?!)',
+  shell: String.raw`(?<=^|\s)#.*$`,
+  typescript: String.raw`(?<=^|\s)\/\/.*$`,
+  python: '#.*$',
+};
+/** The classes that code blocks have, as far as the language differs in name. */
+const aliases: Record<string, string> = {
+  curl: 'shell',
+  bash: 'shell',
+  sh: 'shell',
+  ts: 'typescript',
+  tsx: 'typescript',
+  js: 'typescript',
+  javascript: 'typescript',
+};
+
+/** Highlights comments, strings, numbers and words of the languages of the documentation. */
 export function highlight(code: HTMLElement): void {
+  const language = aliases[code.className] ?? code.className;
+  if (!Object.hasOwn(words, language)) return;
+  const tokens = new RegExp(
+    `(${comments[language]})|(${strings})(\\s*:)?|\\b(${words[language]})\\b|(${numbers})`,
+    'gm',
+  );
   const text = code.textContent ?? '';
   const parts: (Node | string)[] = [];
   let done = 0;
   for (const match of text.matchAll(tokens)) {
-    const [token, string, colon, word] = match;
+    const [token, comment, string, colon, word] = match;
     parts.push(text.slice(done, match.index));
-    const kind =
-      string === undefined ? (word === undefined ? 'number' : 'word') : colon === undefined ? 'string' : 'key';
-    parts.push(make('span', { class: kind }, string ?? token), colon ?? '');
+    const kind = comment ? 'comment' : string ? (colon ? 'key' : 'string') : word ? 'word' : 'number';
+    parts.push(make('span', { class: kind }, string ?? token), string ? (colon ?? '') : '');
     done = match.index + token.length;
   }
   code.replaceChildren(...parts, text.slice(done));
@@ -44,7 +73,8 @@ export function showCopyButtons(within: ParentNode = document): void {
 
 async function copy(button: HTMLButtonElement): Promise<void> {
   const block = button.closest('figure');
-  const code = block && one('code', HTMLElement, block);
+  // Of samples in several languages, the one that is shown.
+  const code = block && all('code', HTMLElement, block).find((each) => each.offsetParent !== null);
   if (!code) return;
   const label = button.getAttribute('aria-label') ?? '';
   await navigator.clipboard.writeText(code.textContent ?? '');

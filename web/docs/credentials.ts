@@ -12,8 +12,9 @@ export async function fetchSandbox(): Promise<Values | undefined> {
 /** Shows the credentials form and fills it from the sandbox. Its values are stored nowhere else. */
 export async function showCredentials(): Promise<void> {
   const form = one('#credentials', HTMLFormElement);
-  if (!form) return;
-  form.hidden = false;
+  const panel = form?.closest('details');
+  if (!form || !panel) return;
+  panel.hidden = false;
   form.addEventListener('submit', (event) => event.preventDefault());
   const show = one('#credentials\\.show', HTMLInputElement);
   show?.addEventListener('change', () => {
@@ -29,7 +30,8 @@ export async function showCredentials(): Promise<void> {
     if (input && typeof value === 'string' && input.value === '') input.value = value;
   }
   const state = one('#credentials\\.state', HTMLElement);
-  if (values && state) state.textContent = 'Filled in from the sandbox. Every “Try it” form below is ready to send.';
+  if (values && state)
+    state.textContent = 'Filled in from the sandbox. Every “Try it” form on this page is ready to send.';
 }
 
 /** The request headers for these credentials; empty ones are left out. */

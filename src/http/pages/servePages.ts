@@ -51,6 +51,12 @@ export async function sendPageData(reply: FastifyReply, data: unknown): Promise<
   return reply.header('cache-control', 'no-store').send(data);
 }
 
+/** Sends a text that is not a page: Markdown, a search index. It is public and contains no data of the installation. */
+export async function sendPageText(reply: FastifyReply, text: string, type: string): Promise<FastifyReply> {
+  await reply.helmet(page_headers);
+  return reply.type(`${type}; charset=utf-8`).send(text);
+}
+
 type FileOptions = {
   /** The URL path that the files are served under. */
   prefix: string;
@@ -58,6 +64,8 @@ type FileOptions = {
   only?: readonly string[];
   /** Files that pages of any origin may load. */
   cross_origin?: readonly string[];
+  /** The names of files that are served. Default: scripts, styles and SVG images. */
+  names?: RegExp;
   cacheControl: (path: string) => string;
 };
 
@@ -66,8 +74,11 @@ type FileOptions = {
  * the folder does not exist, the service still starts, and the files are not found.
  */
 export function servePageFiles(pages: FastifyInstance, folder: string, options: FileOptions): void {
-  const { prefix, only, cross_origin = [], cacheControl } = options;
-  const root = join(pages_folder, folder);
+  serveFiles(pages, join(pages_folder, folder), options);
+}
+
+export function serveFiles(pages: FastifyInstance, root: string, options: FileOptions): void {
+  const { prefix, only, cross_origin = [], names = /\.(css|js|svg)$/, cacheControl } = options;
   pages.register(async (files) => {
     // The library sends application/javascript, which is obsolete (RFC 9239).
     files.addHook('onSend', async (_request, reply) => {
@@ -79,7 +90,7 @@ export function servePageFiles(pages: FastifyInstance, folder: string, options: 
       root,
       prefix,
       preCompressed: true,
-      allowedPath: (path) => /\.(css|js|svg)$/.test(path) && (only?.includes(path.slice(1)) ?? true),
+      allowedPath: (path) => names.test(path) && (only?.includes(path.slice(1)) ?? true),
       setHeaders: (response, path) => {
         const name = basename(path).replace(/\.gz$/, '');
         response.setHeader('cache-control', cacheControl(relative(root, path)));
