@@ -27,6 +27,7 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
     ...options,
     surface: 'api',
     auth: 'account',
+    job_type: write.type,
     body: Type.Omit(schema, [...path_fields]) as TObject,
     ...(path_fields.length > 0 ? { params: path } : {}),
     example: {

@@ -136,6 +136,8 @@ export type EndpointOptions<
   address_cost?: number;
   /** The operation that the account's EMR must support, and its name in the error message. */
   needs?: { operation: OperationName; label: string };
+  /** The type of the job that it queues, if the job stores the request as it was sent. */
+  job_type?: string;
   /** Available in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;

@@ -18,6 +18,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
+import { Icon } from '../parts/Icon.tsx';
 import { PageTitle } from '../parts/layout.tsx';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
@@ -67,7 +68,7 @@ export function Shell() {
               Chartwire
             </Text>
             {session.sandbox && (
-              <Badge color="orange" variant="light" visibleFrom="xs">
+              <Badge color="orange" variant="light">
                 Sandbox
               </Badge>
             )}
@@ -203,6 +204,7 @@ function PageLink({ page, selected }: { page: PageEntry; selected: Client | unde
       component={Link}
       href={url}
       label={page.label}
+      leftSection={<Icon name={page.icon} />}
       active={current}
       {...(current ? { 'aria-current': 'page' } : {})}
     />

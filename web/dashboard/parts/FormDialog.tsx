@@ -17,11 +17,17 @@ type Props<Result> = {
   done?: (result: Result) => ReactNode;
   look?: ButtonProps;
   danger?: boolean;
+  /** For pages that must keep the dialog while their data changes. */
+  onOpenChange?: (opened: boolean) => void;
 };
 
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
-export function FormDialog<Result>({ opener, title, children, submit, action, done, look, danger }: Props<Result>) {
-  const [opened, { open, close }] = useDisclosure();
+export function FormDialog<Result>(props: Props<Result>) {
+  const { opener, title, children, submit, action, done, look, danger, onOpenChange } = props;
+  const [opened, { open, close }] = useDisclosure(false, {
+    onOpen: () => onOpenChange?.(true),
+    onClose: () => onOpenChange?.(false),
+  });
   const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
   const leave = () => {
     close();

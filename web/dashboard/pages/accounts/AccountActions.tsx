@@ -36,7 +36,8 @@ function useAccountParams({ id }: Account) {
   return { client_id, account_id: id };
 }
 
-function Relink({ account, organization }: Props) {
+/** Creates a link with which the account's user signs in to the EMR again. */
+export function Relink({ account, organization }: Props) {
   const params = useAccountParams(account);
   const revoked = account.status === 'revoked';
   return (

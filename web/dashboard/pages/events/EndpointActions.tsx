@@ -1,4 +1,5 @@
-import { Code, Group, Stack, Text } from '@mantine/core';
+import { Code, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useLocation } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -10,6 +11,7 @@ import { EventTypes, NewSecret, selectedTypes } from './EndpointForm.tsx';
 
 export function EndpointActions({ webhook }: { webhook: Webhook }) {
   const { client_id } = useClient();
+  const [, navigate] = useLocation();
   const params = { client_id, id: webhook.id };
   return (
     <Group gap="xs">
@@ -25,11 +27,27 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         </Text>
       </FormDialog>
       <FormDialog
-        opener="Edit event types"
-        title="Event types"
+        opener="Edit"
+        title="Edit endpoint"
         submit="Save"
-        action={(form) => call('webhooks.update', params, { body: { event_types: selectedTypes(form) ?? null } })}
+        action={(form) => {
+          const url = String(form.get('webhook_url') ?? webhook.url);
+          const event_types = selectedTypes(form) ?? null;
+          return call('webhooks.update', params, {
+            body: { event_types, ...(url === webhook.url ? {} : { webhook_url: url }) },
+          });
+        }}
       >
+        {!webhook.built_in && (
+          <TextInput
+            label="URL"
+            description="Pending deliveries go to the new URL. The secret stays the same."
+            name="webhook_url"
+            type="url"
+            required
+            defaultValue={webhook.url}
+          />
+        )}
         <EventTypes selected={webhook.event_types ?? []} />
       </FormDialog>
       <FormDialog
@@ -65,7 +83,10 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         opener="Delete"
         title="Delete endpoint"
         submit="Delete"
-        action={() => call('webhooks.delete', params)}
+        action={async () => {
+          await call('webhooks.delete', params);
+          navigate('/endpoints');
+        }}
         danger
       >
         <Text size="sm" className="breakable">
