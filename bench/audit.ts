@@ -37,7 +37,7 @@ async function compareRecorded(ctx: Context, name: string, request: Request): Pr
   };
   const rateWith = (audit: Audit) => () => {
     Object.assign(ctx.audit, audit);
-    return measureRate(request);
+    return measureRate(request).then(({ rate }) => rate);
   };
   const baseline = { name: 'the rate without the audit log', measure: rateWith(silent) };
   await compare(`${name}, audited`, rateWith(recorded), baseline);

@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import { median } from './report.ts';
 
 /** A request to repeat. `body` is called for each one. */
 export type Request = {
@@ -7,26 +8,38 @@ export type Request = {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: () => string;
+  /** How many are in progress at a time. */
+  in_flight?: number;
 };
 
-const requests = 1_500;
-const concurrency = 32;
+const requests_per_round = 1_500;
 
-/** Requests per second, with `concurrency` of them in progress at a time. */
-export async function measureRate({ base, path, method, headers, body }: Request): Promise<number> {
-  const pool = new Pool(base, { connections: concurrency });
+/** Repeats a request and returns how many were answered per second, and the median time of one. */
+export async function measureRate({
+  base,
+  path,
+  method,
+  headers,
+  body,
+  in_flight = 32,
+}: Request): Promise<{ rate: number; requests: number; p50_ms: number }> {
+  const requests = Math.min(requests_per_round, in_flight * 200);
+  const pool = new Pool(base, { connections: in_flight });
+  const times: number[] = [];
   let left = requests;
   const start = performance.now();
   await Promise.all(
-    Array.from({ length: concurrency }, async () => {
+    Array.from({ length: in_flight }, async () => {
       while (left-- > 0) {
+        const sent = performance.now();
         const response = await pool.request({ path, method, headers, body: body?.() ?? null });
         await response.body.dump();
         if (response.statusCode !== 200) throw new Error(`${path} returned ${response.statusCode}.`);
+        times.push(performance.now() - sent);
       }
     }),
   );
   const seconds = (performance.now() - start) / 1000;
   await pool.close();
-  return requests / seconds;
+  return { rate: requests / seconds, requests, p50_ms: median(times) };
 }

@@ -5,15 +5,17 @@ import { type Config, loadConfig } from '../src/config.ts';
 import { type Service, startService } from '../src/main.ts';
 import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
 
-/** Starts an API process without a worker, which would compete for the cores, on a seeded sandbox. */
-export async function startApi(): Promise<{
+export type RunningApi = {
   config: Config;
   service: Service;
   /** The credentials of the sandbox's account. */
   headers: Record<string, string>;
   example: Sandbox['example'];
   close(): Promise<void>;
-}> {
+};
+
+/** Starts an API process without a worker, which would compete for the cores, on a seeded sandbox. */
+export async function startApi(): Promise<RunningApi> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const limits = { RATE_LIMIT: '1000000', RATE_BURST: '1000000', LOG_LEVEL: 'silent' };
   const config = loadConfig({ ...limits, DATA_DIR: data_dir, PORT: '0', LARKSPUR_PORT: '0' });

@@ -21,7 +21,8 @@ const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
 const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
 // Code for the browser has its own project: other globals are available there.
-const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json'];
+// The client library is compiled twice, for `import` and for `require`.
+const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json', 'sdk/tsconfig.cjs.json'];
 // Link's script is loaded by other sites: one file, one global. Its own page loads with one request as well.
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
@@ -34,11 +35,14 @@ export const program_folder = 'bin';
 export const unbundled = ['@node-rs/argon2', 'pg-native'];
 // Vite alone compiles the dashboard, which has many files.
 const dashboard = 'web/dashboard';
+// The client library, as a folder that can be packed and published.
+const library_files = ['sdk/package.json', 'sdk/README.md', 'LICENSE'];
 const configuration = [
   'package-lock.json',
   'tsconfig.json',
   ...projects,
   `${dashboard}/tsconfig.json`,
+  ...library_files,
   'scripts/build.mjs',
 ];
 const asset = /\.(sql|css|svg|html)$/;
@@ -64,6 +68,7 @@ export async function build() {
     mkdirSync(dirname(join(dist, path)), { recursive: true });
     copyFileSync(join(root, path), join(dist, path));
   }
+  packLibrary();
   removeOthers(outputs);
   compressPageFiles();
   writeFileSync(`${stamp_file}.new`, stamp);
@@ -83,6 +88,8 @@ function plan() {
     ...sources.filter((path) => !isDashboard(path)).flatMap(outputsOf),
     `${dashboard}/main.js`,
     `${program_folder}/chartwire.js`,
+    ...library_files.map(libraryPath),
+    'sdk/cjs/package.json',
   ];
   return { sources, outputs, stamp: hashOf([...configuration, ...sources]) };
 }
@@ -110,7 +117,17 @@ function isCode(path) {
 }
 
 function outputsOf(path) {
+  if (path.startsWith('sdk/')) return libraryOutputsOf(path.replace(/^sdk\/src\/(.*)\.ts$/, '$1'));
   return asset.test(path) ? [path] : [path.replace(/\.ts$/, '.js'), path.replace(/\.ts$/, '.js.map')];
+}
+
+/** Code and types of a module of the client library, for `import` and for `require`. */
+function libraryOutputsOf(module) {
+  return ['sdk', 'sdk/cjs'].flatMap((folder) => ['js', 'js.map', 'd.ts'].map((end) => `${folder}/${module}.${end}`));
+}
+
+function libraryPath(path) {
+  return `sdk/${basename(path)}`;
 }
 
 /** Hashes contents, not modification times, which a fresh clone resets. */
@@ -161,6 +178,17 @@ function asApplication(entry) {
       },
     },
   };
+}
+
+/** Completes dist/sdk, which the compiler has filled, to a package. */
+function packLibrary() {
+  for (const path of library_files) copyFileSync(join(root, path), join(dist, libraryPath(path)));
+  writeFileSync(join(dist, 'sdk/cjs/package.json'), '{ "type": "commonjs" }\n');
+  // The compiler rewrites the extensions of imports in code only.
+  for (const path of filesBelow('dist/sdk').filter((path) => path.endsWith('.d.ts'))) {
+    const text = readFileSync(join(root, path), 'utf8');
+    writeFileSync(join(root, path), text.replace(/(from '\.[^']*)\.ts'/g, "$1.js'"));
+  }
 }
 
 async function pack(folder, options) {

@@ -87,7 +87,7 @@ function declaredEndpoints(): readonly Endpoint[] {
   const unused = () => {
     throw new Error('Only the declarations are read.');
   };
-  return dashboardEndpoints({ live: { open: unused, close: unused }, clinic: unused });
+  return dashboardEndpoints({ live: { open: unused }, clinic: unused });
 }
 
 /** `dashboard.jobs.get` is `jobs.get` to the pages. */

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
+import { dereference } from '../src/openapi/dereference.ts';
 import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage } from './conformance.ts';
@@ -12,22 +13,28 @@ import { failuresPage } from './pages/failures.ts';
 import { schemaPage } from './pages/schema.ts';
 import { readScoreCards, scoreCardPages } from './pages/scoreCards.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
+import { pythonModule } from './sdk/python.ts';
+import { typescriptResources, typescriptTypes } from './sdk/typescript.ts';
 
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
 const document = openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
+const whole = dereference(document);
 const score_cards = await readScoreCards(root);
 const files: Record<string, string> = {
   '.env.example': envExample(),
   'docs/reference/settings.md': settingsPage(),
-  'docs/reference/errors.md': errorsPage(document),
-  'docs/reference/events.md': eventsPage(document),
-  'docs/reference/failures.md': failuresPage(document),
+  'docs/reference/errors.md': errorsPage(whole),
+  'docs/reference/events.md': eventsPage(whole),
+  'docs/reference/failures.md': failuresPage(whole),
   'docs/reference/emrs.md': emrsPage(score_cards),
   ...scoreCardPages(score_cards),
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),
   'web/dashboard/service/api.gen.ts': await dashboardApi(),
+  'sdk/src/generated/types.gen.ts': typescriptTypes(document),
+  'sdk/src/generated/resources.gen.ts': typescriptResources(document),
+  'sdk/python/chartwire.py': pythonModule(document, await readFile(join(root, 'scripts/sdk/runtime.py'), 'utf8')),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Connector } from './connectors/connector.ts';
-import type { Database, Fragment, Sql, Tx } from './db/database.ts';
+import type { Database, Fragment, Query, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';
 import type { Notifications } from './db/notifications.ts';
 import type { FairSlots } from './fairSlots.ts';
@@ -66,8 +66,8 @@ export type Audit = {
   record(entry: AuditEntry): Promise<void>;
   /** Stores the record in the transaction of the change: both commit, or neither. */
   recordInTransaction(tx: Tx, entry: AuditEntry): Promise<void>;
-  /** An INSERT of the record as part of a larger statement. It inserts nothing if `condition` is false. */
-  recordStatement(sql: Sql | Tx, entry: AuditEntry, condition: Fragment): Fragment;
+  /** An INSERT of records as part of a larger statement, of those for which `condition` is true: it may use `entry.subject`. */
+  recordStatement(sql: Query, entries: readonly AuditEntry[], condition: Fragment): Fragment;
 };
 
 /** A request in the request log. */

@@ -171,6 +171,10 @@ export const errors = {
     status: 429,
     message: 'Too many open dashboard tabs in this session. Close some of them.',
   },
+  event_streams_exceeded: {
+    status: 429,
+    message: 'Too many open event streams. Close some of them, or register a webhook.',
+  },
   rate_limited: { status: 429, message: 'Rate limit exceeded.' },
   internal: { status: 500, message: 'Internal error. Include the request_id when you report it.' },
   database_unavailable: { status: 503, message: 'The service cannot reach its database. Try again in a moment.' },

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { failure_code } from './failures.ts';
+import { action, audit_trail, document, encounter, patient_insurance, reasons } from './model/eventData.ts';
 import { nullable } from './model/fields.ts';
 
 type EventKind = {
@@ -10,50 +10,8 @@ type EventKind = {
   data: TSchema;
 };
 
-const encounter = {
-  telephone_encounter_id: Type.String(),
-  emr_encounter_id: Type.String(),
-  patient_mrn: Type.String(),
-  provider_id: Type.String(),
-  location_id: Type.String(),
-  assigned_to_id: Type.String(),
-  reason: nullable(Type.String()),
-};
-
-const action = {
-  action_id: Type.String(),
-  emr_appointment_id: Type.String({ examples: ['30001'] }),
-  text: Type.String({ examples: ['Called back, left a message.'] }),
-};
-
-const document = { document_id: Type.String(), patient_mrn: Type.String(), folder_name: Type.String() };
-
-/** Why something failed: `code` for programs, `description` for people. */
-const reasons = Type.Array(Type.Object({ code: failure_code, description: Type.String() }));
-
-/** What a write changed in the EMR, field by field. `note` is present only if the EMR saved a different value. */
-const audit_trail = Type.Array(
-  Type.Object({
-    field_label: Type.String(),
-    before: nullable(Type.String()),
-    after: nullable(Type.String()),
-    property: Type.String(),
-    note: Type.Optional(Type.String()),
-  }),
-);
-
-const insurance = {
-  patient_insurance_id: Type.String(),
-  emr_insurance_id: Type.String(),
-  patient_mrn: Type.String(),
-  member_id: Type.String(),
-  group_id: nullable(Type.String()),
-  plan_begin_date: nullable(Type.String()),
-  copayment: nullable(Type.Number()),
-  audit_trail,
-};
-
 const synced = Type.Record(Type.String(), Type.Integer(), {
+  description: 'Number of records of each kind',
   examples: [{ locations: 3, providers: 8, patients: 200 }],
 });
 
@@ -63,7 +21,10 @@ export const events = {
     summary: 'The telephone encounter was created in the EMR, including the refill if one was requested.',
     has_job_id: true,
     has_account_reference: true,
-    data: Type.Object({ ...encounter, refill_medication_name: Type.Optional(Type.String()) }),
+    data: Type.Object(
+      { ...encounter, refill_medication_name: Type.Optional(Type.String()) },
+      { schema_name: 'TelephoneEncounter', description: 'A telephone encounter in the EMR' },
+    ),
   },
   'telephone_encounter.created_partial': {
     summary: 'The telephone encounter was created in the EMR, but the refill could not be added.',
@@ -90,7 +51,10 @@ export const events = {
     summary: 'The action was added to the telephone encounter’s action log.',
     has_job_id: true,
     has_account_reference: true,
-    data: Type.Object(action),
+    data: Type.Object(action, {
+      schema_name: 'TelephoneEncounterAction',
+      description: 'An action in the log of a telephone encounter',
+    }),
   },
   'telephone_encounter_action.failed': {
     summary: 'The action was not added to the telephone encounter.',
@@ -136,19 +100,23 @@ export const events = {
     summary: 'The insurance was added to the patient’s chart.',
     has_job_id: true,
     has_account_reference: true,
-    data: Type.Object(insurance),
+    data: patient_insurance,
   },
   'patient.insurance.updated': {
     summary: 'The insurance was updated in the patient’s chart.',
     has_job_id: true,
     has_account_reference: true,
-    data: Type.Object(insurance),
+    data: patient_insurance,
   },
   'patient.insurance.failed': {
     summary: 'The insurance was not added or updated.',
     has_job_id: true,
     has_account_reference: true,
-    data: Type.Object({ patient_insurance_id: Type.String(), patient_mrn: Type.String(), error: Type.String() }),
+    data: Type.Object({
+      patient_insurance_id: Type.String(),
+      patient_mrn: Type.String(),
+      error: Type.String({ description: 'Why it failed, for people' }),
+    }),
   },
   'patient.live_fetch_completed': {
     summary: 'The live fetch finished. If exactly one patient was found, its fields are also placed directly in data.',
@@ -156,12 +124,14 @@ export const events = {
     has_account_reference: true,
     data: Type.Object(
       {
-        success: Type.Boolean(),
-        patient_count: Type.Integer(),
+        success: Type.Boolean({ description: 'Always true' }),
+        patient_count: Type.Integer({ description: 'Number of patients found' }),
         patients: Type.Array(
           Type.Object(
             {},
             {
+              schema_name: 'LivePatient',
+              description: 'A patient’s chart as the EMR returned it',
               additionalProperties: true,
               examples: [
                 {
@@ -176,6 +146,7 @@ export const events = {
               ],
             },
           ),
+          { description: 'The patients found' },
         ),
       },
       { additionalProperties: true },
@@ -195,7 +166,7 @@ export const events = {
       appointment_id: Type.String(),
       ehr_appointment_id: Type.String(),
       mrn: Type.String(),
-      date_time: Type.String(),
+      date_time: Type.String({ description: 'Start of the appointment, with the offset of the EMR instance' }),
       timezone: Type.String(),
       provider_id: Type.String(),
       provider_name: Type.String(),
@@ -212,9 +183,17 @@ export const events = {
       mrn: Type.String(),
       failure_reason: Type.String({ examples: ['The provider is not free at this time.'] }),
       reasons,
-      conflict_type: Type.Optional(Type.String({ description: 'appointment or block', examples: ['appointment'] })),
+      conflict_type: Type.Optional(
+        Type.String({
+          description: 'What the provider has at this time: `appointment` or `block`',
+          examples: ['appointment'],
+        }),
+      ),
       conflict_details: Type.Optional(
-        Type.String({ examples: ['Harper Samplewell, MD has an appointment from 10:00 to 10:20.'] }),
+        Type.String({
+          description: 'The appointment or block in words',
+          examples: ['Harper Samplewell, MD has an appointment from 10:00 to 10:20.'],
+        }),
       ),
     }),
   },
@@ -255,7 +234,10 @@ export const events = {
       user_id: Type.String(),
       org_id: Type.String(),
       emr_name: Type.String(),
-      reason: Type.String({ examples: ['The EMR requires a new one-time code.'] }),
+      reason: Type.String({
+        description: 'Why the link has expired',
+        examples: ['The EMR requires a new one-time code.'],
+      }),
     }),
   },
 } as const satisfies Record<string, EventKind>;

@@ -12,6 +12,11 @@ export function parseId(text: string): string | undefined {
   return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
 }
 
+/** A job id has at most 15 digits, so that it is exact as a JavaScript number. Undefined for any other text. */
+export function parseJobId(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
 /** Prefixes that identify the kind of a token. The rest is random. */
 const prefixes = {
   live_client_id: 'ci_live_',

@@ -187,7 +187,6 @@ async function listen(
   };
   const http = buildServer(ctx, available);
   // An open stream would keep its connection open forever.
-  http.addHook('preClose', async () => live.close());
   addSystemRoutes(ctx, http, document, health);
   servePages(http, (pages) => {
     serveDocs(pages, document, sandbox_pages.tryItValues);

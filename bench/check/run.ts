@@ -4,12 +4,13 @@ import { emrResponseChecks } from './emrResponses.ts';
 import { fairnessChecks } from './fairness.ts';
 import { floodChecks } from './floods.ts';
 import { startInstallation } from './installation.ts';
+import { ratioChecks } from './ratios.ts';
 
 /**
  * Checks the figures that depend on the speed of a machine, which `npm test` leaves out. Exit code 1 if one still
  * exceeds its limit at the third attempt. `--only NAME` runs one check or one group.
  */
-const checks = [...floodChecks, ...fairnessChecks, ...emrResponseChecks];
+const checks = [...(await ratioChecks()), ...floodChecks, ...fairnessChecks, ...emrResponseChecks];
 
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
 const selected = selectChecks(checks, only);

@@ -7,11 +7,14 @@ import sandboxPublicTokenCreate from './sandbox/public_token.create.ts';
 import accountConnectionReport from './v1/account.connection-report.ts';
 import accountDelete from './v1/account.delete.ts';
 import accountRotateToken from './v1/account.rotate-token.ts';
+import accountsList from './v1/accounts.list.ts';
 import appointmentsCreate from './v1/appointments.create.ts';
 import appointmentsGet from './v1/appointments.get.ts';
 import availabilityList from './v1/availability.list.ts';
 import documentsCreate from './v1/documents.create.ts';
 import jobsGet from './v1/jobs.get.ts';
+import jobsList from './v1/jobs.list.ts';
+import jobsRunAgain from './v1/jobs.run-again.ts';
 import locationsUpdate from './v1/locations.update.ts';
 import patientsCreate from './v1/patients.create.ts';
 import patientsFetch from './v1/patients.fetch.ts';
@@ -19,6 +22,7 @@ import patientsInsurancesCreate from './v1/patients.insurances.create.ts';
 import patientsInsurancesUpdate from './v1/patients.insurances.update.ts';
 import patientsUpdate from './v1/patients.update.ts';
 import { updateByEhrId, updateById } from './v1/providers.update.ts';
+import requestsList from './v1/requests.list.ts';
 import settingsGet from './v1/settings.get.ts';
 import syncCreate from './v1/sync.create.ts';
 import telephoneEncountersActionsCreate from './v1/telephone-encounters.actions.create.ts';
@@ -29,6 +33,7 @@ import webhookList from './v1/webhook.list.ts';
 import { rotateById, rotateOldest } from './v1/webhook.rotate-secret.ts';
 import webhookEventsList from './v1/webhook-events.list.ts';
 import webhookEventsResend from './v1/webhook-events.resend.ts';
+import webhookEventsStream from './v1/webhook-events.stream.ts';
 
 /** The public API, in the order of the reference within each group. */
 export const endpoints: readonly Endpoint[] = byResource([
@@ -38,6 +43,7 @@ export const endpoints: readonly Endpoint[] = byResource([
   accountConnectionReport,
   accountRotateToken,
   accountDelete,
+  accountsList,
   sandboxPublicTokenCreate,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
@@ -56,8 +62,12 @@ export const endpoints: readonly Endpoint[] = byResource([
   appointmentsGet,
   settingsGet,
   syncCreate,
+  jobsList,
   jobsGet,
+  jobsRunAgain,
+  requestsList,
   webhookEventsList,
+  webhookEventsStream,
   webhookEventsResend,
   webhookCreate,
   webhookList,

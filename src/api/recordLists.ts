@@ -23,7 +23,7 @@ function listEndpoint(kind: Kind, list: RecordList): Endpoint {
     summary: list.summary,
     audited: kind.mrn_column !== undefined,
   } as const;
-  const records = Type.Array(kind.wire);
+  const records = Type.Array(kind.wire, { description: `The ${kind.labels.plural}` });
   switch (list.returns) {
     case 'all':
       return endpoint({

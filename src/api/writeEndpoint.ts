@@ -28,7 +28,8 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
     surface: 'api',
     auth: 'account',
     job_type: write.type,
-    body: Type.Omit(schema, [...path_fields]) as TObject,
+    // Omit forgets the options: the schema's name and description.
+    body: (path_fields.length === 0 ? schema : Type.Omit(schema, [...path_fields], optionsOf(schema))) as TObject,
     ...(path_fields.length > 0 ? { params: path } : {}),
     example: {
       body: Object.fromEntries(sample.filter(([name]) => !path_fields.includes(name))),
@@ -54,4 +55,8 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
       );
     },
   });
+}
+
+function optionsOf({ schema_name, description }: TObject & { schema_name?: string; description?: string }) {
+  return { ...(schema_name && { schema_name }), ...(description && { description }) };
 }

@@ -1,9 +1,9 @@
 import type { Audit } from '../context.ts';
 import type { Database } from '../db/database.ts';
+import { groupCommit } from '../db/groupCommit.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
 import { createHead } from './auditHead.ts';
 import { insertRecords } from './auditRecords.ts';
-import { groupCommit } from './groupCommit.ts';
 import { type AuditRow, openStamp } from './stamp.ts';
 
 /**
@@ -15,11 +15,13 @@ export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit &
   const { stamp } = openStamp(keys);
   const group = groupCommit<AuditRow>((rows) => insertRecords(db.system.pooled, rows));
   return {
-    record: (entry) => group.add(stamp(entry)),
+    record: async (entry) => {
+      await group.add(stamp(entry));
+    },
     recordInTransaction: async (tx, entry) => {
       await insertRecords(tx, [stamp(entry)]);
     },
-    recordStatement: (sql, entry, condition) => insertRecords(sql, [stamp(entry)], condition),
+    recordStatement: (sql, entries, condition) => insertRecords(sql, entries.map(stamp), condition),
     close: group.flushed,
   };
 }

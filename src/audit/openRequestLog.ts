@@ -1,5 +1,5 @@
 import type { Context, LoggedRequest, RequestLog } from '../context.ts';
-import { groupCommit } from './groupCommit.ts';
+import { groupCommit } from '../db/groupCommit.ts';
 import { insertRequests } from './requests.ts';
 
 /** Requests waiting to be stored: a few seconds of a busy process, two megabytes. */
@@ -18,7 +18,10 @@ export function openRequestLog(
   { db, metrics }: Pick<Context, 'db' | 'metrics'>,
   now: () => number = () => Date.now(),
 ): RequestLog & { close(): Promise<void> } {
-  const group = groupCommit<LoggedRequest>((requests) => insertRequests(db.system.pooled, requests));
+  const group = groupCommit<LoggedRequest>(async (requests) => {
+    await insertRequests(db.system.pooled, requests);
+    return [];
+  });
   const admit = unauthenticatedLimit(now);
   return {
     add: (request) => {

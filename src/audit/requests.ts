@@ -21,19 +21,22 @@ const statuses = {
   failed: [400, 600],
 } as const;
 
+type Filters = { [Name in keyof RequestSearch]: RequestSearch[Name] | undefined } & { account_id?: string | undefined };
+
 /** A page of requests, newest first. */
 export async function listRequests(
   ctx: Pick<Context, 'db'>,
-  search: RequestSearch,
+  search: Filters,
 ): Promise<{ rows: RequestRow[]; next: string | null }> {
   const sql = ctx.db.system.pooled;
-  const { id, client_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
+  const { id, client_id, account_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
   const [at_least, below] = statuses[status ?? 'failed'];
   const conditions = [
     id === undefined ? undefined : sql`requests.id = ${id}`,
     client_id === undefined
       ? undefined
       : sql`requests.client_id = (SELECT id FROM clients WHERE public_id = ${client_id})`,
+    account_id === undefined ? undefined : sql`requests.account_id = ${account_id}`,
     endpoint === undefined ? undefined : sql`endpoint = ${endpoint}`,
     // A literal rather than a parameter, so that the planner can use the partial index on failures.
     status === undefined || status === '2xx' ? undefined : sql`requests.status >= 400`,

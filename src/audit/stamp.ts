@@ -29,7 +29,7 @@ export type Stamp = {
   mark(client_id: string, mrn: string): string;
 };
 
-export function openStamp(keys: SystemKeys): Stamp {
+export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
   const record_key = keys.key('audit.records');
   const macOf = (row: Omit<AuditRow, 'mac'>) => createHmac('sha256', record_key).update(canonical(row)).digest();
   const mark = openMarks(keys.key('audit.patients'));

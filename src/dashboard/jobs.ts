@@ -3,7 +3,7 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import type { Database, Query } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
-import { parseId } from '../ids.ts';
+import { parseId, parseJobId } from '../ids.ts';
 import { describeJob } from '../jobs/describeJob.ts';
 import { exportJobs } from '../jobs/exportJobs.ts';
 import { readJobPatients } from '../jobs/jobPatients.ts';
@@ -239,10 +239,10 @@ function readFilters(filters: JobFilters): JobFilters {
   return { ...filters, account_id: id };
 }
 
-/** Job ids have at most 15 digits, so that they are exact as JavaScript numbers. */
-function readJobId(job_id: string): number {
-  if (!/^\d{1,15}$/.test(job_id)) throw apiError('record_not_found', { noun: 'Job', id: job_id });
-  return Number(job_id);
+function readJobId(text: string): number {
+  const job_id = parseJobId(text);
+  if (job_id === undefined) throw apiError('record_not_found', { noun: 'Job', id: text });
+  return job_id;
 }
 
 function outcomesOf(steps: JobStep[]): Record<string, unknown>[] {

@@ -16,7 +16,6 @@ export type Live = {
    * Returns undefined if the session has too many.
    */
   open(session: string, isAllowed: () => Promise<boolean>): Readable | undefined;
-  close(): void;
 };
 
 /** One per open tab. */
@@ -58,9 +57,6 @@ export async function openLive(ctx: Pick<Context, 'notifications'>): Promise<Liv
       });
       stream.write('retry: 2000\n\n');
       return stream;
-    },
-    close: () => {
-      for (const stream of streams.keys()) stream.end();
     },
   };
 }

@@ -5,6 +5,7 @@ import { type OnNotification, openListener } from '../../sql/listen.ts';
 import type { Fragment, Query } from '../../sql/statement.ts';
 
 import { fairSlots } from '../fairSlots.ts';
+import { type Batches, openBatches } from './batches.ts';
 import { checkRole, type RoleAddresses, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../sql/address.ts';
@@ -26,6 +27,8 @@ export type Database = {
   read<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
   /** The same for reads that may be slow, such as searches: on a connection of the pool, where nothing waits behind them. */
   search<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
+  /** Does the same for many requests of one tenant that arrive together, in one statement. */
+  together: Batches;
   /**
    * One statement that writes rows of one tenant; its first CTE is `tenant`, from which every INSERT must select. Writes use
    * `pooled`: a commit waits for the disk, and on a pipelined connection all statements behind it would wait too.
@@ -83,6 +86,9 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
       ),
     read: reading(service),
     search: (client_id, query) => turns.run(client_id, () => search(client_id, query)),
+    together: openBatches((client_id, writes, work) =>
+      writes ? turns.run(client_id, () => work(service.pooled)) : work(service),
+    ),
     checkRoles: async () => {
       await checkRole(service, service_role);
       await checkRole(system, system_role);

@@ -47,10 +47,17 @@ function row({ name, required, schema, description }: Field, mark: 'required' | 
     [
       html`<code>${breakable(name)}</code>${marked && html` <span class="${mark}">${mark}</span>`}`,
       html`${typeOf(schema)}${limits.length > 0 && html`<span class="limits">${limits.join('; ')}</span>`}`,
-      prose(description ?? schema.description ?? ''),
+      html`${prose(description ?? schema.description ?? '')}${valueList(schema)}`,
     ],
     0,
   );
+}
+
+/** Explains the values of an enum. */
+function valueList(schema: Schema): Html | false {
+  const values = Object.entries(innerSchema(schema).inner['x-enumDescriptions'] ?? {});
+  if (values.length === 0) return false;
+  return html`<ul class="values">${values.map(([value, text]) => html`<li><code>${breakable(value)}</code> ${text}</li>`)}</ul>`;
 }
 
 /** Unwraps arrays and nullable values. */

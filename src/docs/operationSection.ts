@@ -29,7 +29,7 @@ ${response && html`<details><summary>Response fields</summary>${fieldTable('Resp
 </div><div class="shown">
 ${sample && codeBlock('Request', sample.source, 'shell')}
 ${response && jsonBlock('Response', response.example)}
-${tryIt(call)}
+${response && tryIt(call)}
 </div></div></article>`;
 }
 

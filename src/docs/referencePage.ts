@@ -1,3 +1,4 @@
+import { dereference } from '../openapi/dereference.ts';
 import type { Document } from '../openapi/document.ts';
 import { errorGuide, eventGuide, guides, startGuide } from './guide.ts';
 import { breakable, type Html, html } from './html.ts';
@@ -6,7 +7,8 @@ import { type Call, method, operationSection } from './operationSection.ts';
 type Group = { name: string; description: string; id: string; calls: Call[] };
 
 /** Renders the OpenAPI document as a single page that is readable without JavaScript. */
-export function referencePage(document: Document, sandbox: boolean): string {
+export function referencePage(described: Document, sandbox: boolean): string {
+  const document = dereference(described);
   const groups = groupsOf(document);
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
+import { apiError } from '../errors.ts';
 
 /** How long a running request may take after the service starts to stop; the same as for a job (workers.ts). */
 const grace_ms = 20_000;
@@ -19,4 +21,30 @@ export function endConnectionsOnClose(server: FastifyInstance): void {
     if (closing) reply.header('connection', 'close');
     done(null, payload);
   });
+}
+
+/** Responses that do not end by themselves, such as server-sent events. They end when the server closes. */
+export type Streams = {
+  /** Rejects and destroys the stream if the client has too many. */
+  add(stream: Readable, client_id: string | undefined): void;
+};
+
+const streams_per_client_max = 20;
+
+export function openStreams(server: FastifyInstance): Streams {
+  const streams = new Map<Readable, string | undefined>();
+  server.addHook('preClose', async () => {
+    for (const stream of streams.keys()) stream.push(null);
+  });
+  return {
+    add: (stream, client_id) => {
+      const open = [...streams.values()].filter((each) => each !== undefined && each === client_id).length;
+      if (open >= streams_per_client_max) {
+        stream.destroy();
+        throw apiError('event_streams_exceeded', undefined, { retry_after_s: 60 });
+      }
+      streams.set(stream, client_id);
+      stream.once('close', () => streams.delete(stream));
+    },
+  };
 }

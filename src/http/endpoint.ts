@@ -45,7 +45,7 @@ export type OpenLink = { token: string; purpose: LinkPurpose };
 
 type CallerFor<A extends Auth> = {
   client: A extends 'none' | 'operator' ? undefined : Client;
-  account: A extends 'account' ? Account : undefined;
+  account: A extends 'account' ? Account : A extends 'client' ? Account | undefined : undefined;
   link: A extends 'link' ? OpenLink : undefined;
   operator: A extends 'operator' | 'operator_in_client' ? Operator : undefined;
 };
@@ -124,6 +124,8 @@ export type EndpointOptions<
   /** A short imperative phrase, such as "List patients". */
   summary: string;
   description?: string;
+  /** An access token is optional and limits the response to its account. For endpoints with `client` authentication. */
+  account_optional?: boolean;
   /** Also responds while the account needs to be re-linked, so that a client can find out what happened. */
   while_expired?: boolean;
   /** False only if no health data is shown and nothing is changed. All other requests are in the audit log. */
@@ -138,6 +140,8 @@ export type EndpointOptions<
   needs?: { operation: OperationName; label: string };
   /** The type of the job that it queues, if the job stores the request as it was sent. */
   job_type?: string;
+  /** The response is a stream of server-sent events, which has no end. */
+  stream?: boolean;
   /** Available in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;

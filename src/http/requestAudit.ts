@@ -69,8 +69,8 @@ export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: 
       audit.in_transaction = true;
     },
     auditStatement: {
-      insert: (sql, operation_id, condition) =>
-        ctx.audit.recordStatement(sql, { ...audit.entry(200), subject: operation_id }, condition),
+      entry: (operation_id) => ({ ...audit.entry(200), subject: operation_id }),
+      insert: (...statement) => ctx.audit.recordStatement(...statement),
       committed: () => {
         audit.recorded = true;
       },

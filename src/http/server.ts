@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
@@ -10,7 +11,7 @@ import { JsonTooComplex, parseJson } from '../security/json.ts';
 import { type AddressLimit, type AddressLimiting, openAddressLimit } from './addressLimit.ts';
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
 import { requireRole } from './authenticateOperator.ts';
-import { endConnectionsOnClose } from './closeConnections.ts';
+import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
 import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { isLogged, loggedRequest } from './loggedRequest.ts';
@@ -45,6 +46,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     clientErrorHandler: sendParseError,
   });
   endConnectionsOnClose(server);
+  const streams = openStreams(server);
   traceRequests(ctx, server);
   const address_limit = openAddressLimit(ctx.config.address_rate_limit, ctx.config.address_rate_burst);
   server.decorate('address_limit', address_limit);
@@ -90,7 +92,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
   const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
   const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
   for (const endpoint of endpoints) {
-    addRoute(ctx, server, endpoint, { limit, limitForms, address_limit });
+    addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
   }
   return server;
 }
@@ -99,6 +101,7 @@ type Limits = {
   limit: RateLimiter;
   limitForms: FormLimiter;
   address_limit: AddressLimit;
+  streams: Streams;
 };
 
 declare module 'fastify' {
@@ -150,7 +153,7 @@ function addRoute(
   ctx: Context,
   server: FastifyInstance,
   endpoint: Endpoint,
-  { limit, limitForms, address_limit }: Limits,
+  { limit, limitForms, address_limit, streams }: Limits,
 ): void {
   const readBody = endpoint.body && reader(endpoint.body, 'body');
   const no_query = { type: 'object', properties: {} } as TObject;
@@ -232,6 +235,9 @@ function addRoute(
         }),
     } as never);
     await recordResponse(ctx, request, reply.statusCode);
+    if (response instanceof WithHeaders && response.body instanceof Readable) {
+      streams.add(response.body, client?.id);
+    }
     return send(reply, response);
   };
 }

@@ -19,12 +19,17 @@ export type KeyRow = {
   response_sealed: Buffer | null;
 };
 
-/** Inserts the key of a write for the tenant in the CTE `tenant`; returns no row if the key is in use. */
-export function insertOperationKey(sql: Query, key: IdempotencyKey, operation_id: string): Fragment {
+/**
+ * Inserts the keys of the rows of the CTE `request` and returns the operations of those that were not in use. Of equal
+ * keys the first one counts. Keys are inserted in their own order: two statements with the same keys in different orders
+ * would wait for each other.
+ */
+export function insertOperationKeys(sql: Query): Fragment {
   return sql`
     INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash, operation_id)
-      SELECT ${key.scope_id}, ${key.key_hash}, id, ${key.request_hash}, ${operation_id} FROM tenant
-      ON CONFLICT (scope_id, key_hash) DO NOTHING RETURNING client_id AS id`;
+      SELECT scope_id, decode(key_hash, 'hex'), client_id, decode(request_hash, 'hex'), operation_id
+        FROM request WHERE scope_id IS NOT NULL ORDER BY scope_id, key_hash, position
+      ON CONFLICT (scope_id, key_hash) DO NOTHING RETURNING operation_id`;
 }
 
 /** Inserts the key of a change that is made in this transaction; returns false if the key is in use. */

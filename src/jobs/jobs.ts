@@ -32,27 +32,21 @@ export type Job<Input = unknown> = {
 /** Why a job failed, as stored in its `error` column. */
 export type JobFailure = { code: FailureCode; message: string; details?: Record<string, unknown> };
 
-/** Inserts a job for the CTE `operation`: in the earlier lane if that exists, otherwise in its own. */
-export function insertJob(
-  sql: Query,
-  job: {
-    organization_id: string;
-    account_id: string;
-    operation: { type: string };
-    lane: string;
-    earlier_lane?: string | undefined;
-    run_again_of?: number;
-    traceparent?: string | null;
-  },
-): Fragment {
+/**
+ * Inserts a job for each row of the CTE `operation`, as described by the CTE `request`: in the earlier lane if that
+ * exists or is about to, otherwise in its own. The ids have the order of the requests.
+ */
+export function insertJobs(sql: Query): Fragment {
   return sql`
     INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, traceparent, lane)
-      SELECT client_id, ${job.organization_id}, ${job.account_id}, id, ${job.operation.type},
-             ${job.run_again_of ?? null}::bigint, ${job.traceparent ?? null}::text,
+      SELECT operation.client_id, request.organization_id, request.account_id, operation.id, request.type,
+             request.run_again_of, request.traceparent,
              coalesce((SELECT key FROM lanes WHERE lanes.client_id = operation.client_id
-                AND organization_id = ${job.organization_id} AND key = ${job.earlier_lane ?? null}), ${job.lane})
-        FROM operation
-      RETURNING id, client_id, lane`;
+                AND lanes.organization_id = request.organization_id AND key = request.earlier_lane),
+               CASE WHEN (request.organization_id, request.earlier_lane) IN (SELECT organization_id, lane FROM request)
+                 THEN request.earlier_lane ELSE request.lane END)
+        FROM operation JOIN request ON request.operation_id = operation.id ORDER BY request.position
+      RETURNING id, client_id, organization_id, account_id, operation_id, lane`;
 }
 
 /**

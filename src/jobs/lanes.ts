@@ -16,17 +16,27 @@ export async function checkLease(tx: Tx, lease: Lease): Promise<LaneKey> {
   return lane;
 }
 
+/** Locks the lanes of the CTE `job` that exist, in the order of their ids as everywhere several are locked. */
+export function lockLanes(sql: Query): Fragment {
+  return sql`
+    SELECT lanes.id FROM lanes
+      JOIN job ON job.client_id = lanes.client_id AND job.organization_id = lanes.organization_id AND job.lane = lanes.key
+     ORDER BY lanes.id FOR UPDATE OF lanes`;
+}
+
 /**
- * Creates the lane of each row of the CTE `job`, or locks it: the update that changes nothing makes a worker that is
- * about to delete the empty lane see the new job, or makes us see the deletion.
+ * Creates the lanes of the CTE `job`, or locks them (the CTE `existing`): the update that changes nothing makes a worker
+ * that is about to delete the empty lane see the new job, or makes us see the deletion. A lane has the account of its
+ * first job.
  */
-export function insertLane(
-  sql: Query,
-  job: { organization_id: string; account_id: string; parallel_max: number },
-): Fragment {
+export function insertLanes(sql: Query): Fragment {
   return sql`
     INSERT INTO lanes (client_id, organization_id, account_id, key, parallel_max)
-      SELECT client_id, ${job.organization_id}, ${job.account_id}, lane, ${job.parallel_max} FROM job
+      SELECT DISTINCT ON (job.organization_id, job.lane) job.client_id, job.organization_id, job.account_id, job.lane,
+             request.parallel_max
+        FROM job JOIN request ON request.operation_id = job.operation_id
+       WHERE (SELECT count(*) FROM existing) IS NOT NULL
+       ORDER BY job.organization_id, job.lane, job.id
       ON CONFLICT (organization_id, key) DO UPDATE SET key = excluded.key`;
 }
 

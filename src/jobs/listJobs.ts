@@ -28,8 +28,8 @@ export async function listJobs(
     client_id,
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
-             json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
-               'org_id', organization.org_id) AS account,
+             json_build_object('id', replace(account.id::text, '-', ''), 'reference_id', account.reference_id,
+               'user_id', account.user_id, 'org_id', organization.org_id) AS account,
              job.attempts, iso(job.created_at) AS created_at, iso(job.started_at) AS started_at,
              iso(job.finished_at) AS finished_at, job.parked_ms, job.error ->> 'code' AS error_code, job.review_outcome,
              job.run_again_of

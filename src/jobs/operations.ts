@@ -3,17 +3,12 @@ import type { Fragment, Query, Tx } from '../db/database.ts';
 /** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
 export type Operation = { id: string; type: string; input: unknown };
 
-/** Inserts the operation for the tenant in the CTE `accepted`; inserts nothing if that is empty. */
-export function insertOperation(
-  sql: Query,
-  operation: Operation,
-  account: { organization_id: string; account_id: string },
-): Fragment {
+/** Inserts the operations of the CTE `request`, except those whose key is not in the CTE `accepted`. */
+export function insertOperations(sql: Query): Fragment {
   return sql`
     INSERT INTO operations (id, client_id, organization_id, account_id, type, input)
-      SELECT ${operation.id}, id, ${account.organization_id}, ${account.account_id}, ${operation.type},
-             ${JSON.stringify(operation.input)}::text::json
-        FROM accepted
+      SELECT operation_id, client_id, organization_id, account_id, type, input
+        FROM request WHERE scope_id IS NULL OR operation_id IN (SELECT operation_id FROM accepted)
       RETURNING id, client_id`;
 }
 

@@ -1,34 +1,42 @@
 import { type Static, Type } from 'typebox';
-import { flag, text } from './fields.ts';
+import { day, flag, text } from './fields.ts';
 
 /** The time is `datetime`, or `date` and `time` in the time zone of the EMR instance. */
-export const AppointmentRequest = Type.Object({
-  mrn: text({ description: 'Medical Record Number of the patient' }),
-  location: text({ description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)' }),
-  provider: text({ description: 'The provider’s EMR ID, from GET /v1/providers (ehr_id)', examples: ['501'] }),
-  type: text({ description: 'Visit-type code of the EMR', examples: ['OV'] }),
-  datetime: Type.Optional(
-    text({ description: 'ISO 8601 date-time with offset', examples: ['2031-03-03T10:00:00-05:00'] }),
-  ),
-  date: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD, together with time' })),
-  time: Type.Optional(
-    text({
-      pattern: '^(0?[1-9]|1[0-2]):[0-5]\\d ?([aA]|[pP])[mM]$',
-      messages: { pattern: '{name} must be a time in the form h:mm am' },
-      description: 'h:mm am, together with date',
-    }),
-  ),
-  secondary_provider: Type.Optional(text({ description: 'EMR ID of a second provider' })),
-  note: Type.Optional(text()),
-  reason: Type.Optional(text({ examples: ['Follow-up'] })),
-  duration: Type.Optional(
-    text({
-      pattern: '^[1-9]\\d{0,3}$',
-      messages: { pattern: '{name} must be minutes, written in digits' },
-      description: 'Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30',
-    }),
-  ),
-  new_patient: Type.Optional(flag('Whether this is the patient’s first visit')),
-  prevent_double_booking: Type.Optional(flag('Whether to fail if the provider is not free at this time')),
-});
+export const AppointmentRequest = Type.Object(
+  {
+    mrn: text({ description: 'Medical Record Number of the patient' }),
+    location: text({ description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)' }),
+    provider: text({ description: 'The provider’s EMR ID, from GET /v1/providers (ehr_id)', examples: ['501'] }),
+    type: text({ description: 'Visit-type code of the EMR', examples: ['OV'] }),
+    datetime: Type.Optional(
+      text({
+        description: 'Start of the appointment',
+        notation: 'ISO 8601 date-time with offset',
+        examples: ['2031-03-03T10:00:00-05:00'],
+      }),
+    ),
+    date: Type.Optional(day({ description: 'Day of the appointment, together with time' })),
+    time: Type.Optional(
+      text({
+        pattern: '^(0?[1-9]|1[0-2]):[0-5]\\d ?([aA]|[pP])[mM]$',
+        messages: { pattern: '{name} must be a time in the form h:mm am' },
+        description: 'Time of the appointment, together with date',
+        notation: 'h:mm am',
+      }),
+    ),
+    secondary_provider: Type.Optional(text({ description: 'EMR ID of a second provider' })),
+    note: Type.Optional(text({ description: 'Note to the practice about the appointment' })),
+    reason: Type.Optional(text({ description: 'Reason for the visit', examples: ['Follow-up'] })),
+    duration: Type.Optional(
+      text({
+        pattern: '^[1-9]\\d{0,3}$',
+        messages: { pattern: '{name} must be minutes, written in digits' },
+        description: 'Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30',
+      }),
+    ),
+    new_patient: Type.Optional(flag('Whether this is the patient’s first visit')),
+    prevent_double_booking: Type.Optional(flag('Whether to fail if the provider is not free at this time')),
+  },
+  { schema_name: 'AppointmentCreate', description: 'An appointment to book' },
+);
 export type AppointmentRequest = Static<typeof AppointmentRequest>;

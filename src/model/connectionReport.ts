@@ -1,33 +1,50 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from './fields.ts';
+import { choices, date_time, id, nullable } from './fields.ts';
 
-const step = Type.Object({
-  stage: Type.Enum(['discovery', 'sign_in', 'probe'], {
-    description: '`discovery`: finding the server’s documents. `sign_in`: requesting a token. `probe`: a test request',
-  }),
-  request: Type.String({
-    description: 'Method and URL. `[base]` is `address`; ids and search values are replaced',
-    examples: ['GET [base]/Patient?_count=1'],
-  }),
-  status: nullable(Type.Integer({ description: 'HTTP status; null if there was no response', examples: [200] })),
-  duration_ms: Type.Integer({ examples: [84] }),
-  outcome: Type.Enum(['ok', 'refused', 'failed']),
-  note: Type.Optional(
-    Type.String({ description: 'Scopes, or the server’s error', examples: ['Scopes granted: system/*.read'] }),
-  ),
-});
+const step = Type.Object(
+  {
+    stage: choices(
+      { discovery: 'Finding the server’s documents', sign_in: 'Requesting a token', probe: 'A test request' },
+      { description: 'What the request was for' },
+    ),
+    request: Type.String({
+      description: 'Method and URL. `[base]` is `address`; ids and search values are replaced',
+      examples: ['GET [base]/Patient?_count=1'],
+    }),
+    status: nullable(Type.Integer({ description: 'HTTP status; null if there was no response', examples: [200] })),
+    duration_ms: Type.Integer({ description: 'Time until the response, in milliseconds', examples: [84] }),
+    outcome: choices(
+      {
+        ok: 'The server answered as expected',
+        refused: 'The server rejected the request',
+        failed: 'There was no usable response',
+      },
+      { description: 'How the request ended' },
+    ),
+    note: Type.Optional(
+      Type.String({ description: 'Scopes, or the server’s error', examples: ['Scopes granted: system/*.read'] }),
+    ),
+  },
+  { schema_name: 'ConnectionStep', description: 'A request to the EMR’s server during a sign-in' },
+);
 
 /** What was requested from an EMR's server during one sign-in. It contains no health data, token or secret. */
 export const connection_report = Type.Object({
   address: Type.String({ description: 'The address of the EMR', examples: ['https://emr.example.org/r4'] }),
-  at: date_time,
-  steps: Type.Array(step),
+  at: Type.String({ format: 'date-time', description: 'When the sign-in took place' }),
+  steps: Type.Array(step, { description: 'The requests, in their order' }),
 });
 
 /** How the sign-in ended. */
 export const report_outcome = {
-  error_code: nullable(Type.String({ description: 'The error code; null if the sign-in succeeded', examples: [null] })),
-  error_message: nullable(Type.String({ examples: [null] })),
+  error_code: Type.Union([Type.String(), Type.Null()], {
+    description: 'The error code; null if the sign-in succeeded',
+    examples: [null],
+  }),
+  error_message: Type.Union([Type.String(), Type.Null()], {
+    description: 'The error message; null if the sign-in succeeded',
+    examples: [null],
+  }),
 };
 
 /** A stored report. `account_id` is null for a failed attempt to link. */

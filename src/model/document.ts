@@ -2,23 +2,28 @@ import { type Static, Type } from 'typebox';
 import { flag, text } from './fields.ts';
 
 /** `document` is the file of the form; the parsed body only contains its name. */
-export const DocumentRequest = Type.Object({
-  folder_name: text({
-    maxLength: 500,
-    description: 'Folder in the patient’s chart; nested folders with forward slashes',
-  }),
-  patient_mrn: text({ description: 'Medical Record Number of the patient' }),
-  document: Type.String({
-    contentMediaType: 'application/octet-stream',
-    examples: ['referral.pdf'],
-    description: 'PDF, JPEG or PNG file (detected by content), at most 5 MB',
-  }),
-  emr_assigned_to_id: Type.Optional(text({ description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id)' })),
-  is_reviewed: Type.Optional(flag('Whether the document is marked as reviewed; default false')),
-  notes: Type.Optional(text({ maxLength: 1000, examples: ['Received by fax.'] })),
-  is_high_priority: Type.Optional(flag('Whether the document is marked as high priority; default false')),
-  template_name: Type.Optional(text({ description: 'Template used for the upload form' })),
-});
+export const DocumentRequest = Type.Object(
+  {
+    folder_name: text({
+      maxLength: 500,
+      description: 'Folder in the patient’s chart; nested folders with forward slashes',
+    }),
+    patient_mrn: text({ description: 'Medical Record Number of the patient' }),
+    document: Type.String({
+      contentMediaType: 'application/octet-stream',
+      examples: ['referral.pdf'],
+      description: 'PDF, JPEG or PNG file (detected by content), at most 5 MB',
+    }),
+    emr_assigned_to_id: Type.Optional(text({ description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id)' })),
+    is_reviewed: Type.Optional(flag('Whether the document is marked as reviewed; default false')),
+    notes: Type.Optional(
+      text({ description: 'Notes about the document', maxLength: 1000, examples: ['Received by fax.'] }),
+    ),
+    is_high_priority: Type.Optional(flag('Whether the document is marked as high priority; default false')),
+    template_name: Type.Optional(text({ description: 'Template used for the upload form' })),
+  },
+  { schema_name: 'DocumentCreate', description: 'A document to upload, as a multipart form' },
+);
 export type DocumentRequest = Static<typeof DocumentRequest>;
 
 export const document_bytes_max = 5_242_880;

@@ -7,6 +7,7 @@
 export const examples: Readonly<Record<string, readonly unknown[]>> = {
   // Ids and tokens
   id: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'],
+  request_id: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'],
   event_id: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'],
   job_id: [1042, '1042'],
   telephone_encounter_id: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'],

@@ -43,6 +43,21 @@ export const email = text({
 
 export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
 
+/**
+ * An enum with an explanation of every value. The explanations are part of the OpenAPI document (`x-enumDescriptions`, as
+ * several documentation tools read it) and of the client libraries.
+ */
+export function choices<const Values extends Readonly<Record<string, string>>>(
+  values: Values,
+  options: TSchemaOptions = {},
+) {
+  // Object.keys forgets the names. Keys such as 1 are strings at run time.
+  return Type.Enum(Object.keys(values) as `${keyof Values & (string | number)}`[], {
+    ...options,
+    'x-enumDescriptions': values,
+  });
+}
+
 /** A flag that is sent as the string `true` or `false`. */
 export function flag(description: string) {
   return Type.Enum(['true', 'false'], { description });
@@ -90,49 +105,65 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** A calendar date. */
+export function day(options: TSchemaOptions = {}) {
+  return Type.String({ format: 'date', notation: 'YYYY-MM-DD', ...options });
+}
+
 /** Values of an EMR's records. Null if the EMR does not know the value. */
 export const known = {
   text: nullable(Type.String()),
-  date: nullable(Type.String({ format: 'date' })),
+  date: nullable(day()),
   number: nullable(Type.Number()),
 };
 
-export const id = Type.String({ pattern: '^[0-9a-f]{32}$', description: 'UUID without hyphens' });
+export const id = Type.String({ pattern: '^[0-9a-f]{32}$', notation: 'UUID without hyphens' });
 export const date_time = Type.String({ format: 'date-time' });
 export const success = Type.Literal(true);
-export const activity = Type.Enum(['active', 'inactive']);
+export const activity = choices(
+  { active: 'In use', inactive: 'No longer in use' },
+  { description: 'Whether the practice still uses it' },
+);
 
 /** In the response of a list while the first sync has not read it to its end. */
 export const sync_state = Type.Optional(
   Type.Object(
-    { state: Type.Literal('pending') },
+    { state: Type.Literal('pending', { description: 'Always `pending`: the first sync is still running' }) },
     {
+      schema_name: 'SyncState',
       description: 'Present until the first sync has read the list to its end; the list is incomplete until then',
       not_in_examples: true,
     },
   ),
 );
 
-export const pagination = Type.Object({
-  page: Type.Integer(),
-  current_page: Type.Integer({ description: 'Same as page' }),
-  page_size: Type.Integer(),
-  total_count: Type.Integer(),
-  total_pages: Type.Integer(),
-});
+export const pagination = Type.Object(
+  {
+    page: Type.Integer({ description: 'Number of this page, starting at 1' }),
+    current_page: Type.Integer({ description: 'Same as page' }),
+    page_size: Type.Integer({ description: 'Maximum number of records on a page' }),
+    total_count: Type.Integer({ description: 'Number of records on all pages' }),
+    total_pages: Type.Integer({ description: 'Number of pages' }),
+  },
+  { schema_name: 'Pagination', description: 'Which page this is, and how many there are' },
+);
 
 /** The parameters of a range of days. */
 export function days(of: string) {
   return {
-    start_date: Type.Optional(Type.String({ format: 'date', description: `First ${of}, YYYY-MM-DD, inclusive` })),
-    end_date: Type.Optional(Type.String({ format: 'date', description: `Last ${of}, YYYY-MM-DD, inclusive` })),
+    start_date: Type.Optional(day({ description: `First ${of}, inclusive` })),
+    end_date: Type.Optional(day({ description: `Last ${of}, inclusive` })),
   };
 }
 
 /** The paging parameters of a list. */
 export function paging(page_size: number, page_size_max: number) {
   return {
-    page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })),
-    page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: page_size_max, default: page_size })),
+    page: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1, description: 'Number of the page, starting at 1' }),
+    ),
+    page_size: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: page_size_max, default: page_size, description: 'Records on a page' }),
+    ),
   };
 }

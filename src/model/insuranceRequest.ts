@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { changesOf, clearable, text, unclearable } from './fields.ts';
+import { changesOf, choices, clearable, day, text, unclearable } from './fields.ts';
 import { us_state, us_zip } from './usPlaces.ts';
 
 /** The patient's relationship to the subscriber: insurers' codes and their names. */
@@ -28,47 +28,79 @@ const subscriber_demographics = Type.Object(
     city: Type.Optional(text()),
     state: Type.Optional(us_state),
     zip: Type.Optional(us_zip),
-    sex: Type.Optional(Type.Enum(['male', 'female', 'unknown', 'M', 'F', 'U'])),
-    dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
+    sex: Type.Optional(
+      choices(
+        {
+          male: 'Male',
+          female: 'Female',
+          unknown: 'Unknown',
+          M: 'Same as male',
+          F: 'Same as female',
+          U: 'Same as unknown',
+        },
+        { description: 'Sex of the subscriber' },
+      ),
+    ),
+    dob: Type.Optional(day()),
     phone: Type.Optional(text()),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, schema_name: 'Subscriber', description: 'The subscriber of an insurance' },
 );
 
 const fields = {
   group_id: Type.Optional(text({ description: 'Group number' })),
-  insurance_provider_id: Type.Optional(text({ description: 'From GET /v1/insurance-providers (id)' })),
+  insurance_provider_id: Type.Optional(
+    text({ description: 'ID of the insurance company, from GET /v1/insurance-providers (id)' }),
+  ),
   insurance_name: Type.Optional(text({ description: 'Name of the insurance company' })),
   insurance_payer_id: Type.Optional(text({ description: 'Payer ID; only together with insurance_name' })),
-  plan_begin_date: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
-  copayment: Type.Optional(Type.Number({ minimum: 0, maximum: 999_999_999, description: 'Dollars' })),
+  plan_begin_date: Type.Optional(day()),
+  copayment: Type.Optional(Type.Number({ minimum: 0, maximum: 999_999_999, description: 'Copayment in dollars' })),
   relationship_to_subscriber: Type.Optional(
-    text({ description: 'A code (`01`) or a name (`self`), case-insensitive' }),
+    text({
+      description:
+        'The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive',
+    }),
   ),
   subscriber_demographics: Type.Optional(subscriber_demographics),
 };
 
 /** The MRN is in the path. */
-export const InsuranceRequest = Type.Object({
-  ...path,
-  member_id: text({ description: 'Member or policy ID' }),
-  ...fields,
-  priority: Type.Optional(
-    Type.Enum(['1', '2', '3'], { description: '1 primary, 2 secondary, 3 tertiary. Default: the EMR’s default' }),
-  ),
-});
+export const InsuranceRequest = Type.Object(
+  {
+    ...path,
+    member_id: text({ description: 'Member or policy ID' }),
+    ...fields,
+    priority: Type.Optional(
+      choices(
+        { 1: 'Primary', 2: 'Secondary', 3: 'Tertiary' },
+        { description: 'Order in which the insurances are billed. Default: the EMR’s default' },
+      ),
+    ),
+  },
+  { schema_name: 'PatientInsuranceCreate', description: 'An insurance to add to a patient’s chart' },
+);
 export type InsuranceRequest = Static<typeof InsuranceRequest>;
 
 /** The MRN and the insurance id are in the path. */
-export const InsuranceChanges = Type.Object({
-  ...path,
-  emr_insurance_id: text({ description: 'EMR ID of the insurance' }),
-  member_id: unclearable(text({ description: 'Member or policy ID' })),
-  ...changesOf(Type.Object(fields)),
-  // An insurance always has a company.
-  insurance_provider_id: unclearable(fields.insurance_provider_id),
-  insurance_name: unclearable(fields.insurance_name),
-  insurance_payer_id: unclearable(fields.insurance_payer_id),
-  subscriber_demographics: clearable(Type.Object(changesOf(subscriber_demographics), { additionalProperties: false })),
-});
+export const InsuranceChanges = Type.Object(
+  {
+    ...path,
+    emr_insurance_id: text({ description: 'EMR ID of the insurance' }),
+    member_id: unclearable(text({ description: 'Member or policy ID' })),
+    ...changesOf(Type.Object(fields)),
+    // An insurance always has a company.
+    insurance_provider_id: unclearable(fields.insurance_provider_id),
+    insurance_name: unclearable(fields.insurance_name),
+    insurance_payer_id: unclearable(fields.insurance_payer_id),
+    subscriber_demographics: clearable(
+      Type.Object(changesOf(subscriber_demographics), {
+        additionalProperties: false,
+        schema_name: 'SubscriberUpdate',
+        description: 'Changes of the subscriber',
+      }),
+    ),
+  },
+  { schema_name: 'PatientInsuranceUpdate', description: 'Changes of an insurance; null clears a field' },
+);
 export type InsuranceChanges = Static<typeof InsuranceChanges>;

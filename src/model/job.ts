@@ -1,26 +1,68 @@
 import { Type } from 'typebox';
 import { failure_code } from '../failures.ts';
-import { date_time, nullable } from './fields.ts';
+import { choices, nullable } from './fields.ts';
 
-export const Job = Type.Object({
-  job_id: Type.Integer(),
-  type: Type.String({ examples: ['telephone_encounter.create'] }),
-  status: Type.Enum(['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'], {
-    examples: ['succeeded'],
-  }),
-  attempts: Type.Integer(),
-  created_at: date_time,
-  started_at: nullable(date_time),
-  finished_at: nullable(date_time),
-  error: Type.Union([Type.Object({ code: failure_code, message: Type.String() }), Type.Null()], { examples: [null] }),
-  event_id: nullable(Type.String()),
-  timeline: Type.Array(
-    Type.Object({
-      step: Type.String({ examples: ['create_encounter'] }),
-      kind: Type.Enum(['note', 'intent', 'outcome'], { examples: ['outcome'] }),
-      attempt: Type.Integer(),
-      at: date_time,
-      detail: nullable(Type.Object({}, { additionalProperties: true, examples: [{ ehr_id: '30041' }] })),
-    }),
-  ),
-});
+export const Job = Type.Object(
+  {
+    job_id: Type.Integer({ description: 'ID of the job' }),
+    type: Type.String({ description: 'The write that the job performs', examples: ['telephone_encounter.create'] }),
+    status: choices(
+      {
+        queued: 'Waiting, also for the next attempt',
+        running: 'Being performed',
+        succeeded: 'Everything is saved in the EMR',
+        partial: 'Saved in the EMR except for a part that the event names',
+        failed: 'Nothing is saved in the EMR',
+        needs_review: 'It is unknown whether it was saved: check in the EMR',
+      },
+      { description: 'State of the job', examples: ['succeeded'] },
+    ),
+    attempts: Type.Integer({ description: 'How often the job was started' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the request was accepted' }),
+    started_at: nullable(Type.String({ format: 'date-time', description: 'When the first attempt started' })),
+    finished_at: nullable(Type.String({ format: 'date-time', description: 'When the job finished; null until then' })),
+    error: Type.Union(
+      [
+        Type.Object(
+          { code: failure_code, message: Type.String({ description: 'Why the job failed, for people' }) },
+          { schema_name: 'JobError', description: 'Why a job failed' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'Why the job failed; null if it did not', examples: [null] },
+    ),
+    event_id: nullable(
+      Type.String({ description: 'ID of the event that reports the outcome; null until the job has finished' }),
+    ),
+    timeline: Type.Array(
+      Type.Object(
+        {
+          step: Type.String({ description: 'Name of the step', examples: ['create_encounter'] }),
+          kind: choices(
+            {
+              note: 'Something worth knowing, such as a failed attempt',
+              intent: 'A request to the EMR is about to be sent',
+              outcome: 'The result of a request to the EMR',
+            },
+            { description: 'What the entry records', examples: ['outcome'] },
+          ),
+          attempt: Type.Integer({ description: 'Number of the attempt, starting at 1' }),
+          at: Type.String({ format: 'date-time', description: 'When it happened' }),
+          detail: nullable(
+            Type.Object(
+              {},
+              {
+                description: 'Details of the step, without health data',
+                additionalProperties: true,
+                examples: [{ ehr_id: '30041' }],
+              },
+            ),
+          ),
+        },
+        { schema_name: 'JobTimelineEntry', description: 'A step of a job' },
+      ),
+      { description: 'What the job has done so far' },
+    ),
+  },
+  { schema_name: 'Job', description: 'A write or a sync that Chartwire performs in the background' },
+);

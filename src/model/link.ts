@@ -1,28 +1,43 @@
 import { type Static, Type } from 'typebox';
-import { ownId, secret, success, text } from './fields.ts';
+import { choices, ownId, secret, success, text } from './fields.ts';
 
-export const LinkTokenRequest = Type.Object({
-  user_id: ownId('Your ID for the end user. Do not use an email address or a phone number.'),
-  org_id: ownId('Your ID for the user’s organization'),
-  emr_name: Type.Optional(text({ description: 'Required for the first user of a new organization' })),
-  emr_instance_domain: Type.Optional(
-    text({ description: 'URL of the EMR instance. Required for the first user of a new organization' }),
-  ),
-  emr_app_id: Type.Optional(
-    text({
-      description:
-        'EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address',
-    }),
-  ),
-  access_token: Type.Optional(secret({ description: 'Update mode: access token of the account to re-link' })),
-  callback_url: Type.Optional(
-    text({ description: 'URL to which the hosted page redirects; must be registered for the client' }),
-  ),
-  language: Type.Optional(Type.Enum(['en', 'es'])),
-});
+export const LinkTokenRequest = Type.Object(
+  {
+    user_id: ownId('Your ID for the end user. Do not use an email address or a phone number.'),
+    org_id: ownId('Your ID for the user’s organization'),
+    emr_name: Type.Optional(
+      text({
+        description: 'Name of the EMR product, from GET /link/emrs. Required for the first user of a new organization',
+      }),
+    ),
+    emr_instance_domain: Type.Optional(
+      text({ description: 'URL of the EMR instance. Required for the first user of a new organization' }),
+    ),
+    emr_app_id: Type.Optional(
+      text({
+        description:
+          'EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address',
+      }),
+    ),
+    access_token: Type.Optional(secret({ description: 'Update mode: access token of the account to re-link' })),
+    callback_url: Type.Optional(
+      text({ description: 'URL to which the hosted page redirects; must be registered for the client' }),
+    ),
+    language: Type.Optional(
+      choices({ en: 'English', es: 'Spanish' }, { description: 'Language of Link. Default: that of the browser' }),
+    ),
+  },
+  { schema_name: 'LinkTokenCreate', description: 'Whom to link, and with which EMR' },
+);
 export type LinkTokenRequest = Static<typeof LinkTokenRequest>;
 
-export const TokenResponse = Type.Object({
-  success,
-  token: Type.String({ examples: ['EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAM'] }),
-});
+export const TokenResponse = Type.Object(
+  {
+    success,
+    token: Type.String({
+      description: 'The link token, or the access token in exchange for a public token',
+      examples: ['EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAM'],
+    }),
+  },
+  { schema_name: 'Token', description: 'A token' },
+);

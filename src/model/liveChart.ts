@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { nullable, text } from './fields.ts';
+import { choices, day, nullable, text } from './fields.ts';
 import { us_phone } from './usPlaces.ts';
 
 const string = Type.String();
@@ -89,19 +89,30 @@ export const LiveInsurance = Type.Object({
 export type LiveInsurance = Static<typeof LiveInsurance>;
 
 /** Only the criteria of `search_by` are used. */
-export const PatientFetchRequest = Type.Object({
-  search_by: Type.Enum(['dob', 'name', 'phone', 'mrn'], { examples: ['mrn'] }),
-  dob: Type.Optional(Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
-  first_name: Type.Optional(text()),
-  last_name: Type.Optional(text()),
-  phone: Type.Optional(us_phone),
-  mrn: Type.Optional(text({ examples: ['LK100001'] })),
-  include: Type.Optional(
-    Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {
-      messages: { anyOf: 'include must be a comma-separated string or an array of strings' },
-      description: 'insurances',
-      examples: ['insurances'],
-    }),
-  ),
-});
+export const PatientFetchRequest = Type.Object(
+  {
+    search_by: choices(
+      {
+        dob: 'By date of birth: `dob`',
+        name: 'By name: `first_name` and `last_name`',
+        phone: 'By phone number: `phone`',
+        mrn: 'By Medical Record Number: `mrn`',
+      },
+      { description: 'What to search by', examples: ['mrn'] },
+    ),
+    dob: Type.Optional(day()),
+    first_name: Type.Optional(text()),
+    last_name: Type.Optional(text()),
+    phone: Type.Optional(us_phone),
+    mrn: Type.Optional(text({ examples: ['LK100001'] })),
+    include: Type.Optional(
+      Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {
+        messages: { anyOf: 'include must be a comma-separated string or an array of strings' },
+        description: 'What to return in addition: `insurances`',
+        examples: ['insurances'],
+      }),
+    ),
+  },
+  { schema_name: 'PatientFetch', description: 'A search for patients in the EMR' },
+);
 export type PatientFetchRequest = Static<typeof PatientFetchRequest>;

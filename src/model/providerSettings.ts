@@ -1,18 +1,21 @@
 import { type Static, Type } from 'typebox';
-import { clearable, text, unclearable } from './fields.ts';
-import { weekdays } from './weekdays.ts';
+import { choices, clearable, text, unclearable } from './fields.ts';
+import { weekday_descriptions } from './weekdays.ts';
 
 const strict = { additionalProperties: false } as const;
 const time = text({
   pattern: '^T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d$',
   messages: { pattern: '{name} must be a time in the form THH:MM:SS' },
+  notation: 'THH:MM:SS',
 });
 const rule_time = text({
   pattern: '^([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d$',
   messages: { pattern: '{name} must be a time in the form HH:MM:SS' },
+  notation: 'HH:MM:SS',
 });
 const date = text({
   pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?(Z|[+-]\\d{2}:\\d{2})?)?$',
+  notation: 'ISO 8601',
   messages: { pattern: '{name} must be a date in ISO 8601, such as 2026-01-31 or 2026-01-31T00:00:00' },
 });
 
@@ -21,14 +24,17 @@ const Recurrence = Type.Object(
     rec_start_date: date,
     rec_end_date: Type.Optional(date),
     recur_interval_type: Type.Optional(
-      text({ description: '`days`, `weeks`, `months` or `years`. Default: the unit in the description, else `weeks`' }),
+      text({
+        description:
+          'Unit of the interval: `days`, `weeks`, `months` or `years`. Default: the unit in the description, else `weeks`',
+      }),
     ),
     recur_interval_amount: Type.Integer({ minimum: 1, maximum: 1000 }),
     recur_interval_description: Type.Optional(
       text({ description: 'Names the unit, such as `months` or `Every 2 months`, if no type is sent' }),
     ),
   },
-  strict,
+  { ...strict, schema_name: 'RecurrenceUpdate', description: 'How often a shift repeats' },
 );
 
 /** Units of a recurrence, as they are stored. */
@@ -43,7 +49,11 @@ const VisitTypeRule = Type.Object(
     visit_type_id: text(),
     visit_type_desc: Type.Optional(text()),
   },
-  strict,
+  {
+    ...strict,
+    schema_name: 'VisitTypeRuleUpdate',
+    description: 'How many visits of a type fit into a part of a shift',
+  },
 );
 
 const ShiftRequest = Type.Object(
@@ -59,27 +69,36 @@ const ShiftRequest = Type.Object(
     set_recur: Type.Optional(Recurrence),
     visit_type_rules: Type.Optional(Type.Array(VisitTypeRule, { maxItems: 200 })),
   },
-  strict,
+  { ...strict, schema_name: 'ShiftUpdate', description: 'A working time' },
 );
 export type ShiftRequest = Static<typeof ShiftRequest>;
 
 const DayRequest = Type.Object(
-  { day: Type.Enum([...weekdays]), shifts: Type.Array(ShiftRequest, { maxItems: 100 }) },
-  strict,
+  { day: choices(weekday_descriptions), shifts: Type.Array(ShiftRequest, { maxItems: 100 }) },
+  { ...strict, schema_name: 'ProviderDayUpdate', description: 'The working times on a day of the week' },
 );
 
-export const HoursRequest = Type.Array(DayRequest, { maxItems: 7 });
+export const HoursRequest = Type.Array(DayRequest, {
+  maxItems: 7,
+  description: 'The working hours of a week, day by day; null restores those of the EMR',
+});
 export type HoursRequest = Static<typeof HoursRequest>;
 
 /** `hours` replaces the whole week; null restores the EMR's hours. */
-export const ProviderSettingsRequest = Type.Object({
-  status: unclearable(text({ description: '`active` or `inactive`, case-insensitive', examples: ['active'] })),
-  hide_in_availability: unclearable(
-    Type.Union([Type.Enum(['true', 'false']), Type.Boolean()], {
-      messages: { anyOf: 'hide_in_availability must be one of: true, false' },
-      examples: ['false'],
-    }),
-  ),
-  hours: clearable(HoursRequest),
-});
+export const ProviderSettingsRequest = Type.Object(
+  {
+    status: unclearable(
+      text({ description: 'Whether the provider is `active` or `inactive`, case-insensitive', examples: ['active'] }),
+    ),
+    hide_in_availability: unclearable(
+      Type.Union([Type.Enum(['true', 'false']), Type.Boolean()], {
+        description: 'Whether GET /v1/availability leaves the provider out',
+        messages: { anyOf: 'hide_in_availability must be one of: true, false' },
+        examples: ['false'],
+      }),
+    ),
+    hours: clearable(HoursRequest),
+  },
+  { schema_name: 'ProviderUpdate', description: 'Changes of a provider’s settings' },
+);
 export type ProviderSettingsRequest = Static<typeof ProviderSettingsRequest>;

@@ -12,17 +12,17 @@ const anyCase = (code: string) => code.replace(/[A-Z]/g, (letter) => `[${letter}
 export const us_state = Type.String({
   pattern: `^(${states.map(anyCase).join('|')})$`,
   messages: { pattern: '{name} must be a two-letter US state abbreviation' },
-  description: 'Two-letter US state abbreviation',
+  notation: 'two-letter US state abbreviation',
 });
 
 export const us_zip = Type.String({
   pattern: '^[0-9]{5}(-[0-9]{4})?$',
   messages: { pattern: '{name} must be a ZIP code in the form NNNNN or NNNNN-NNNN' },
-  description: 'NNNNN or NNNNN-NNNN',
+  notation: 'NNNNN or NNNNN-NNNN',
 });
 
 export const us_phone = Type.String({
   pattern: '^\\d{3}-\\d{3}-\\d{4}$',
   messages: { pattern: '{name} must be a phone number in the form NNN-NNN-NNNN' },
-  description: 'NNN-NNN-NNNN',
+  notation: 'NNN-NNN-NNNN',
 });

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { composeExample } from './composeExample.ts';
 import { curl, urlPath } from './curl.ts';
-import { describeBody, describeSchema } from './describeSchema.ts';
+import type { Describer } from './describeSchema.ts';
 import type { Operation, Parameter } from './document.ts';
 import { errorResponses } from './errorResponses.ts';
 
@@ -25,16 +25,21 @@ const required_headers: Record<Endpoint['auth'], readonly Header[]> = {
 };
 
 /** The endpoint's own examples, or ones composed from its schemas. */
-export function examplesOf({ example = {}, params, query, body, response }: Endpoint) {
+export function examplesOf({ example = {}, params, query, body, response, stream }: Endpoint) {
   return {
     params: example.params ?? (params ? composeExample(params, 'parameters') : {}),
     query: example.query ?? (query ? composeExample(query, 'parameters') : {}),
     body: example.body ?? (body && composeExample(body, 'body')),
-    response: example.response ?? composeExample(response as TObject, 'response'),
+    response: example.response ?? (stream ? undefined : composeExample(response as TObject, 'response')),
   };
 }
 
-export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode[], base_url: string): Operation {
+export function describeOperation(
+  endpoint: Endpoint,
+  errors: readonly ErrorCode[],
+  base_url: string,
+  describer: Describer,
+): Operation {
   const examples = examplesOf(endpoint);
   const source = curl({
     method: endpoint.method,
@@ -50,24 +55,29 @@ export function describeOperation(endpoint: Endpoint, errors: readonly ErrorCode
     ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
     security: [Object.fromEntries(required_headers[endpoint.auth].map((name) => [name, []]))],
     parameters: [
-      ...parameters('path', endpoint.params, examples.params),
-      ...parameters('query', endpoint.query, examples.query),
+      ...parameters('path', endpoint.params, examples.params, describer),
+      ...parameters('query', endpoint.query, examples.query, describer),
+      ...accountFilter(endpoint),
       ...idempotency(endpoint),
     ],
     ...(endpoint.body
       ? {
           requestBody: {
             required: (endpoint.body.required ?? []).length > 0,
-            content: { [mediaTypeOf(endpoint)]: { schema: describeBody(endpoint.body), example: examples.body } },
+            content: {
+              [mediaTypeOf(endpoint)]: { schema: describer.describeBody(endpoint.body), example: examples.body },
+            },
           },
         }
       : {}),
     responses: {
       200: {
         description: endpoint.events ? `Accepted. The outcome is sent as ${endpoint.events.join(' or ')}.` : 'Success.',
-        content: { 'application/json': { schema: describeSchema(endpoint.response), example: examples.response } },
+        content: endpoint.stream
+          ? { 'text/event-stream': { schema: describer.describeSchema(endpoint.response) } }
+          : { 'application/json': { schema: describer.describeSchema(endpoint.response), example: examples.response } },
       },
-      ...errorResponses(endpoint, errors),
+      ...errorResponses(endpoint, errors, describer),
     },
     'x-codeSamples': [{ lang: 'Shell', label: 'curl', source }],
     ...(endpoint.events ? { 'x-events': [...endpoint.events] } : {}),
@@ -81,9 +91,10 @@ function parameters(
   place: 'path' | 'query',
   schema: TObject | undefined,
   examples: Record<string, unknown>,
+  { describeField }: Describer,
 ): Parameter[] {
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-    const { description, ...rest } = describeSchema(property);
+    const { description, ...rest } = describeField(name, property);
     return {
       name,
       in: place,
@@ -93,6 +104,12 @@ function parameters(
       ...(Object.hasOwn(examples, name) ? { example: examples[name] } : {}),
     };
   });
+}
+
+function accountFilter({ account_optional }: Endpoint): Parameter[] {
+  if (!account_optional) return [];
+  const description = 'The access token of a linked EMR account, to limit the response to that account.';
+  return [{ name: 'access_token', in: 'header', required: false, description, schema: { type: 'string' } }];
 }
 
 function idempotency(endpoint: Endpoint): Parameter[] {

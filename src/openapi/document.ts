@@ -6,7 +6,10 @@ export type Document = {
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
   webhooks: Record<string, { post: EventCall }>;
-  components: { securitySchemes: Record<string, { type: 'apiKey'; in: 'header'; name: string; description: string }> };
+  components: {
+    schemas: Record<string, Schema>;
+    securitySchemes: Record<string, { type: 'apiKey'; in: 'header'; name: string; description: string }>;
+  };
 };
 
 export type Operation = {
@@ -40,23 +43,32 @@ export type Parameter = {
 export type Content = { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> };
 export type Response = { description: string; content?: Record<string, Content> };
 export type EventCall = {
+  operationId: string;
   summary: string;
+  /** Our requests are signed (Standard Webhooks); they carry no credentials of the receiver. */
+  security: [];
   requestBody: { required: true; content: { 'application/json': Content } };
   responses: Record<string, Response>;
 };
 
 /** The parts of JSON Schema 2020-12 that our schemas use. */
 export type Schema = {
+  $ref?: string;
   type?: string;
   const?: unknown;
   enum?: unknown[];
   anyOf?: Schema[];
+  allOf?: Schema[];
+  oneOf?: Schema[];
+  discriminator?: { propertyName: string; mapping: Record<string, string> };
   items?: Schema;
   properties?: Record<string, Schema>;
   patternProperties?: Record<string, Schema>;
   required?: string[];
   additionalProperties?: boolean | Schema;
-  description?: string;
+  description?: string | undefined;
+  /** Explains each value of `enum`. A vendor extension that several documentation tools understand. */
+  'x-enumDescriptions'?: Record<string, string>;
   default?: unknown;
   format?: string;
   pattern?: string;

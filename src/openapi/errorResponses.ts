@@ -1,7 +1,9 @@
 import { connectors } from '../connectors/index.ts';
 import { apiError, type ErrorCode, errors, type Fills } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
-import type { Response } from './document.ts';
+import { ErrorBody, LoginRequiredBody } from '../model/error.ts';
+import type { Describer } from './describeSchema.ts';
+import type { Response, Schema } from './document.ts';
 
 const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
 const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';
@@ -59,7 +61,11 @@ const fills: Fills = {
 };
 
 /** One response per status, with the message and an example body of every error code. */
-export function errorResponses(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<string, Response> {
+export function errorResponses(
+  endpoint: Endpoint,
+  codes: readonly ErrorCode[],
+  describer: Describer,
+): Record<string, Response> {
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b);
   return Object.fromEntries(
     statuses.map((status) => {
@@ -69,7 +75,7 @@ export function errorResponses(endpoint: Endpoint, codes: readonly ErrorCode[]):
         String(status),
         {
           description: here.map((code) => `\`${code}\`: ${errors[code].message}`).join('  \n'),
-          content: { 'application/json': { schema: schemaOf(here), examples: Object.fromEntries(values) } },
+          content: { 'application/json': { schema: schemaOf(here, describer), examples: Object.fromEntries(values) } },
         },
       ];
     }),
@@ -117,17 +123,8 @@ function nounOf(path: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-function schemaOf(codes: ErrorCode[]) {
-  const expired = codes.length === 1 && codes[0] === 'login_required';
-  return {
-    type: 'object',
-    required: ['success', 'message', ...(expired ? ['error'] : ['code', 'request_id'])],
-    properties: {
-      success: { const: false },
-      message: { type: 'string' },
-      ...(expired
-        ? { error: { const: 'login_required' } }
-        : { code: { enum: codes }, request_id: { type: 'string' }, field: { type: 'string' } }),
-    },
-  };
+/** The error body, narrowed to the codes of this response. */
+function schemaOf(codes: ErrorCode[], { describeSchema }: Describer): Schema {
+  if (codes.length === 1 && codes[0] === 'login_required') return describeSchema(LoginRequiredBody);
+  return { allOf: [describeSchema(ErrorBody), { properties: { code: { enum: codes } } }] };
 }

@@ -2,19 +2,23 @@ import type { ErrorCode } from '../errors.ts';
 import { event_types } from '../events.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { groups } from '../model/groups.ts';
-import { describeEvent } from './describeEvent.ts';
+import { describeAnyEvent, describeEvent } from './describeEvent.ts';
 import { describeOperation, headers } from './describeOperation.ts';
+import { schemaDescriber } from './describeSchema.ts';
 import type { Document, Operation } from './document.ts';
 
 /** Derives the OpenAPI 3.1 document from the public endpoints among those given. */
 export function openApi(endpoints: readonly Endpoint[], info: { version: string; base_url: string }): Document {
   const documented = endpoints.filter(({ surface }) => surface === 'api');
   const used = new Set(documented.map(({ group }) => group));
+  const describer = schemaDescriber();
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of documented) {
-    const operation = describeOperation(endpoint, errorsOf(endpoint), info.base_url);
+    const operation = describeOperation(endpoint, errorsOf(endpoint), info.base_url, describer);
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation };
   }
+  const events = Object.fromEntries(event_types.map((type) => [type, { post: describeEvent(type, describer) }]));
+  const schemas = { ...describer.components, WebhookEvent: describeAnyEvent() };
   return {
     openapi: '3.1.0',
     info: {
@@ -26,8 +30,9 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
     servers: [{ url: info.base_url }],
     tags: groups.filter(({ name }) => used.has(name)),
     paths,
-    webhooks: Object.fromEntries(event_types.map((type) => [type, { post: describeEvent(type) }])),
+    webhooks: events,
     components: {
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: Object.fromEntries(
         Object.entries(headers).map(([name, description]) => [
           name,

@@ -7,6 +7,7 @@ import type { FieldOperation } from '../connectors/fields.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { acceptJob } from '../jobs/acceptJob.ts';
 import { type AuditStatement, enqueue, type NewJob } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
 import type { Lane, Write, WriteDeclaration } from './write.ts';
@@ -61,7 +62,7 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
         if (queued !== undefined) await onAccepted({ tx, account, id, input });
         return queued;
       })
-    : await enqueue(ctx.db.service.pooled, job);
+    : await acceptJob(ctx, job);
   if (job_id === undefined) return undefined;
   audit?.committed();
   ctx.notifications.notify('chartwire_jobs');

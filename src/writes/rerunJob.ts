@@ -10,15 +10,18 @@ import { writes } from './writes.ts';
 
 /**
  * Queues another run of a finished job as a new job with its own event. The old job's row is locked first: if two
- * operators do this at the same time, the second one sees the first one's run and is rejected.
+ * operators do this at the same time, the second one sees the first one's run and is rejected. `of_account` limits it to
+ * jobs of one account.
  */
 export async function rerunJob(
   ctx: Context,
   tx: Tx,
   job_id: number,
+  { of_account }: { of_account?: string | undefined } = {},
 ): Promise<{ job_id: number; patient_mrn: string | null }> {
   const job = await readRerunCandidate(tx, job_id, { lock: true });
-  if (!job) throw apiError('record_not_found', { noun: 'Job', id: String(job_id) });
+  const found = job && (of_account === undefined || job.account_id === of_account);
+  if (!found) throw apiError('record_not_found', { noun: 'Job', id: String(job_id) });
   const reason = await findRerunBlocker(tx, job);
   if (reason !== undefined) throw apiError('job_not_repeatable', { reason });
   await writeOf(job)?.rerun_rules?.prepare(tx, job);

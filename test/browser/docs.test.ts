@@ -193,8 +193,8 @@ describe('trying requests', () => {
 
   test('every form works as it is filled in', { timeout: 180_000 }, async () => {
     const done =
-      /^(account\.|documents\.create|link\.token|sandbox\.|webhook\.(delete|rotate)|telephone-encounters\.create)/;
-    for (const { id } of endpoints.filter((each) => !done.test(each.id))) {
+      /^(account\.|jobs\.run-again|documents\.create|link\.token|sandbox\.|webhook\.(delete|rotate)|telephone-encounters\.create)/;
+    for (const { id } of endpoints.filter((each) => !done.test(each.id) && !each.stream)) {
       const article = await openForm(page, id);
       for (const input of await article.locator('input[data-in="path"]').all()) {
         await soon(() => input.inputValue(), id).not.toBe('');

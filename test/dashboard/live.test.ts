@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLive } from '../../src/dashboard/live.ts';
 
@@ -8,8 +9,15 @@ async function openStreams() {
     listeners.push(onNotification);
   };
   const live = await openLive({ notifications: { listen, notify: () => {} } });
-  onTestFinished(() => live.close());
-  const open = (session: string) => live.open(session, async () => true);
+  const opened: (Readable | undefined)[] = [];
+  onTestFinished(() => {
+    for (const stream of opened) stream?.destroy();
+  });
+  const open = (session: string) => {
+    const stream = live.open(session, async () => true);
+    opened.push(stream);
+    return stream;
+  };
   return { open, announce: () => listeners.map((each) => each(undefined)) };
 }
 

@@ -173,7 +173,7 @@ describe('a role', () => {
 
   test('operator is denied owner actions, and the audit trail records the attempt', async () => {
     const operator = await newOperator(fixture, 'operator');
-    const declared = dashboardEndpoints({ live: { open: unasked, close: () => {} }, clinic: () => undefined });
+    const declared = dashboardEndpoints({ live: { open: unasked }, clinic: () => undefined });
     const deciding = declared.filter(({ role }) => role === 'owner');
     expect(deciding.length).toBeGreaterThan(0);
     for (const { id, method, path } of deciding) {

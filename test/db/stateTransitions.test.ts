@@ -41,7 +41,7 @@ async function allowedTransitions(
 describe('the database allows exactly the declared transitions', () => {
   test('of a patient', async () => {
     const [patient] = await fixture.owner<{ id: string }[]>`SELECT id FROM patients LIMIT 1`;
-    const allowed = await allowedTransitions('patients', patient?.id ?? '', 'status', patient_statuses);
+    const allowed = await allowedTransitions('patients', patient?.id ?? '', 'status', Object.keys(patient_statuses));
     expect(new Set(allowed.map(String))).toStrictEqual(new Set(patient_transitions.map(String)));
   });
 

@@ -1,6 +1,6 @@
 import { StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { useLink } from '../../sdk/react.ts';
+import { useLink } from '../../sdk/src/react.ts';
 
 /** A customer's React application that uses the SDK. */
 function Application() {

@@ -16,19 +16,41 @@ export default endpoint({
   response: Type.Object({
     success,
     emrs: Type.Array(
-      Type.Object({
-        emr_name: Type.String(),
-        display_name: Type.String(),
-        credential_fields: Type.Array(
-          Type.Object({ name: Type.String(), label: Type.String(), secret: Type.Boolean() }),
-        ),
-        sign_in_ways: Type.Optional(
-          Type.Array(Type.Object({ name: Type.String(), label: Type.String(), fields: Type.Array(Type.String()) }), {
-            description: 'Sign-in methods. If there are several, `credentials.way` names the one to use',
-          }),
-        ),
-        capabilities: Type.Array(Type.String()),
-      }),
+      Type.Object(
+        {
+          emr_name: Type.String(),
+          display_name: Type.String({ description: 'Name of the EMR for people' }),
+          credential_fields: Type.Array(
+            Type.Object(
+              {
+                name: Type.String({ description: 'Name of the field in `credentials`' }),
+                label: Type.String({ description: 'Label for people' }),
+                secret: Type.Boolean({ description: 'Whether the value is a secret' }),
+              },
+              { schema_name: 'EmrCredentialField', description: 'A field of a sign-in form' },
+            ),
+            { description: 'The fields that a person fills in to sign in' },
+          ),
+          sign_in_ways: Type.Optional(
+            Type.Array(
+              Type.Object(
+                {
+                  name: Type.String({ description: 'Value of `credentials.way`' }),
+                  label: Type.String({ description: 'Label for people' }),
+                  fields: Type.Array(Type.String(), { description: 'The credential fields that this method needs' }),
+                },
+                { schema_name: 'EmrSignInWay', description: 'A sign-in method of an EMR' },
+              ),
+              {
+                description: 'Sign-in methods. If there are several, `credentials.way` names the one to use',
+              },
+            ),
+          ),
+          capabilities: Type.Array(Type.String(), { description: 'Operations that the connector supports' }),
+        },
+        { schema_name: 'Emr', description: 'An EMR product that accounts can be linked with' },
+      ),
+      { description: 'The supported EMRs' },
     ),
   }),
   example: { response: describeEmrs(connectors) },

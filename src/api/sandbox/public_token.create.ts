@@ -15,16 +15,19 @@ export default endpoint({
   summary: 'Create a public token without a browser',
   description:
     'Signs in to the EMR with the given credentials and returns the public token that Link would return. Requires an unused `link_token`.',
-  body: Type.Object({
-    link_token: secret(),
-    credentials: Type.Optional(
-      Type.Record(Type.String(), secret({ maxLength: credential_max }), {
-        description: "The connector's credential fields; in update mode only those that have changed",
-        examples: [{ username: 'avery', password: 'EXAMPLE' }],
-      }),
-    ),
-    one_time_code: Type.Optional(secret({ maxLength: 20, examples: ['123456'] })),
-  }),
+  body: Type.Object(
+    {
+      link_token: secret(),
+      credentials: Type.Optional(
+        Type.Record(Type.String(), secret({ maxLength: credential_max }), {
+          description: "The connector's credential fields; in update mode only those that have changed",
+          examples: [{ username: 'avery', password: 'EXAMPLE' }],
+        }),
+      ),
+      one_time_code: Type.Optional(secret({ maxLength: 20, examples: ['123456'] })),
+    },
+    { schema_name: 'SandboxPublicTokenCreate', description: 'A sign-in without a browser' },
+  ),
   response: Type.Object({ success, public_token: Type.String() }),
   errors: [
     'link_token_invalid',

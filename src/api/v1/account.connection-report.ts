@@ -18,7 +18,12 @@ export default endpoint({
     'What was requested from the EMR’s server during the latest sign-in of the account, successful or not: discovery documents, scopes, and test requests with their status and duration. It contains no health data, token or secret, so you can send it to the EMR vendor’s support. `data` is null for EMRs without a report.',
   response: Type.Object({
     success,
-    data: nullable(Type.Object({ ...connection_report.properties, ...report_outcome, findings: report_findings })),
+    data: nullable(
+      Type.Object(
+        { ...connection_report.properties, ...report_outcome, findings: report_findings },
+        { schema_name: 'ConnectionReport', description: 'What was requested from the EMR’s server during a sign-in' },
+      ),
+    ),
   }),
   handle: async ({ ctx, account }) => {
     const found = await readAccountReport(ctx.db, account);

@@ -13,7 +13,12 @@ export default writeEndpoint(createAppointment, {
   summary: 'Create an appointment',
   description:
     'Send either `datetime`, or `date` and `time` in the time zone of the practice. With `prevent_double_booking` the EMR rejects a time at which the provider is not free, and the event describes the conflict.',
-  response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
+  response: Type.Object({
+    success,
+    message: Type.String(),
+    ...ids,
+    data: Type.Object(ids, { description: 'The same IDs again' }),
+  }),
   errors: [
     'operation_not_offered',
     'unsupported_field',

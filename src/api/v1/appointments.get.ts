@@ -17,7 +17,7 @@ export default endpoint({
   needs: { operation: 'listAppointments', label: 'appointments' },
   summary: 'Retrieve an appointment',
   description: 'While the appointment is waiting to be written to the EMR, its status is `pending`.',
-  params: Type.Object({ id: Type.String() }),
+  params: Type.Object({ id: Type.String({ description: 'The appointment_id of its request or event' }) }),
   response: Type.Object({ success, appointment: Appointment }),
   errors: ['record_not_found'],
   found_in: { id: 'sandbox#/appointment_id' },

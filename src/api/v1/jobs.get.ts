@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
+import { parseJobId } from '../../ids.ts';
 import { readJob } from '../../jobs/describeJob.ts';
 import { success } from '../../model/fields.ts';
 import { Job } from '../../model/job.ts';
@@ -14,13 +15,12 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'Retrieve a job',
-  params: Type.Object({ job_id: Type.String() }),
+  params: Type.Object({ job_id: Type.String({ description: 'The job_id of the request' }) }),
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],
   found_in: { job_id: 'sandbox#/job_id' },
   handle: async ({ ctx, account, params, auditPatients }) => {
-    // Job ids have at most 15 digits, so that they are exact as JavaScript numbers.
-    const job_id = /^\d{1,15}$/.test(params.job_id) ? Number(params.job_id) : undefined;
+    const job_id = parseJobId(params.job_id);
     const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
     if (!row) throw apiError('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
     auditPatients(row.mrns);

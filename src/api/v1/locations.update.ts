@@ -13,14 +13,23 @@ export default endpoint({
   path: '/v1/locations/{id}',
   auth: 'account',
   summary: 'Update a location',
-  body: Type.Object({
-    status: text({ description: '`active` or `inactive`, case-insensitive', examples: ['active'] }),
-  }),
-  params: Type.Object({ id: Type.String() }),
+  body: Type.Object(
+    {
+      status: text({
+        description: 'Whether the location is `active` or `inactive`, case-insensitive',
+        examples: ['active'],
+      }),
+    },
+    { schema_name: 'LocationUpdate', description: 'Changes of a location’s settings' },
+  ),
+  params: Type.Object({ id: Type.String({ description: 'The location’s `id` from GET /v1/locations' }) }),
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Location updated.'] }),
-    location_id: Type.String({ examples: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'] }),
+    location_id: Type.String({
+      description: 'Chartwire’s ID of the location',
+      examples: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'],
+    }),
   }),
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/locations#/locations/0/id' },

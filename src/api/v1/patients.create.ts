@@ -11,7 +11,12 @@ export default writeEndpoint(createPatient, {
   method: 'POST',
   path: '/v1/patients',
   summary: 'Create a patient',
-  response: Type.Object({ success, message: Type.String(), ...ids, data: Type.Object(ids) }),
+  response: Type.Object({
+    success,
+    message: Type.String(),
+    ...ids,
+    data: Type.Object(ids, { description: 'The same IDs again' }),
+  }),
   errors: [
     'operation_not_offered',
     'restricted_field',

@@ -35,7 +35,8 @@ export default endpoint({
     'record_unnamed',
     'first_sync_pending',
   ],
-  events: ['patient.updated', 'patient.update_failed'],
+  // The creation of a patient that failed is attempted again with the changes.
+  events: ['patient.updated', 'patient.update_failed', 'patient.created', 'patient.failed'],
   example: { body: { phone: '315-555-0109', email: 'ada.testpatient@example.org' } },
   found_in: { id: 'GET /v1/patients?mrn=LK100001#/patients/0/id' },
   handle: async ({ ctx, account, params, body, auditPatients, auditSubject, inTransaction }) => {

@@ -16,7 +16,10 @@ const declared = {
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Provider updated.'] }),
-    provider_id: Type.String({ examples: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'] }),
+    provider_id: Type.String({
+      description: 'Chartwire’s ID of the provider',
+      examples: ['01a1c5f0a4e87b21b3d94c6f7a8e9012'],
+    }),
   }),
 } as const;
 
@@ -25,7 +28,7 @@ export const updateByEhrId = endpoint({
   id: 'providers.update-by-ehr-id',
   path: '/v1/providers/ehr/{ehr_id}',
   summary: 'Update a provider by its EMR ID',
-  params: Type.Object({ ehr_id: Type.String() }),
+  params: Type.Object({ ehr_id: Type.String({ description: 'The provider’s `ehr_id` from GET /v1/providers' }) }),
   errors: ['no_field', 'provider_not_found', 'location_not_found', 'first_sync_pending'],
   handle: ({ account, body, params, inTransaction }) =>
     inTransaction(async (tx) => {
@@ -43,7 +46,7 @@ export const updateById = endpoint({
   id: 'providers.update',
   path: '/v1/providers/{id}',
   summary: 'Update a provider',
-  params: Type.Object({ id: Type.String() }),
+  params: Type.Object({ id: Type.String({ description: 'The provider’s `id` from GET /v1/providers' }) }),
   errors: ['no_field', 'record_not_found', 'location_not_found', 'first_sync_pending'],
   found_in: { id: 'GET /v1/providers#/providers/0/id' },
   handle: ({ account, body, params, inTransaction }) =>

@@ -12,7 +12,9 @@ export default endpoint({
   path: '/v1/webhook/{id}',
   auth: 'client',
   summary: 'Delete a webhook endpoint',
-  params: Type.Object({ id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }) }),
+  params: Type.Object({
+    id: Type.String({ description: 'ID of the webhook endpoint', examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }),
+  }),
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Webhook removed.'] }),

@@ -25,7 +25,9 @@ export const rotateById = endpoint({
   path: '/v1/webhook/{id}/rotate-secret',
   summary: 'Rotate the secret of a webhook endpoint',
   body: Type.Object({}),
-  params: Type.Object({ id: Type.String({ examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }) }),
+  params: Type.Object({
+    id: Type.String({ description: 'ID of the webhook endpoint', examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }),
+  }),
   found_in: { id: 'GET /v1/webhook#/webhook_urls/0/id' },
   handle: (request) => rotate(request, request.params.id),
 });

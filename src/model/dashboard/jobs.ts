@@ -11,7 +11,7 @@ export const job_row = Type.Object({
   type: Type.String(),
   /** `parked`: the job waits for its account to be re-linked. */
   state: Type.Enum(['queued', 'running', 'parked', 'succeeded', 'partial', 'failed', 'needs_review']),
-  account: Type.Object({ id, user_id: Type.String(), org_id: Type.String() }),
+  account: Type.Object({ id, reference_id: Type.String(), user_id: Type.String(), org_id: Type.String() }),
   attempts: Type.Integer(),
   created_at: date_time,
   started_at: optional_time,

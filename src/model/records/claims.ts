@@ -1,92 +1,107 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, known, nullable, text } from '../fields.ts';
+import { date_time, day, id, known, nullable, text } from '../fields.ts';
 import { dayRange, equals, recordKind } from './recordKind.ts';
 
 const free = Type.Record(Type.String(), Type.Unknown());
 
-export const ClaimInsurance = Type.Object({
-  insurance_id: known.text,
-  insurance_name: known.text,
-  insurance_type: known.text,
-  claim_indicator: known.text,
-  claim_indicator_description: known.text,
-  sequence_number: known.text,
-  subscriber_name: known.text,
-  subscriber_number: known.text,
-  subscriber_dob: known.date,
-  subscriber_relation: known.text,
-  group_name: known.text,
-  group_number: known.text,
-  provider_number: known.text,
-  payment_source: known.text,
-  assign_benefits: known.text,
-  insurance_address_1: known.text,
-  insurance_address_2: known.text,
-  insurance_city: known.text,
-  insurance_state: known.text,
-  insurance_zip: known.text,
-  medicaid_id: known.text,
-});
+export const ClaimInsurance = Type.Object(
+  {
+    insurance_id: known.text,
+    insurance_name: known.text,
+    insurance_type: known.text,
+    claim_indicator: known.text,
+    claim_indicator_description: known.text,
+    sequence_number: known.text,
+    subscriber_name: known.text,
+    subscriber_number: known.text,
+    subscriber_dob: known.date,
+    subscriber_relation: known.text,
+    group_name: known.text,
+    group_number: known.text,
+    provider_number: known.text,
+    payment_source: known.text,
+    assign_benefits: known.text,
+    insurance_address_1: known.text,
+    insurance_address_2: known.text,
+    insurance_city: known.text,
+    insurance_state: known.text,
+    insurance_zip: known.text,
+    medicaid_id: known.text,
+  },
+  { schema_name: 'ClaimInsurance', description: 'An insurance that a claim is billed to' },
+);
 
 /** Decimal strings, unlike the amounts of the claim itself. */
-export const ClaimBalances = Type.Object({
-  invoice_amount: known.text,
-  total_payment: known.text,
-  net_payment: known.text,
-  balance: known.text,
-  patient_balance: known.text,
-  patient_payment: known.text,
-  patient_responsibility: known.text,
-  on_plan: known.text,
-});
+export const ClaimBalances = Type.Object(
+  {
+    invoice_amount: known.text,
+    total_payment: known.text,
+    net_payment: known.text,
+    balance: known.text,
+    patient_balance: known.text,
+    patient_payment: known.text,
+    patient_responsibility: known.text,
+    on_plan: known.text,
+  },
+  { schema_name: 'ClaimBalances', description: 'The balances of a claim as the EMR shows them, as decimal strings' },
+);
 
-export const ClaimLineItem = Type.Object({
-  id: Type.String(),
-  line_number: Type.Integer(),
-  cpt_code: known.text,
-  other_code: Type.Optional({ ...known.text, description: 'The code of the service, if it is neither CPT nor HCPCS' }),
-  other_code_system: Type.Optional({ ...known.text, description: 'The code system of `other_code` (a URI)' }),
-  description: known.text,
-  modifiers: Type.Array(Type.String()),
-  units: known.number,
-  billed_amount: known.number,
-  allowed_amount: known.number,
-  billed_unit_fee: known.number,
-  icd_pointers: Type.Array(Type.String()),
-  place_of_service: known.text,
-  type_of_service: known.text,
-  service_date_start: known.date,
-  service_date_end: known.date,
-  rendering_provider_npi: known.text,
-  ordering_provider_npi: known.text,
-  referring_provider_npi: known.text,
-});
+export const ClaimLineItem = Type.Object(
+  {
+    id: Type.String({ description: 'Chartwire’s ID of the line' }),
+    line_number: Type.Integer(),
+    cpt_code: known.text,
+    other_code: Type.Optional({
+      ...known.text,
+      description: 'The code of the service, if it is neither CPT nor HCPCS',
+    }),
+    other_code_system: Type.Optional({ ...known.text, description: 'The code system of `other_code` (a URI)' }),
+    description: nullable(Type.String({ description: 'The service in words' })),
+    modifiers: Type.Array(Type.String()),
+    units: known.number,
+    billed_amount: known.number,
+    allowed_amount: known.number,
+    billed_unit_fee: known.number,
+    icd_pointers: Type.Array(Type.String()),
+    place_of_service: known.text,
+    type_of_service: known.text,
+    service_date_start: known.date,
+    service_date_end: known.date,
+    rendering_provider_npi: known.text,
+    ordering_provider_npi: known.text,
+    referring_provider_npi: known.text,
+  },
+  { schema_name: 'ClaimLine', description: 'A service on a claim' },
+);
 
-export const ClaimPayment = Type.Object({
-  id: Type.String(),
-  emr_payment_id: Type.String(),
-  check_number: known.text,
-  payment_date: known.date,
-  amount: known.number,
-  payment_type: known.text,
-  payer_name: known.text,
-  payer_type: known.text,
-  adjustment: known.number,
-  deductible: known.number,
-  coinsurance: known.number,
-  allowed: known.number,
-  member_balance: known.number,
-  withheld: known.number,
-  era_claim_status: known.text,
-  era_claim_status_code: known.text,
-  era_payer_name: known.text,
-  era_check_amount: known.number,
-  era_adjustment_codes: nullable(free),
-});
+export const ClaimPayment = Type.Object(
+  {
+    id: Type.String({ description: 'Chartwire’s ID of the payment' }),
+    emr_payment_id: Type.String(),
+    check_number: known.text,
+    payment_date: known.date,
+    amount: known.number,
+    payment_type: known.text,
+    payer_name: known.text,
+    payer_type: known.text,
+    adjustment: known.number,
+    deductible: known.number,
+    coinsurance: known.number,
+    allowed: known.number,
+    member_balance: known.number,
+    withheld: known.number,
+    era_claim_status: known.text,
+    era_claim_status_code: known.text,
+    era_payer_name: known.text,
+    era_check_amount: known.number,
+    era_adjustment_codes: nullable(free),
+  },
+  { schema_name: 'ClaimPayment', description: 'A payment for a claim' },
+);
 
 const fields = {
-  emr_appointment_id: known.text,
-  service_date: Type.String({ format: 'date' }),
+  emr_appointment_id: nullable(Type.String({ description: 'The EMR’s ID of the appointment' })),
+  service_date: day(),
   claim_date: known.date,
   claim_status: known.text,
   claim_status_description: known.text,
@@ -104,23 +119,32 @@ const fields = {
   patient_responsibility: known.number,
   icd_codes: Type.Array(Type.String()),
   billing_notes: known.text,
-  insurances: Type.Array(ClaimInsurance),
+  insurances: Type.Array(ClaimInsurance, { description: 'The insurances billed' }),
   balances: ClaimBalances,
-  void_claim: Type.Object({
-    void_to_claim_id: known.text,
-    void_from_claim_id: known.text,
-    copy_to_claim_id: known.text,
-    copy_from_claim_id: known.text,
-  }),
-  submission_history: Type.Object({ created_by: known.text, entries: Type.Array(free), auto_claim_data: free }),
+  void_claim: Type.Object(
+    {
+      void_to_claim_id: known.text,
+      void_from_claim_id: known.text,
+      copy_to_claim_id: known.text,
+      copy_from_claim_id: known.text,
+    },
+    { schema_name: 'ClaimReplacements', description: 'The claims that replace this one, or that it replaces' },
+  ),
+  submission_history: Type.Object(
+    { created_by: known.text, entries: Type.Array(free), auto_claim_data: free },
+    { schema_name: 'ClaimSubmissionHistory', description: 'How and when a claim was submitted' },
+  ),
   billing_activity_log: Type.Array(
-    Type.Object({
-      date: known.text,
-      action: known.text,
-      category: known.text,
-      notes: known.text,
-      user_name: known.text,
-    }),
+    Type.Object(
+      {
+        date: nullable(Type.String({ description: 'When it was done' })),
+        action: nullable(Type.String({ description: 'What was done' })),
+        category: known.text,
+        notes: nullable(Type.String({ description: 'Notes about the action' })),
+        user_name: known.text,
+      },
+      { schema_name: 'ClaimActivity', description: 'Something that the billing staff did with a claim' },
+    ),
   ),
   line_items: Type.Array(ClaimLineItem),
   payments: Type.Array(ClaimPayment),
@@ -130,14 +154,17 @@ const fields = {
 export const ClaimSource = Type.Object({ ehr_id: Type.String(), patient_mrn: known.text, ...fields });
 export type ClaimSource = Static<typeof ClaimSource>;
 
-export const Claim = Type.Object({
-  id,
-  emr_claim_id: Type.String(),
-  ...fields,
-  synced_at: Type.String({ format: 'date-time', description: 'When a sync last changed the claim' }),
-  created_at: date_time,
-  updated_at: date_time,
-});
+export const Claim = Type.Object(
+  {
+    id,
+    emr_claim_id: Type.String(),
+    ...fields,
+    synced_at: Type.String({ format: 'date-time', description: 'When a sync last changed the claim' }),
+    created_at: date_time,
+    updated_at: date_time,
+  },
+  { schema_name: 'Claim', description: 'A claim as of the last sync' },
+);
 export type Claim = Static<typeof Claim>;
 
 export const claims = recordKind({
@@ -164,7 +191,10 @@ export const claims = recordKind({
   },
   filters: {
     ...dayRange('service_date', 'service date'),
-    patient_mrn: equals('patient_mrn', text({ minLength: 1, examples: ['LK100001'] })),
+    patient_mrn: equals(
+      'patient_mrn',
+      text({ minLength: 1, description: 'Medical Record Number of the patient', examples: ['LK100001'] }),
+    ),
     claim_status: equals('claim_status', text({ minLength: 1, description: 'The EMR’s status code, exact' })),
   },
   order: [{ column: 'service_date', descending: true }],

@@ -1,23 +1,26 @@
 import { type Static, Type } from 'typebox';
-import { activity, date_time, id, known, nullable } from '../fields.ts';
+import { activity, id, known, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
 import { byStatus, containsName, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['301'] }),
-  name: Type.String({ examples: ['Examplecare Gold'] }),
+  name: Type.String({ description: 'Name of the insurance company', examples: ['Examplecare Gold'] }),
   payer_id: known.text,
   active: Type.Boolean({ description: 'Whether status is active' }),
-  address: known.text,
+  address: nullable(Type.String({ description: 'Street and number' })),
   city: known.text,
   state: known.text,
-  created_at: nullable(date_time),
+  created_at: nullable(Type.String({ format: 'date-time', description: 'When the record was created in the EMR' })),
 };
 
 /** `carrier_id` is the EMR's id of the carrier; the API does not return it. */
 export const InsuranceProviderSource = Type.Object({ ...fields, carrier_id: known.text });
 export type InsuranceProviderSource = Static<typeof InsuranceProviderSource>;
-export const InsuranceProvider = Type.Object({ id, ...fields, status: activity });
+export const InsuranceProvider = Type.Object(
+  { id, ...fields, status: activity },
+  { schema_name: 'InsuranceProvider', description: 'An insurance company that the practice bills' },
+);
 export type InsuranceProvider = Static<typeof InsuranceProvider>;
 
 export const insuranceProviders = recordKind({
@@ -38,7 +41,11 @@ export const insuranceProviders = recordKind({
       carrier_id,
     };
   },
-  filters: { name: containsName('name_folded'), active: equals('active', Type.Boolean()), status: byStatus },
+  filters: {
+    name: containsName('name_folded'),
+    active: equals('active', Type.Boolean({ description: 'Whether status is active' })),
+    status: byStatus,
+  },
   order: [{ column: 'name_folded' }],
   counted: true,
   list: {

@@ -4,22 +4,28 @@ import { recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['11'] }),
-  name: Type.String({ examples: ['Main Street Clinic'] }),
+  name: Type.String({ description: 'Name of the location', examples: ['Main Street Clinic'] }),
   status: activity,
-  address: Type.Object({
-    address1: nullable(Type.String()),
-    address2: nullable(Type.String()),
-    city: nullable(Type.String()),
-    state: nullable(Type.String()),
-    zip: nullable(Type.String()),
-  }),
+  address: Type.Object(
+    {
+      address1: nullable(Type.String()),
+      address2: nullable(Type.String()),
+      city: nullable(Type.String()),
+      state: nullable(Type.String()),
+      zip: nullable(Type.String()),
+    },
+    { schema_name: 'LocationAddress', description: 'Address of a location' },
+  ),
   phone: nullable(Type.String()),
   fax: nullable(Type.String()),
 };
 
 export const LocationSource = Type.Object(fields);
 export type LocationSource = Static<typeof LocationSource>;
-export const Location = Type.Object({ id, ...fields });
+export const Location = Type.Object(
+  { id, ...fields },
+  { schema_name: 'Location', description: 'A place where the practice sees patients' },
+);
 export type Location = Static<typeof Location>;
 
 export const locations = recordKind({

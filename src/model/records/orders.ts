@@ -1,16 +1,16 @@
 import { type Static, Type } from 'typebox';
-import { known, nullable } from '../fields.ts';
+import { day, known, nullable } from '../fields.ts';
 import { dayRange, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   order_name: Type.String(),
-  order_date: Type.String({ format: 'date' }),
+  order_date: day(),
   provider_id: known.text,
   patient_mrn: Type.String(),
   patient_name: known.text,
   patient_dob: known.date,
-  appointment_id: nullable(Type.String({ examples: ['400022'] })),
-  priority: known.text,
+  appointment_id: nullable(Type.String({ description: 'The EMR’s ID of the appointment', examples: ['400022'] })),
+  priority: nullable(Type.String({ description: 'Priority, as the EMR gives it' })),
   assigned_to_name: known.text,
   emr_assigned_to_id: known.text,
   lab_results: nullable(Type.Record(Type.String(), Type.Unknown(), { examples: [{ status: 'Final' }] })),
@@ -19,7 +19,10 @@ const fields = {
 export const OrderSource = Type.Object({ ehr_id: Type.String(), ...fields });
 export type OrderSource = Static<typeof OrderSource>;
 /** All ids are the EMR's. */
-export const Order = Type.Object({ order_id: Type.String(), ...fields });
+export const Order = Type.Object(
+  { order_id: Type.String(), ...fields },
+  { schema_name: 'Order', description: 'A lab or imaging order as of the last sync' },
+);
 export type Order = Static<typeof Order>;
 
 /** Far more than one patient has. A client that reaches the limit can narrow the date range. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable, text } from '../fields.ts';
+import { choices, date_time, day, id, known, nullable, text } from '../fields.ts';
 import { fold } from '../fold.ts';
 import { containsName, equals, recordKind } from './recordKind.ts';
 
@@ -14,14 +14,24 @@ export const patient_transitions = [
 ] as const;
 
 export type PatientStatus = (typeof patient_transitions)[number][number];
-export const patient_statuses = [...new Set(patient_transitions.flat())];
+export const patient_statuses = {
+  pending: 'Waiting to be created in the EMR',
+  active: 'Exists in the EMR',
+  failed: 'Could not be created in the EMR',
+  pending_update: 'Exists in the EMR, and an update is waiting',
+} as const satisfies Record<PatientStatus, string>;
+
+export const patient_sex = choices(
+  { male: 'Male', female: 'Female', unknown: 'Unknown, or not recorded' },
+  { description: 'Sex of the patient' },
+);
 
 const demographics = {
   first_name: Type.String(),
   middle_name: nullable(Type.String()),
   last_name: Type.String(),
-  dob: nullable(Type.String({ format: 'date' })),
-  sex: Type.Enum(['male', 'female', 'unknown']),
+  dob: known.date,
+  sex: patient_sex,
   phone: nullable(Type.String()),
   cell_phone: nullable(Type.String()),
   email: nullable(Type.String()),
@@ -36,23 +46,31 @@ const demographics = {
 
 /** Present if the EMR says so. `status` is about our own writes. */
 const chart = {
-  chart_status: Type.Optional(Type.Enum(['active', 'inactive'], { description: 'Whether the EMR uses the chart' })),
+  chart_status: Type.Optional(
+    choices(
+      { active: 'The chart is in use', inactive: 'The chart is no longer in use' },
+      { description: 'Whether the EMR uses the chart' },
+    ),
+  ),
   deceased: Type.Optional(Type.Boolean()),
 };
 
 export const PatientSource = Type.Object({ ehr_id: Type.String(), mrn: Type.String(), ...demographics, ...chart });
 export type PatientSource = Static<typeof PatientSource>;
 
-export const Patient = Type.Object({
-  id,
-  ehr_id: nullable(Type.String({ examples: ['10001'] })),
-  mrn: nullable(Type.String()),
-  status: Type.Enum(patient_statuses),
-  ...demographics,
-  ...chart,
-  created_at: date_time,
-  updated_at: date_time,
-});
+export const Patient = Type.Object(
+  {
+    id,
+    ehr_id: nullable(Type.String({ examples: ['10001'] })),
+    mrn: nullable(Type.String()),
+    status: choices(patient_statuses, { description: 'State of the patient in Chartwire' }),
+    ...demographics,
+    ...chart,
+    created_at: date_time,
+    updated_at: date_time,
+  },
+  { schema_name: 'Patient', description: 'A patient' },
+);
 export type Patient = Static<typeof Patient>;
 
 /** Both names are in one index entry, which is limited to 2,700 bytes: up to four for each character. */
@@ -95,7 +113,7 @@ export const patients = recordKind({
     return { doc, ...patientColumns(doc), created_at };
   },
   filters: {
-    dob: equals('dob', Type.String({ format: 'date', description: 'YYYY-MM-DD' })),
+    dob: equals('dob', day()),
     first_name: containsName('first_folded'),
     last_name: containsName('last_folded', { examples: ['Testpatient'] }),
     mrn: equals('mrn'),

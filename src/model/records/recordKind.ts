@@ -1,5 +1,5 @@
-import { type Static, type TObject, type TSchema, Type } from 'typebox';
-import { days, text } from '../fields.ts';
+import type { Static, TObject, TSchema } from 'typebox';
+import { choices, days, text } from '../fields.ts';
 import type { Group } from '../groups.ts';
 
 /**
@@ -105,7 +105,10 @@ export function equals(columns: string | readonly string[], schema: TSchema = te
 export const byStatus = {
   columns: ['status'],
   match: 'equals',
-  schema: Type.Enum(['active', 'inactive', 'all'], { default: 'all' }),
+  schema: choices(
+    { active: 'Only records in use', inactive: 'Only records no longer in use', all: 'Both' },
+    { default: 'all', description: 'Which records to return' },
+  ),
   any: 'all',
 } as const satisfies Filter;
 

@@ -5,7 +5,7 @@ import { byStatus, containsName, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['8003'] }),
-  name: Type.String({ examples: ['Umber A Consultson'] }),
+  name: Type.String({ description: 'Full name', examples: ['Umber A Consultson'] }),
   first_name: Type.String({ examples: ['Umber'] }),
   last_name: Type.String({ examples: ['Consultson'] }),
   middle_initial: nullable(Type.String({ examples: ['A'] })),
@@ -23,7 +23,10 @@ const fields = {
 
 export const ReferringProviderSource = Type.Object(fields);
 export type ReferringProviderSource = Static<typeof ReferringProviderSource>;
-export const ReferringProvider = Type.Object({ id, ...fields });
+export const ReferringProvider = Type.Object(
+  { id, ...fields },
+  { schema_name: 'ReferringProvider', description: 'A provider who refers patients to the practice' },
+);
 export type ReferringProvider = Static<typeof ReferringProvider>;
 
 export const referringProviders = recordKind({

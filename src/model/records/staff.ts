@@ -4,14 +4,17 @@ import { byStatus, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['703'] }),
-  name: Type.String({ examples: ['Casey Bandageworth, RN'] }),
-  role: nullable(Type.String({ examples: ['nurse'] })),
+  name: Type.String({ description: 'Name of the staff member', examples: ['Casey Bandageworth, RN'] }),
+  role: nullable(Type.String({ description: 'Role in the practice', examples: ['nurse'] })),
   status: activity,
 };
 
 export const StaffMemberSource = Type.Object(fields);
 export type StaffMemberSource = Static<typeof StaffMemberSource>;
-export const StaffMember = Type.Object({ id, ...fields });
+export const StaffMember = Type.Object(
+  { id, ...fields },
+  { schema_name: 'StaffMember', description: 'A staff member of the practice' },
+);
 export type StaffMember = Static<typeof StaffMember>;
 
 export const staff = recordKind({

@@ -3,10 +3,13 @@ import { nullable } from '../fields.ts';
 import { recordKind } from './recordKind.ts';
 
 /** A visit type or visit status of an EMR instance. */
-export const VisitCode = Type.Object({
-  code: Type.String({ examples: ['OV'] }),
-  description: Type.String({ examples: ['Office visit'] }),
-});
+export const VisitCode = Type.Object(
+  {
+    code: Type.String({ description: 'The EMR’s code', examples: ['OV'] }),
+    description: Type.String({ description: 'The code in words', examples: ['Office visit'] }),
+  },
+  { schema_name: 'VisitCode', description: 'A visit type or visit status of the EMR instance' },
+);
 export type VisitCode = Static<typeof VisitCode>;
 
 export const VisitCodeSource = Type.Object({

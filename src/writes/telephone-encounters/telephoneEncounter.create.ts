@@ -1,6 +1,7 @@
 import type { Account } from '../../accounts/accounts.ts';
 import type { Operations } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
+import { readBatch } from '../../db/batches.ts';
 import { type ApiError, apiError } from '../../errors.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
@@ -8,7 +9,7 @@ import type { KindName } from '../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { defineWrite } from '../defineWrite.ts';
-import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { patientLane } from '../patients/patientLane.ts';
 import { notOffered, patientNotFound } from '../write.ts';
 import { matchMedication } from './matchMedication.ts';
 
@@ -140,28 +141,44 @@ function encounterFields(id: string, body: TelephoneEncounterRequest, encounter:
   };
 }
 
+type Asked = Pick<TelephoneEncounterRequest, 'patient_mrn' | 'provider_id' | 'assigned_to_id' | 'location_id'> & {
+  client_id: string;
+  organization_id: string;
+  pharmacy_ehr_id: string | undefined;
+};
+
+type Found = {
+  provider: boolean;
+  staff: boolean;
+  location: boolean;
+  pharmacy: boolean;
+  patient_id: string | null;
+};
+
+const references = readBatch<Asked, Found>((sql) => {
+  const known = (table: string, id: string, condition = sql``) => sql`
+    (SELECT true FROM ${sql(table)} AS listed WHERE listed.organization_id = sent.organization_id
+        AND ehr_id = sent.${sql(id)} ${condition} LIMIT 1) IS NOT NULL`;
+  const active = sql`AND status = 'active'`;
+  return sql`SELECT
+    ${known('providers', 'provider_id')} AS provider,
+    ${known('staff', 'assigned_to_id', active)} AS staff,
+    ${known('locations', 'location_id')} AS location,
+    ${known('pharmacies', 'pharmacy_ehr_id', active)} AS pharmacy,
+    (SELECT id FROM patients WHERE patients.client_id = sent.client_id
+        AND patients.organization_id = sent.organization_id AND mrn = sent.patient_mrn ORDER BY id LIMIT 1) AS patient_id
+    FROM json_to_record(asked.request) AS sent (client_id uuid, organization_id uuid, provider_id text,
+      assigned_to_id text, location_id text, pharmacy_ehr_id text, patient_mrn text)`;
+});
+
 type Request = { ctx: Context; account: Account; body: TelephoneEncounterRequest };
 
 /** One query; its results are checked in the order in which errors are reported. */
 async function checkReferences({ ctx, account, body }: Request) {
-  const { organization_id } = account;
-  const [found] = await ctx.db.read<{
-    provider: boolean;
-    staff: boolean;
-    location: boolean;
-    pharmacy: boolean;
-    patient_id: string | null;
-  }>(
-    account.client_id,
-    (sql) => sql`SELECT
-      EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider_id}) AS provider,
-      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id} AND ehr_id = ${body.assigned_to_id}
-               AND status = 'active') AS staff,
-      EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location_id}) AS location,
-      EXISTS (SELECT FROM pharmacies WHERE organization_id = ${organization_id}
-               AND ehr_id = ${body.pharmacy_ehr_id ?? null} AND status = 'active') AS pharmacy,
-      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
-  );
+  const { client_id, organization_id } = account;
+  const { patient_mrn, provider_id, assigned_to_id, location_id, pharmacy_ehr_id } = body;
+  const asked = { patient_mrn, provider_id, assigned_to_id, location_id, pharmacy_ehr_id };
+  const found = await ctx.db.together(client_id, references, { client_id, organization_id, ...asked });
   const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
   if (!found?.provider) {
     const error = apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/endpoints.ts';
 import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import { rejectedCall } from '../../dashboard/finishedCalls.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { documents } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
@@ -29,6 +30,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
   const { api, sandbox } = fixture;
   const { example, larkspur, org_id } = sandbox;
   const { event } = await completeCall(fixture);
+  const rejected = await rejectedCall(fixture);
   const { id: webhook_id } = await registerUrl(api, 'http://127.0.0.1:9/keyed');
   const client_only = { access_token: null };
   const user = { user_id: 'keyed', org_id };
@@ -76,6 +78,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
     'providers.update': send('PATCH', `/v1/providers/${provider.id}`, { status: 'active' }),
     'locations.update': send('PATCH', `/v1/locations/${location.id}`, { status: 'active' }),
     'sync.create': send('POST', '/v1/sync', {}),
+    'jobs.run-again': send('POST', `/v1/jobs/${rejected.job_id}/run-again`, {}, client_only),
     'webhook-events.resend': send('POST', `/v1/webhook-events/${event.id}/resend`, {}),
     'webhook.create': send('POST', '/v1/webhook', { webhook_url: 'http://127.0.0.1:9/other' }, client_only),
     'webhook.rotate-oldest-secret': send('POST', '/v1/webhook/rotate-secret', {}, client_only),

@@ -1,0 +1,402 @@
+import base64
+import binascii
+import hashlib
+import hmac
+import http.client
+import json
+import random
+import secrets as _secrets
+import socket
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
+
+
+class ChartwireError(Exception):
+    """The base of every error that this module raises."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: Optional[str] = None,
+        status: Optional[int] = None,
+        request_id: Optional[str] = None,
+        field: Optional[str] = None,
+        retry_after_seconds: Optional[float] = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.request_id = request_id
+        self.field = field
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ValidationError(ChartwireError):
+    """The request is not valid; `field` names the field."""
+
+
+class AuthenticationError(ChartwireError):
+    """The client credentials or the access token are missing or wrong."""
+
+
+class NotFoundError(ChartwireError):
+    """A record that the request refers to does not exist."""
+
+
+class ConflictError(ChartwireError):
+    """The request conflicts with the current state."""
+
+
+class LoginRequiredError(ChartwireError):
+    """The link of the account has expired: run Link in update mode. Waiting jobs then resume."""
+
+
+class RateLimitError(ChartwireError):
+    """Too many requests, also after retries."""
+
+
+class ServiceUnavailableError(ChartwireError):
+    """The service, its database or the EMR is not available, also after retries."""
+
+
+class ConnectionFailedError(ChartwireError):
+    """The service could not be reached, also after retries."""
+
+
+class TimedOutError(ChartwireError):
+    """The request or the wait took longer than its timeout."""
+
+
+class JobFailedError(ChartwireError):
+    """A write was accepted but failed later. `code` is the failure code.
+
+    `outcome` is `failed` or `needs_review`: it is then unknown whether it was saved. Check in the EMR before you send
+    it again.
+    """
+
+    def __init__(
+        self, message: str, *, outcome: str, event: Dict[str, Any], code: Optional[str] = None, job_id: Optional[int] = None
+    ) -> None:
+        super().__init__(message, code=code)
+        self.job_id = job_id
+        self.outcome = outcome
+        self.event = event
+        self.reasons: List[Dict[str, Any]] = event["data"].get("reasons", [])
+
+
+class WebhookVerificationError(Exception):
+    """The request is not a genuine, recent event of the service: respond with status 400 and ignore it."""
+
+
+def verify_webhook(
+    body: Union[bytes, str],
+    headers: Mapping[str, str],
+    secret: Union[str, Sequence[str]],
+    *,
+    tolerance_seconds: float = 300,
+) -> "WebhookEvent":
+    """Checks the signature of a webhook request (Standard Webhooks) and returns the event.
+
+    `body` is the raw body, before anything parses it. Pass two secrets while a rotation is in progress.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    for name in ("webhook-id", "webhook-timestamp", "webhook-signature"):
+        if not given.get(name):
+            raise WebhookVerificationError(f"The header {name} is missing.")
+    sent_at = given["webhook-timestamp"]
+    if not (sent_at.isascii() and sent_at.isdigit()) or abs(time.time() - int(sent_at)) > tolerance_seconds:
+        raise WebhookVerificationError(
+            "The request is too old, or the clocks differ. Check the clock of this machine."
+        )
+    raw = body.encode() if isinstance(body, str) else bytes(body)
+    signed = f"{given['webhook-id']}.{sent_at}.".encode() + raw
+    received = [each[3:] for each in given["webhook-signature"].split(" ") if each.startswith("v1,")]
+    genuine = False
+    for each in [secret] if isinstance(secret, str) else secret:
+        try:
+            key = base64.b64decode(each[6:] if each.startswith("whsec_") else each, validate=True)
+        except binascii.Error:
+            key = b""
+        if not key:
+            raise ValueError("The webhook secret is not valid. It starts with whsec_.")
+        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+        for signature in received:
+            genuine = hmac.compare_digest(expected, signature.encode()) or genuine
+    if not genuine:
+        raise WebhookVerificationError(
+            "The signature does not match. Check the secret, and that body is the raw body."
+        )
+    return cast("WebhookEvent", json.loads(raw))
+
+
+class File:
+    """A file to upload."""
+
+    def __init__(self, content: bytes, name: str = "document") -> None:
+        self.content = content
+        self.name = name
+
+
+_REMEDIES = {
+    "client_credentials_invalid": "Check client_id and client_secret.",
+    "access_token_missing": "Pass access_token to Chartwire(…), or use client.for_account(access_token).",
+    "access_token_invalid": "Check access_token: it may belong to another client, or the account was unlinked.",
+    "route_not_found": "The service may be older than this module. Check base_url and the version of the service.",
+}
+
+
+class _Transport:
+    def __init__(
+        self,
+        base_url: str,
+        client_id: str,
+        client_secret: str,
+        access_token: Optional[str],
+        timeout_seconds: float,
+        retries_max: int,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.timeout_seconds = timeout_seconds
+        self.retries_max = retries_max
+        # Names with hyphens: some proxies drop those with underscores.
+        self._headers = {"client-id": client_id, "client-secret": client_secret}
+        if access_token is not None:
+            self._headers["access-token"] = access_token
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Optional[Mapping[str, Any]] = None,
+        body: Optional[Mapping[str, Any]] = None,
+        form: bool = False,
+        timeout: Optional[float] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Any:
+        """Sends a request, with retries. `timeout` is for all of them together, in seconds."""
+        deadline = time.monotonic() + (self.timeout_seconds if timeout is None else timeout)
+        headers = dict(self._headers)
+        content: Optional[bytes] = None
+        if body is not None:
+            content, headers["content-type"] = _form(body) if form else (json.dumps(body).encode(), "application/json")
+        if method in ("POST", "PATCH"):
+            # Made once per request, so that its retries have no further effect.
+            headers["idempotency-key"] = idempotency_key or _secrets.token_hex(16)
+        given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+        url = self.base_url + path + ("?" + urllib.parse.urlencode(given) if given else "")
+        attempt = 0
+        while True:
+            try:
+                return self._attempt(method, url, path, headers, content, deadline)
+            except ChartwireError as error:
+                attempt += 1
+                pause = min(0.5 * 2 ** (attempt - 1), 8) * (0.75 + random.random() / 2)
+                pause = max(error.retry_after_seconds or 0, pause)
+                if attempt > self.retries_max or not _is_repeatable(method, error):
+                    raise
+                if time.monotonic() + pause >= deadline:
+                    raise
+            time.sleep(pause)
+
+    def _attempt(
+        self, method: str, url: str, path: str, headers: Dict[str, str], content: Optional[bytes], deadline: float
+    ) -> Any:
+        left = deadline - time.monotonic()
+        request = urllib.request.Request(url, data=content, headers=headers, method=method)
+        try:
+            with _OPENER.open(request, timeout=max(left, 0.001)) as response:
+                text = response.read()
+        except urllib.error.HTTPError as error:
+            raise _error_for(error.code, error.headers, error.read(), f"{method} {path}") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, (socket.timeout, TimeoutError)):
+                raise TimedOutError(f"{method} {path} took too long. Raise the timeout, or try again.") from error
+            raise ConnectionFailedError(
+                f"Chartwire cannot be reached at {self.base_url}. Check base_url and the network."
+            ) from error
+        except ValueError as error:
+            raise ConnectionFailedError(f"base_url is not a valid URL: {self.base_url}") from error
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ChartwireError(f"{method} {path} did not return JSON. Check base_url: {self.base_url}") from error
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would send the credentials to another place."""
+
+    def redirect_request(self, *_arguments: Any, **_named: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _is_repeatable(method: str, error: ChartwireError) -> bool:
+    """A deletion has no idempotency key: it is repeated only if the service says that it did not take place."""
+    if error.status in (429, 503) or error.code == "idempotency_key_running":
+        return True
+    return method != "DELETE" and (error.status == 502 or isinstance(error, ConnectionFailedError))
+
+
+def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireError:
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        body = {}
+    code = body.get("code", body.get("error"))
+    try:
+        retry_after: Optional[float] = float(headers.get("retry-after"))
+    except (TypeError, ValueError):
+        retry_after = None
+    message = body.get("message")
+    if message is None:
+        message = f"{place} returned status {status} without an error of Chartwire. Check base_url, and any proxy in between."
+    elif code in _REMEDIES:
+        message = f"{message} {_REMEDIES[code]}"
+    return _class_for(status, code)(
+        message,
+        code=code,
+        status=status,
+        request_id=body.get("request_id", headers.get("x-request-id")),
+        field=body.get("field"),
+        retry_after_seconds=retry_after,
+    )
+
+
+def _class_for(status: int, code: Optional[str]) -> Any:
+    if code == "login_required":
+        return LoginRequiredError
+    if status in (401, 403):
+        return AuthenticationError
+    if status == 404:
+        return NotFoundError
+    if status in (409, 410, 422):
+        return ConflictError
+    if status == 429:
+        return RateLimitError
+    if status in (502, 503, 504):
+        return ServiceUnavailableError
+    return ValidationError if 400 <= status < 500 else ChartwireError
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quote(value: Any) -> str:
+    return urllib.parse.quote(str(value), safe="")
+
+
+def _form(fields: Mapping[str, Any]) -> "tuple[bytes, str]":
+    boundary = _secrets.token_hex(16)
+    parts: List[bytes] = []
+    for name, value in fields.items():
+        if value is None:
+            continue
+        disposition = f'Content-Disposition: form-data; name="{name}"'
+        if isinstance(value, (File, bytes)):
+            file = value if isinstance(value, File) else File(value)
+            filename = file.name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
+            head = f'{disposition}; filename="{filename}"\r\nContent-Type: application/octet-stream'
+            content = file.content
+        else:
+            head, content = disposition, _text(value).encode()
+        parts.append(f"--{boundary}\r\n{head}\r\n\r\n".encode() + content + b"\r\n")
+    return b"".join(parts) + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+class _Resource:
+    def __init__(self, transport: _Transport) -> None:
+        self._transport = transport
+
+
+class Page:
+    """A list. `page` is one page as the service sends it; iterating goes through the records of all pages."""
+
+    def __init__(self, transport: _Transport, path: str, query: Mapping[str, Any], items: str) -> None:
+        self._load: Callable[..., Any] = lambda **more: transport.request("GET", path, query={**query, **more})
+        self._items = items
+        self._first: Any = None
+
+    @property
+    def page(self) -> Dict[str, Any]:
+        if self._first is None:
+            self._first = self._load()
+        return cast(Dict[str, Any], self._first)
+
+    def __iter__(self) -> Iterator[Any]:
+        page = self.page
+        while True:
+            yield from page[self._items]
+            # Most lists are numbered. A list that grows at its start has a cursor instead.
+            pagination = page.get("pagination")
+            if pagination is not None and pagination["page"] < pagination["total_pages"]:
+                page = self._load(page=pagination["page"] + 1)
+            elif page.get("next"):
+                page = self._load(before=page["next"])
+            else:
+                return
+
+
+def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
+    def look(left: float) -> Any:
+        job = transport.request("GET", f"/v1/jobs/{_quote(job_id)}", timeout=left)["job"]
+        return None if job["finished_at"] is None else job
+
+    job = _poll(f"Job {job_id}", timeout, look)
+    events = transport.request("GET", "/v1/webhook-events", query={"job_id": job_id})["webhook_events"]
+    if not events:
+        raise ChartwireError(f"Job {job_id} has finished, but its event is older than 30 days.")
+    if job["status"] in ("failed", "needs_review"):
+        raise _failure(events[0], job["status"], (job["error"] or {}).get("code"), job_id)
+    return events[0]
+
+
+def _wait_for_event(transport: _Transport, field: str, value: str, types: Sequence[str], timeout: float) -> Any:
+    def look(left: float) -> Any:
+        for event_type in types:
+            query = {"event_type": event_type, "page_size": 100}
+            found = transport.request("GET", "/v1/webhook-events", query=query, timeout=left)["webhook_events"]
+            for event in found:
+                if event["data"].get(field) == value:
+                    return event
+        return None
+
+    event = _poll(f"The event of {value}", timeout, look)
+    if event["type"].endswith("failed"):
+        raise _failure(event, "failed", None, None)
+    return event
+
+
+def _poll(what: str, timeout: float, look: Callable[[float], Any]) -> Any:
+    """Looks after 0.2 s, then in growing intervals of up to 5 s."""
+    deadline = time.monotonic() + timeout
+    pause = 0.2
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimedOutError(
+                f"{what} has not finished in time. It continues in the service: wait again, or use webhooks."
+            )
+        found = look(left)
+        if found is not None:
+            return found
+        time.sleep(max(min(pause * (0.75 + random.random() / 2), deadline - time.monotonic()), 0))
+        pause = min(pause * 1.5, 5)
+
+
+def _failure(event: Dict[str, Any], outcome: str, code: Optional[str], job_id: Optional[int]) -> JobFailedError:
+    data = event["data"]
+    reason = data.get("failure_reason") or data.get("error") or event["type"]
+    if outcome == "needs_review":
+        reason = f"{reason} It is unknown whether it was saved: check in the EMR."
+    return JobFailedError(reason, outcome=outcome, event=event, code=code, job_id=job_id)

@@ -1,0 +1,13 @@
+export { Chartwire, type ChartwireOptions } from './client.ts';
+export * from './errors.ts';
+export type * from './generated/types.gen.ts';
+export type { WaitOptions } from './jobs.ts';
+export type { PagePromise } from './paging.ts';
+export type { RequestOptions } from './transport.ts';
+export {
+  fromFetchRequest,
+  fromNodeRequest,
+  verifyWebhook,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from './webhooks.ts';

@@ -1,0 +1,64 @@
+import type { RequestOptions, Transport } from './transport.ts';
+
+/** Most lists are numbered. A list that grows at its start has a cursor instead. */
+type Position = { pagination?: { page: number; total_pages: number }; next?: string | null };
+type Next = { page: number } | { before: string };
+
+/**
+ * A list. `await` returns one page as the service sends it; `for await` goes through the records of all pages. Nothing is
+ * requested before that.
+ */
+export class PagePromise<Page extends object, Item> implements PromiseLike<Page>, AsyncIterable<Item> {
+  readonly #load: (next: Next | undefined) => Promise<Page>;
+  readonly #items: string;
+  #first: Promise<Page> | undefined;
+
+  constructor(load: (next: Next | undefined) => Promise<Page>, items: string) {
+    this.#load = load;
+    this.#items = items;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it is awaited like a promise
+  then<A = Page, B = never>(
+    onPage?: ((page: Page) => A | PromiseLike<A>) | null,
+    onError?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#firstPage().then(onPage, onError);
+  }
+
+  catch<B>(onError: (reason: unknown) => B | PromiseLike<B>): Promise<Page | B> {
+    return this.then(undefined, onError);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+    let page = await this.#firstPage();
+    for (;;) {
+      // The generator of resources.gen.ts names the list of the response.
+      yield* (page as Record<string, unknown>)[this.#items] as Item[];
+      const next = nextOf(page);
+      if (!next) return;
+      page = await this.#load(next);
+    }
+  }
+
+  #firstPage(): Promise<Page> {
+    this.#first ??= this.#load(undefined);
+    return this.#first;
+  }
+}
+
+function nextOf({ pagination, next }: Position): Next | undefined {
+  if (pagination && pagination.page < pagination.total_pages) return { page: pagination.page + 1 };
+  return next ? { before: next } : undefined;
+}
+
+/** `items` is the field of the response with the records. */
+export function list<Page extends object, Item>(
+  transport: Transport,
+  { path, query = {}, items }: { path: string; query?: object | undefined; items: string },
+  options: RequestOptions | undefined,
+): PagePromise<Page, Item> {
+  const load = (next: Next | undefined) =>
+    transport.request<Page>({ method: 'GET', path, query: { ...query, ...next } }, options);
+  return new PagePromise(load, items);
+}

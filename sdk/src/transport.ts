@@ -1,0 +1,169 @@
+import { ChartwireError, ConnectionError, errorFor, TimeoutError } from './errors.ts';
+
+export type RequestOptions = {
+  /** Cancels the request and its retries. */
+  signal?: AbortSignal | undefined;
+  /** How long the request may take, including its retries. */
+  timeoutMs?: number | undefined;
+  retriesMax?: number | undefined;
+  /** Default: a random key. It is the same for all retries of a write. */
+  idempotencyKey?: string | undefined;
+};
+
+export type Call = {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  query?: object | undefined;
+  body?: object | undefined;
+  /** The body is sent as a multipart form. */
+  form?: boolean;
+};
+
+type TransportOptions = {
+  baseUrl: string;
+  clientId: string;
+  clientSecret: string;
+  accessToken?: string;
+  timeoutMs?: number;
+  retriesMax?: number;
+  fetch?: typeof fetch;
+};
+
+/** Sends requests, with credentials, timeout and retries. */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #baseUrl: string;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#baseUrl = options.baseUrl.replace(/\/+$/, '');
+  }
+
+  /** Returns the body of the response. Throws a `ChartwireError`, or the signal's reason. */
+  async request<T>(call: Call, options: RequestOptions = {}): Promise<T> {
+    const { timeoutMs = this.#options.timeoutMs ?? 60_000, retriesMax = this.#options.retriesMax ?? 4 } = options;
+    const deadline = Date.now() + timeoutMs;
+    const headers = this.#headersFor(call, options);
+    for (let attempt = 0; ; attempt += 1) {
+      const result = await this.#attempt<T>(call, headers, { timeoutMs, deadline, signal: options.signal });
+      if ('value' in result) return result.value;
+      const { error } = result;
+      const pause_ms = pauseBefore(attempt + 1, error.retryAfterSeconds);
+      if (attempt >= retriesMax || !isRepeatable(call, error) || Date.now() + pause_ms >= deadline) throw error;
+      await sleep(pause_ms, options.signal);
+    }
+  }
+
+  /** Keys are made once per request, so that its retries have no further effect. */
+  #headersFor({ method, body, form }: Call, { idempotencyKey }: RequestOptions): Record<string, string> {
+    const { clientId, clientSecret, accessToken } = this.#options;
+    return {
+      // Names with hyphens: some proxies drop those with underscores.
+      'client-id': clientId,
+      'client-secret': clientSecret,
+      ...(accessToken !== undefined && { 'access-token': accessToken }),
+      ...(body !== undefined && !form && { 'content-type': 'application/json' }),
+      ...((method === 'POST' || method === 'PATCH') && { 'idempotency-key': idempotencyKey ?? randomKey() }),
+    };
+  }
+
+  async #attempt<T>(
+    call: Call,
+    headers: Record<string, string>,
+    limits: { timeoutMs: number; deadline: number; signal: AbortSignal | undefined },
+  ): Promise<{ value: T } | { error: ChartwireError }> {
+    const { signal } = limits;
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const abort = () => controller.abort(signal?.reason);
+    const timer = setTimeout(() => controller.abort(), Math.max(limits.deadline - Date.now(), 1));
+    signal?.addEventListener('abort', abort);
+    try {
+      const send = this.#options.fetch ?? fetch;
+      const response = await send(this.#baseUrl + call.path + queryOf(call.query), {
+        method: call.method,
+        headers,
+        signal: controller.signal,
+        // Following one would send the credentials to another place.
+        redirect: 'manual',
+        ...(call.body !== undefined && { body: call.form ? formOf(call.body) : JSON.stringify(call.body) }),
+      });
+      const text = await response.text();
+      if (!response.ok) return { error: errorFor(response, text, call) };
+      return { value: JSON.parse(text) as T };
+    } catch (cause) {
+      signal?.throwIfAborted();
+      const place = `${call.method} ${call.path}`;
+      if (controller.signal.aborted) {
+        throw new TimeoutError(`${place} took longer than ${limits.timeoutMs} ms. Raise timeoutMs, or try again.`, {
+          cause,
+        });
+      }
+      if (cause instanceof SyntaxError) {
+        throw new ChartwireError(`${place} did not return JSON. Check baseUrl: ${this.#baseUrl}`, { cause });
+      }
+      return {
+        error: new ConnectionError(`Chartwire cannot be reached at ${this.#baseUrl}. Check baseUrl and the network.`, {
+          cause,
+        }),
+      };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+}
+
+/** A pause that ends early if the signal aborts, with its reason as the error. */
+export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+/** Half a second, doubling to 8 seconds, ±25 %, so that many clients do not come back at the same time. */
+function pauseBefore(attempt: number, retry_after_s: number | undefined): number {
+  const pause_ms = Math.min(500 * 2 ** (attempt - 1), 8000) * (0.75 + Math.random() / 2);
+  return retry_after_s === undefined ? pause_ms : Math.max(retry_after_s * 1000, pause_ms);
+}
+
+/**
+ * Writes have an idempotency key, so that they can be repeated even if it is unknown whether they were accepted. A
+ * deletion has none: it is repeated only if the service says that it did not take place.
+ */
+function isRepeatable({ method }: Call, { status, code }: ChartwireError): boolean {
+  if (status === 429 || status === 503) return true;
+  // Our own earlier attempt is still running.
+  if (code === 'idempotency_key_running') return true;
+  return method !== 'DELETE' && (status === 502 || status === undefined);
+}
+
+function queryOf(query: object | undefined): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function formOf(fields: object): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    if (value instanceof Blob) form.append(name, value);
+    else if (value instanceof Uint8Array) form.append(name, new Blob([new Uint8Array(value)]), name);
+    else form.append(name, String(value));
+  }
+  return form;
+}
+
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,33 @@
+import type { Context } from '../context.ts';
+import { type Batch, isRefusedBatch } from '../db/batches.ts';
+import { type DescribedJob, describe, enqueue, enqueueAll, type NewJob } from './enqueue.ts';
+
+/** A job of more characters is stored alone: others would wait while it is sent. Few requests have a tenth of it. */
+const text_max = 32_768;
+
+/** How long a batch waits for a key or a lane that another transaction holds. Usually that takes a millisecond. */
+const batch_wait = '100ms';
+
+const jobs_accepted_together: Batch<DescribedJob, number | undefined> = {
+  max: 100,
+  writes: true,
+  run: (sql, client_id, jobs) => enqueueAll(sql, client_id, jobs, { wait: batch_wait }),
+};
+
+/**
+ * Like `enqueue`, together with the other jobs of the client that arrive at the same time: one statement and one commit
+ * for all of them. If the statement fails because of one of them, each is stored alone, so that one that waits for its
+ * key, or cannot be stored, neither fails nor delays the others.
+ */
+export async function acceptJob({ db }: Pick<Context, 'db'>, new_job: NewJob): Promise<number | undefined> {
+  const alone = () => db.tenant(new_job.client_id, (tx) => enqueue(tx, new_job));
+  if (new_job.upload) return alone();
+  const described = describe(new_job);
+  if (described.text.length > text_max) return alone();
+  try {
+    return await db.together(new_job.client_id, jobs_accepted_together, described);
+  } catch (error) {
+    if (!isRefusedBatch(error)) throw error;
+    return alone();
+  }
+}

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { expect, test } from 'vitest';
+import { documents } from '../harness/documents.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
+import { startFlakyServer } from './flakyServer.ts';
+
+const run = promisify(execFile);
+const folder = fileURLToPath(new URL('../../sdk/python', import.meta.url));
+const has_python = await run('python3', ['-c', 'import sys; assert sys.version_info >= (3, 9)']).then(
+  () => true,
+  () => false,
+);
+
+const program = `
+import base64, json, os, random, string
+import chartwire
+from chartwire import Chartwire, JobFailedError, NotFoundError, ValidationError, WebhookVerificationError, verify_webhook
+
+client = Chartwire(
+    base_url=os.environ["BASE_URL"],
+    client_id=os.environ["CLIENT_ID"],
+    client_secret=os.environ["CLIENT_SECRET"],
+    access_token=os.environ["ACCESS_TOKEN"],
+)
+last_name = "Testpatient" + "".join(random.choices(string.ascii_lowercase, k=10))
+body = {"first_name": "Python", "last_name": last_name, "dob": "1990-01-31", "sex": "male", "phone": "315-555-0144"}
+created = client.patients.create_and_wait(body)
+found = client.patients.list(mrn=created["data"]["mrn"]).page["patients"]
+claims = client.claims.list(page_size=25)
+result = {
+    "type": created["type"],
+    "found": found[0]["last_name"] == last_name,
+    "claims": len({claim["id"] for claim in claims}) == claims.page["pagination"]["total_count"],
+    "pages": claims.page["pagination"]["total_pages"] > 2,
+}
+
+def raised(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+
+duplicate = raised(lambda: client.patients.create_and_wait(body))
+result["duplicate"] = [type(duplicate).__name__, duplicate.code, duplicate.reasons[0]["code"]]
+missing = raised(lambda: client.patients.create({"first_name": "A"}))
+result["missing"] = [type(missing).__name__, missing.code, missing.field, len(missing.request_id)]
+unknown = raised(lambda: client.for_account("unknown").settings.get())
+result["unknown"] = [type(unknown).__name__, str(unknown)]
+uploaded = client.documents.create_and_wait({
+    "folder_name": "Referrals", "patient_mrn": os.environ["MRN"],
+    "document": chartwire.File(base64.b64decode(os.environ["PDF"]), "referral.pdf"),
+})
+result["uploaded"] = uploaded["type"]
+
+headers, event = json.loads(os.environ["HEADERS"]), os.environ["EVENT"]
+result["event"] = verify_webhook(event, headers, ["whsec_AAAA", os.environ["SECRET"]])["type"]
+result["forged"] = type(raised(lambda: verify_webhook(event + " ", headers, os.environ["SECRET"]))).__name__
+result["old"] = str(raised(lambda: verify_webhook(event, headers, os.environ["SECRET"], tolerance_seconds=-1)))
+
+flaky = Chartwire(base_url=os.environ["FLAKY_URL"], client_id="a", client_secret="b", access_token="c")
+result["retried"] = flaky.sync.create()["job_id"]
+print(json.dumps(result))
+`;
+
+test.skipIf(!has_python)('the Python module creates, waits, pages, retries and verifies webhooks', async () => {
+  const { sandbox } = await sharedSandbox();
+  const flaky = await startFlakyServer([
+    { status: 503 },
+    'hang up',
+    { status: 200, body: { success: true, job_id: 7 } },
+  ]);
+  const secret = 'whsec_RVhBTVBMRS1FWEFNUExFLUVYQU1QTEUtRVhBTVBMRSE=';
+  const event = JSON.stringify({ id: 'e1', object: 'event', type: 'patient.created', data: { mrn: 'LK100001' } });
+  const at = new Date();
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: process.env.HOME ?? '',
+    PYTHONPATH: folder,
+    PYTHONDONTWRITEBYTECODE: '1',
+    BASE_URL: sandbox.base_url,
+    CLIENT_ID: sandbox.client_id,
+    CLIENT_SECRET: sandbox.client_secret,
+    ACCESS_TOKEN: sandbox.access_token,
+    MRN: sandbox.example.patient_mrn,
+    PDF: documents.pdf.toString('base64'),
+    FLAKY_URL: flaky.baseUrl,
+    SECRET: secret,
+    EVENT: event,
+    HEADERS: JSON.stringify({
+      'Webhook-Id': 'e1',
+      'Webhook-Timestamp': String(Math.floor(at.getTime() / 1000)),
+      'Webhook-Signature': new Webhook(secret).sign('e1', at, event),
+    }),
+  };
+  const { stdout } = await run('python3', ['-c', program], { env });
+  expect(JSON.parse(stdout)).toStrictEqual({
+    type: 'patient.created',
+    found: true,
+    claims: true,
+    pages: true,
+    duplicate: ['JobFailedError', 'duplicate_patient', 'duplicate_patient'],
+    missing: ['ValidationError', 'missing_field', 'last_name', 32],
+    unknown: [
+      'AuthenticationError',
+      'User not found. Check access_token: it may belong to another client, or the account was unlinked.',
+    ],
+    uploaded: 'document.uploaded',
+    event: 'patient.created',
+    forged: 'WebhookVerificationError',
+    old: 'The request is too old, or the clocks differ. Check the clock of this machine.',
+    retried: 7,
+  });
+  expect(flaky.requests).toHaveLength(3);
+  expect(new Set(flaky.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+});
