@@ -1,4 +1,3 @@
-import { Sparkline } from '@mantine/charts';
 import { Alert, Anchor, Badge, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
@@ -142,17 +141,20 @@ function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhoo
 function Hours({ hours }: Pick<ResponseOf<'webhooks.get'>, 'hours'>) {
   const total = (name: 'delivered' | 'failed') => hours.reduce((sum, hour) => sum + hour[name], 0);
   if (total('delivered') + total('failed') === 0) return null;
+  const highest = Math.max(...hours.map(({ delivered, failed }) => delivered + failed));
   return (
     <figure className="sparkline">
-      <div aria-hidden="true">
-        <Sparkline
-          h={48}
-          data={hours.map((hour) => hour.delivered)}
-          color="var(--chart-succeeded)"
-          curveType="linear"
-        />
-        <Sparkline h={48} data={hours.map((hour) => hour.failed)} color="var(--chart-failed)" curveType="linear" />
-      </div>
+      <svg viewBox="0 0 240 48" width="100%" height={48} preserveAspectRatio="none" aria-hidden="true">
+        {hours.map(({ at, delivered, failed }, n) => {
+          const [good, bad] = [(48 * delivered) / highest, (48 * failed) / highest];
+          return (
+            <g key={at}>
+              <rect x={n * 10 + 1} y={48 - good} width={8} height={good} fill="var(--chart-succeeded)" />
+              <rect x={n * 10 + 1} y={48 - good - bad} width={8} height={bad} fill="var(--chart-failed)" />
+            </g>
+          );
+        })}
+      </svg>
       <figcaption className="secondary">
         {total('delivered').toLocaleString()} delivered, {total('failed').toLocaleString()} failed attempts, by hour
       </figcaption>
