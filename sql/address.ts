@@ -11,6 +11,11 @@ export type DatabaseAddress = {
   ssl: false | 'verify';
   /** A file with the certificate authorities to trust instead of those of Node. */
   ssl_root_cert?: string;
+  /**
+   * Set if the address is a connection pooler in transaction mode, such as PgBouncer. It gets no startup options; with
+   * `prepare` off no named statements either, because the next transaction may run on another connection.
+   */
+  pooler?: { prepare: boolean };
 };
 
 /**

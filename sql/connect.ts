@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { DatabaseAddress } from './address.ts';
+import { Client, type ClientConfig, isFromStandby } from './client.ts';
 import { ConnectionError, translateError } from './errors.ts';
 import { openPipelines } from './pipelines.ts';
 import { createQuery, type Naming, type Prepared, type Query, type Row, type Rows, type Run } from './statement.ts';
@@ -33,6 +34,9 @@ export interface Sql extends Query {
   end(options?: { timeout_ms: number }): Promise<void>;
 }
 
+/** Settings of every session, on which the parsers rely. */
+export const session_settings = { TimeZone: 'UTC' };
+
 const connect_timeout_ms = 10_000;
 const idle_timeout_ms = 60_000;
 
@@ -42,13 +46,14 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
   const pool = openPool(config, options.max);
   const pipelines = openPipelines(config, options.pipelined ?? 0);
   const fromColumn = options.naming?.fromColumn;
+  const sent = address.pooler?.prepare === false ? withoutName : (statement: Prepared) => statement;
   const finish = (result: pg.QueryResult<Row>) => rowsOf(result, fromColumn);
 
   const runPooled: Run = async (statement) => {
     for (let attempt = 1; ; attempt++) {
       const client = await pool.acquire();
       try {
-        const rows = finish(await send(client, statement));
+        const rows = finish(await send(client, sent(statement)));
         client.release();
         return rows;
       } catch (error) {
@@ -62,17 +67,17 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
     const client = await pipelines.pick();
     if (client === undefined) return runPooled(statement);
     try {
-      return finish(await client.send(statement));
+      return finish(await client.send(sent(statement)));
     } catch (error) {
+      if (isStalePlan(error) || isFromStandby(error)) client.close();
       if (!isStalePlan(error)) throw error;
-      client.close();
       return runPooled(statement);
     }
   };
 
   const begin = async <T>(start: string, work: (tx: Tx) => T | PromiseLike<T>): Promise<T> => {
     const client = await pool.acquire();
-    const transaction = serialize((statement) => send(client, statement).then(finish));
+    const transaction = serialize((statement) => send(client, sent(statement)).then(finish));
     try {
       await send(client, { text: start, values: [] });
       const result = await work(createQuery(transaction.run, options.naming));
@@ -87,7 +92,7 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
         () => true,
         () => false,
       );
-      client.release(!undone || isStalePlan(error));
+      client.release(!undone || isStalePlan(error) || isFromStandby(error));
       throw error;
     }
   };
@@ -110,7 +115,7 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
 export function clientConfig(
   address: DatabaseAddress,
   options: Omit<ConnectOptions, 'max' | 'pipelined' | 'naming'>,
-): pg.ClientConfig {
+): ClientConfig {
   const { host, port, user, password, database } = address;
   return {
     host,
@@ -120,15 +125,22 @@ export function clientConfig(
     database,
     ssl: address.ssl === false ? false : verifiedTls(address),
     application_name: options.application_name,
-    options: Object.entries({ TimeZone: 'UTC', ...options.settings })
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    // PgBouncer refuses connections with options. Behind it, the settings belong to the roles (src/db/roles.ts).
+    ...(address.pooler
+      ? { behind_pooler: true }
+      : { options: startupOptions({ ...session_settings, ...options.settings }) }),
     connectionTimeoutMillis: options.connect_timeout_ms ?? connect_timeout_ms,
     // Detects a peer that disappeared without closing its socket.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: parsersFor(options.parsers),
   };
+}
+
+function startupOptions(settings: Record<string, string>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
 }
 
 /** `host` is what the certificate is checked against: for an IP address, node-postgres would leave it out. */
@@ -142,9 +154,9 @@ type Pool = {
   destroy(): void;
 };
 
-function openPool(config: pg.ClientConfig, max: number): Pool {
+function openPool(config: ClientConfig, max: number): Pool {
   // The pool does not get the config: its connect timeout would also limit the wait for a free connection.
-  class Client extends pg.Client {
+  class Configured extends Client {
     constructor() {
       super(config);
     }
@@ -153,7 +165,7 @@ function openPool(config: pg.ClientConfig, max: number): Pool {
     max,
     // A pool of one is used as a session, whose locks and settings must survive idle time.
     idleTimeoutMillis: max === 1 ? 0 : idle_timeout_ms,
-    Client,
+    Client: Configured,
   });
   const clients = new Set<pg.Client>();
   const waiting = new Set<(error: Error) => void>();
@@ -198,6 +210,10 @@ export function send(client: pg.ClientBase, statement: Prepared): Promise<pg.Que
   });
 }
 
+function withoutName({ text, values }: Prepared): Prepared {
+  return { text, values };
+}
+
 /** Runs statements one after the other, and none after `close`, which rejects if any of them failed. */
 function serialize(run: Run): { run: Run; close(): Promise<void> } {
   let closed = false;
@@ -233,7 +249,7 @@ function rename(row: Row, fromColumn: (column: string) => string): Row {
 }
 
 function isFromServer(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && !/^(08|57P0)/.test(error.code ?? '');
+  return error instanceof pg.DatabaseError && !/^(08|57P0)/.test(error.code ?? '') && !isFromStandby(error);
 }
 
 /** A migration invalidated a prepared statement, or a proxy lost it. Nothing was executed, so it can be sent again. */

@@ -11,6 +11,7 @@ export class ConnectionError extends Error {
 const messages = {
   CONNECTION_CLOSED: 'The connection to the database was lost.',
   CONNECTION_ENDED: 'The connections to the database are closed.',
+  CONNECTION_TO_STANDBY: 'The database server is a standby.',
   CONNECT_TIMEOUT: 'The database did not accept a connection in time.',
   TLS_UNSUPPORTED: 'The database does not offer TLS.',
 } as const;

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { DatabaseAddress } from './address.ts';
+import { Client } from './client.ts';
 import { clientConfig } from './connect.ts';
 import { ConnectionError, translateError } from './errors.ts';
 import { reconnectPause } from './pipelines.ts';
@@ -22,7 +23,7 @@ export function openListener(address: DatabaseAddress, application_name: string)
   let ended = false;
 
   const open = async (): Promise<pg.Client> => {
-    const opened = new pg.Client(config);
+    const opened = new Client(config);
     opened.on('error', () => {});
     opened.on('notification', ({ channel, payload }) => {
       for (const onNotification of channels.get(channel) ?? []) onNotification(payload ?? '');

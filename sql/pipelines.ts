@@ -1,4 +1,5 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { Client, type ClientConfig } from './client.ts';
 import { ConnectionError, translateError } from './errors.ts';
 import type { Prepared, Row } from './statement.ts';
 
@@ -18,7 +19,7 @@ const slow_ms = 20;
 /** The pause between attempts to connect, in milliseconds. It does not increase. */
 export const reconnectPause = () => 100 + Math.random() * 200;
 
-export function openPipelines(config: pg.ClientConfig, count: number): Pipelines {
+export function openPipelines(config: ClientConfig, count: number): Pipelines {
   const slots = Array.from({ length: count }, () => openSlot({ ...config, pipeline: true }));
   let ended = false;
   return {
@@ -38,7 +39,7 @@ export function openPipelines(config: pg.ClientConfig, count: number): Pipelines
 }
 
 /** One connection, opened when it is first needed and reopened after it is lost. */
-function openSlot(config: pg.ClientConfig) {
+function openSlot(config: ClientConfig) {
   // In the order they were sent.
   const in_progress = new Set<{ since: number }>();
   let waiting = 0;
@@ -50,7 +51,7 @@ function openSlot(config: pg.ClientConfig) {
   const open = async (): Promise<Pipeline> => {
     const error = refusal();
     if (error) throw error;
-    const opened = new pg.Client(config);
+    const opened = new Client(config);
     client = opened;
     const forget = () => {
       if (client !== opened) return;

@@ -54,6 +54,30 @@ export const settings = {
     default: 'embedded',
     parse: (value) => (value ? postgresAddress('DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
+  DATABASE_LISTEN_URL: {
+    description:
+      'Direct connection URL of the same database if DATABASE_URL is a connection pooler in transaction mode, such as PgBouncer. Used for notifications between processes and for migrations, which need a session of their own. The service then sends no startup options; migrations set the timeouts of its roles.',
+    example: 'postgres://chartwire:secret@db.example.org:5432/chartwire',
+    default: 'DATABASE_URL',
+    parse: (value, env, name) => {
+      if (!value) return undefined;
+      if (env.DATABASE_URL?.trim()) return postgresAddress(name, value);
+      throw new StartFailure(`${name} is set, so DATABASE_URL must be set too: the URL of the connection pooler.`);
+    },
+  } satisfies Setting<string | undefined>,
+  DATABASE_PREPARE: {
+    description:
+      'off: uses no named prepared statements, which PgBouncer before 1.21 does not support in transaction mode. Requires DATABASE_LISTEN_URL.',
+    example: 'on',
+    default: 'on',
+    parse: (value, env, name) => {
+      const prepare = oneOf(name, value || 'on', ['on', 'off']) === 'on';
+      if (prepare || env.DATABASE_LISTEN_URL?.trim()) return prepare;
+      throw new StartFailure(
+        `${name} is off, so DATABASE_LISTEN_URL must be set: the URL of the database without the connection pooler, through which no notifications arrive.`,
+      );
+    },
+  } satisfies Setting<boolean>,
   ALLOW_NOBODY: {
     description:
       'on: root may run the embedded database as the user "nobody" if the user chartwire-db cannot be created. Any process of "nobody" can then read and change the database. The option --allow-nobody does the same.',
@@ -188,6 +212,12 @@ export const settings = {
     default: 'none',
     parse: (value, _env, name) => networks(name, list(value)),
   } satisfies Setting<string[]>,
+  DRAIN_SECONDS: number(
+    'Seconds for which a process that was asked to stop still serves requests while GET /readyz returns 503, so that a load balancer stops using it. Longer than the load balancer takes to notice; 0 without one. The supervisor must wait for this time and 30 s before it kills the process.',
+    0,
+    0,
+    300,
+  ),
   UPLOADS_PARALLEL: number(
     'Documents in memory at the same time per process: uploads, and separately jobs that send them. A small heap allows fewer.',
     8,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startLarkspur } from '../larkspur/start.ts';
 import { endpoints } from './api/endpoints.ts';
 import { openAudit } from './audit/openAudit.ts';
@@ -48,7 +49,14 @@ import { startWorkers, type Workers } from './workers.ts';
 export const roles = ['all', 'api', 'worker'] as const;
 export type Role = (typeof roles)[number];
 
-export type Service = { base_url: string; sandbox: Sandbox | undefined; ctx: Context; close(): Promise<void> };
+export type Service = {
+  base_url: string;
+  sandbox: Sandbox | undefined;
+  ctx: Context;
+  /** Reports for DRAIN_SECONDS that it is not ready, but still serves: load balancers stop sending requests meanwhile. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+};
 
 /** What to call when the service stops, last added first. */
 type Closers = (() => Promise<unknown>)[];
@@ -80,9 +88,14 @@ async function start(
   const ctx = await openContext(config, server, closers, print);
 
   let started = false;
+  let draining = false;
   let workers: Workers | undefined;
   let sandbox: Sandbox | undefined;
-  const health = { started: () => started, workers: () => workers?.alive() ?? role === 'api' };
+  const health: Health = {
+    started: () => started,
+    draining: () => draining,
+    workers: () => workers?.alive() ?? role === 'api',
+  };
   const pages: SandboxPages = {
     tryItValues: config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined,
     clinic: () => sandbox && openClinic(sandbox),
@@ -101,7 +114,11 @@ async function start(
   if (owner) print(ownerNotice(base_url, owner));
   if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
   else print(role === 'worker' ? 'The worker is ready.\n' : `Chartwire is ready at ${base_url}\n`);
-  return { base_url, sandbox, ctx };
+  const drain = async () => {
+    draining = true;
+    if (http) await pause(config.drain_seconds * 1000);
+  };
+  return { base_url, sandbox, ctx, drain };
 }
 
 async function openContext(
@@ -185,7 +202,7 @@ async function listen(
     described ??= openApi(available, { version, base_url });
     return described;
   };
-  const http = buildServer(ctx, available);
+  const http = buildServer(ctx, available, health.draining);
   // An open stream would keep its connection open forever.
   addSystemRoutes(ctx, http, document, health);
   servePages(http, (pages) => {

@@ -1,6 +1,7 @@
 import { resetAnchor } from '../audit/openAnchor.ts';
 import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
 import type { Config } from '../config.ts';
+import type { Context } from '../context.ts';
 import { StartFailure } from '../errors.ts';
 import type { AuditFault } from '../model/dashboard/audit.ts';
 import { command_line, withAudit } from './withAudit.ts';
@@ -37,24 +38,27 @@ export async function verifyAuditCommand(config: Config, files: readonly string[
 
 /** Accepts the audit log as it is, after a restore from a backup. This is recorded. */
 export async function reanchorAuditCommand(config: Config): Promise<void> {
-  const { from, to } = await withAudit(config, async (db, audit, { system_keys }) => {
-    const moved = await resetAnchor({ config, db, system_keys }).catch((cause: unknown) => {
-      throw new StartFailure('The audit log has no valid end. Restore the tables audit_records and audit_head.', {
-        cause,
-      });
-    });
-    await audit.record({
-      client_id: null,
-      ...command_line,
-      action: 'audit.reanchor',
-      outcome: 'accepted',
-      detail: moved,
-    });
-    return moved;
-  });
+  const { from, to } = await withAudit(config, (db, audit, { system_keys }) =>
+    reanchor({ config, db, audit, system_keys }, 'command'),
+  );
   process.stdout.write(
     `The audit log is accepted up to record ${to}. It was anchored at ${from ?? 'no record'} before.\n`,
   );
+}
+
+/** Anchors the audit log at its present end, and records why. */
+export async function reanchor(
+  ctx: Pick<Context, 'config' | 'db' | 'audit' | 'system_keys'>,
+  reason: 'command' | 'restore',
+): Promise<{ from: number | null; to: number }> {
+  const moved = await resetAnchor(ctx).catch((cause: unknown) => {
+    throw new StartFailure('The audit log has no valid end. Restore the tables audit_records and audit_head.', {
+      cause,
+    });
+  });
+  const detail = { ...moved, reason };
+  await ctx.audit.record({ client_id: null, ...command_line, action: 'audit.reanchor', outcome: 'accepted', detail });
+  return moved;
 }
 
 function describe(position: AuditFault['position'], what: AuditFault['what']): string {

@@ -4,11 +4,13 @@ import { StartFailure } from '../errors.ts';
 import { roles } from '../main.ts';
 import { version } from '../version.ts';
 import { reanchorAuditCommand, verifyAuditCommand } from './audit.ts';
+import { backupCommand } from './backup.ts';
 import { certifyCommand } from './certify.ts';
 import { createClientCommand } from './createClient.ts';
 import { emrAppsCommand } from './emrApps.ts';
 import { eraseCommand } from './erase.ts';
 import { resetOperatorCommand } from './resetOperator.ts';
+import { markRestoredCommand, restoreCommand } from './restore.ts';
 import { rotateKeysCommand } from './rotateKeys.ts';
 import { serve } from './serve.ts';
 
@@ -39,6 +41,13 @@ const usage = `chartwire ${version}
                                               without --address it is the default
   chartwire emr-apps remove --client CLIENT_ID --app APP_ID
   chartwire keys rotate                       create new signing keys for EMRs that use the published key set
+  chartwire backup --to FILE [--passphrase-file FILE] [--verify]
+                                              write an encrypted backup of the embedded database, also while the
+                                              service runs; --verify starts a scratch server on it
+  chartwire restore --from FILE --data-dir DIR [--passphrase-file FILE]
+                                              restore a backup into an empty folder
+  chartwire restore mark --backup-time TIME   tell the service that the database of DATABASE_URL was restored from a
+                                              backup of that time; run it before the service starts
   chartwire help                              show this help
 
 Settings are environment variables, or lines of a .env file next to package.json. See .env.example.
@@ -58,7 +67,8 @@ export async function run(argv: string[]): Promise<void> {
 async function dispatch(argv: string[]): Promise<void> {
   const { values, positionals } = parse(argv);
   const command = positionals.join(' ');
-  const config = () => loadConfig({ ...process.env, ...(values['allow-nobody'] ? { ALLOW_NOBODY: 'on' } : {}) });
+  const config = (more: Record<string, string> = {}) =>
+    loadConfig({ ...process.env, ...(values['allow-nobody'] ? { ALLOW_NOBODY: 'on' } : {}), ...more });
   if (values.help || command === 'help' || argv.length === 0) process.stdout.write(usage);
   else if (values.version) process.stdout.write(`${version}\n`);
   else if (command === 'serve') await serve(config(), roleOf(values.role));
@@ -66,6 +76,9 @@ async function dispatch(argv: string[]): Promise<void> {
   else if (command === 'operators reset') await resetOperatorCommand(config(), values.email);
   else if (command === 'keys rotate') await rotateKeysCommand(config());
   else if (command === 'audit verify') await verifyAuditCommand(config(), values['anchor-file'] ?? []);
+  else if (command === 'backup') await backupCommand(config(), values);
+  else if (command === 'restore') await restoreCommand(config, values);
+  else if (command === 'restore mark') await markRestoredCommand(config(), values['backup-time']);
   else if (command === 'audit reanchor') await reanchorAuditCommand(config());
   else if (positionals[0] === 'emr-apps' && positionals.length <= 2)
     await emrAppsCommand(config(), positionals[1], values);
@@ -104,6 +117,12 @@ function parse(argv: string[]) {
         client: { type: 'string' },
         org: { type: 'string' },
         patient: { type: 'string' },
+        to: { type: 'string' },
+        from: { type: 'string' },
+        'data-dir': { type: 'string' },
+        'backup-time': { type: 'string' },
+        'passphrase-file': { type: 'string' },
+        verify: { type: 'boolean' },
         yes: { type: 'boolean' },
         only: { type: 'string' },
         help: { type: 'boolean', short: 'h' },

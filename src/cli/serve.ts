@@ -22,6 +22,7 @@ export async function serve(config: Config, role: Role): Promise<void> {
   const service = await startService(config, { role, print });
   await stopped;
   print('Stopping …\n');
+  await service.drain();
   const timeout = setTimeout(() => {
     print('Stopped before all work had finished. It resumes at the next start.\n');
     process.exit(1);

@@ -3,7 +3,7 @@ import { recordRotation } from '../audit/recordRotation.ts';
 import type { Config } from '../config.ts';
 import type { Audit } from '../context.ts';
 import { type Database, openDatabase } from '../db/database.ts';
-import { openServer } from '../db/openServer.ts';
+import { type DatabaseServer, openServer } from '../db/openServer.ts';
 import { type Keys, openKeys } from '../security/openKeys.ts';
 
 /** The actor in the audit log. */
@@ -12,7 +12,7 @@ export const command_line = { actor_kind: 'system', actor: 'command line' } as c
 /** Opens the database and the audit log for a command. Works whether or not the service is running. */
 export async function withAudit<T>(
   config: Config,
-  work: (db: Database, audit: Audit, keys: Keys) => Promise<T>,
+  work: (db: Database, audit: Audit, keys: Keys, server: DatabaseServer) => Promise<T>,
 ): Promise<T> {
   const server = await openServer(config, () => {});
   const db = openDatabase(server.roles, 2);
@@ -20,7 +20,7 @@ export async function withAudit<T>(
     await db.checkRoles();
     const print = (text: string) => void process.stderr.write(text);
     const keys = await openKeys(config, db.system, { print, record: recordRotation });
-    return await work(db, await openAudit(db, keys.system_keys), keys);
+    return await work(db, await openAudit(db, keys.system_keys), keys, server);
   } finally {
     await db.close();
     await server.release();

@@ -4,6 +4,7 @@ import { endpoint } from '../http/endpoint.ts';
 import { listOpenReviews, readClientLoads } from '../jobs/clientLoads.ts';
 import { countFailedDay, listFailureGroups } from '../jobs/failureGroups.ts';
 import { readJobHistory } from '../jobs/jobHistory.ts';
+import { findRecentRestore } from '../jobs/restores.ts';
 import { history_bin, overview } from '../model/dashboard/overview.ts';
 import { type Range, ranges } from '../model/dashboard/ranges.ts';
 import { success } from '../model/fields.ts';
@@ -21,15 +22,17 @@ export const overviewGet = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, overview }),
   handle: async ({ ctx, client }) => {
-    const [clients, failed_day, failures, accounts, endpoints, reviews] = await Promise.all([
+    const [clients, failed_day, failures, accounts, endpoints, reviews, restore] = await Promise.all([
       readClientLoads(ctx),
       countFailedDay(ctx.db, client.id),
       listFailureGroups(ctx.db, client.id),
       listLoginRequired(ctx.db, client.id),
       listFailing(ctx.db, client.id),
       listOpenReviews(ctx.db, client.id),
+      findRecentRestore(ctx.db.system),
     ]);
-    return { success: true, overview: { clients, failed_day, attention: { failures, accounts, endpoints, reviews } } };
+    const attention = { failures, accounts, endpoints, reviews };
+    return { success: true, overview: { clients, failed_day, attention, restore } };
   },
 });
 

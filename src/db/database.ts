@@ -6,7 +6,7 @@ import type { Fragment, Query } from '../../sql/statement.ts';
 
 import { fairSlots } from '../fairSlots.ts';
 import { type Batches, openBatches } from './batches.ts';
-import { checkRole, type RoleAddresses, service_role, system_role } from './roles.ts';
+import { checkRole, type RoleAddresses, role_settings, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../sql/address.ts';
 export type { Sql, Tx } from '../../sql/connect.ts';
@@ -44,26 +44,19 @@ export type Database = {
 /** Few: statements on one connection do not wait for each other's results, and PostgreSQL runs one at a time on each. */
 const pipelined = { service: 3, system: 2 };
 
-/**
- * How long a statement may run, lock waits included, before the server cancels it. The service role answers requests and
- * stores sync pages of 1,000 rows; the system role also purges, counts queues and exports the audit log. Migrations run
- * as the owner and are not limited.
- */
-const statement_timeout = { service: '60s', system: '5min' };
-
 export function openDatabase(addresses: RoleAddresses, pool: number): Database {
   const service = connect(addresses.service, {
     max: pool,
     pipelined: pipelined.service,
-    settings: { statement_timeout: statement_timeout.service },
+    settings: role_settings.service,
   });
   const system = connect(addresses.system, {
     max: Math.max(2, Math.ceil(pool / 3)),
     pipelined: pipelined.system,
-    settings: { statement_timeout: statement_timeout.system },
+    settings: role_settings.system,
   });
   const turns = fairSlots({ total: pool, per_client: 'all_but_one' });
-  const listener = openListener(addresses.system, application_name);
+  const listener = openListener(addresses.listen ?? addresses.system, application_name);
   const reading =
     (sql: Query) =>
     async <Row>(client_id: string, query: (sql: Query) => Fragment) => {

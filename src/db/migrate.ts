@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { StartFailure } from '../errors.ts';
 import { migrations_folder } from '../installation.ts';
 import { connect, type DatabaseAddress, type Query } from './database.ts';
-import { ensureRoles, type RoleAddresses, system_role } from './roles.ts';
+import { ensureRoles, type RoleAddresses, storeRoleSettings, system_role } from './roles.ts';
 
 /** Held while the schema changes, so that only one of several starting processes changes it. */
 const migration_lock = 7_240_001;
 
 /** Applies the migrations that are missing, as the owner named in DATABASE_URL, and returns where the roles connect. */
-export async function migrate(owner: DatabaseAddress): Promise<RoleAddresses> {
+export async function migrate(owner: DatabaseAddress, options: { pooled?: boolean } = {}): Promise<RoleAddresses> {
   const sql = connect(owner, { max: 1 });
   try {
     await sql`SELECT pg_advisory_lock(${migration_lock})`;
@@ -20,11 +20,16 @@ export async function migrate(owner: DatabaseAddress): Promise<RoleAddresses> {
     const names = await migrationNames();
     refuseUnknown(done, names);
     const addresses = await ensureRoles(sql, owner);
+    if (options.pooled) await storeRoleSettings(sql, owner);
     // For readiness checks.
     await sql`GRANT SELECT ON schema_migrations TO ${sql(system_role)}`;
     for (const name of names.filter((each) => !done.has(each))) {
       const text = await readFile(join(migrations_folder, name), 'utf8');
       await sql.begin(async (tx) => {
+        // Again, because the first lock ends with its connection: after a failover another process may hold it.
+        await tx`SELECT pg_advisory_xact_lock(${migration_lock})`;
+        const [other] = await tx`SELECT FROM schema_migrations WHERE name = ${name}`;
+        if (other) return;
         await tx.unsafe(text);
         await tx`INSERT INTO schema_migrations (name) VALUES (${name})`;
       });
@@ -43,7 +48,8 @@ export async function isMigrated(system: Query): Promise<boolean> {
   return rows[0]?.n === names.length;
 }
 
-async function migrationNames(): Promise<string[]> {
+/** The migrations of this version. */
+export async function migrationNames(): Promise<string[]> {
   return (await readdir(migrations_folder)).filter((name) => name.endsWith('.sql')).sort();
 }
 

@@ -4,7 +4,7 @@ import { connect, type DatabaseAddress } from './database.ts';
 import { type EmbeddedServer, startEmbedded } from './embedded/start.ts';
 import { ensureDatabase } from './ensureDatabase.ts';
 import { databaseFailure, migrate } from './migrate.ts';
-import type { RoleAddresses } from './roles.ts';
+import { type RoleAddresses, throughPooler } from './roles.ts';
 
 /** The PostgreSQL server of an installation: the one of DATABASE_URL, or the embedded one. */
 export type DatabaseServer = {
@@ -19,30 +19,54 @@ export type DatabaseServer = {
 
 /** Finds or starts the server and applies the migrations. */
 export async function openServer(config: Config, log: (line: string) => void): Promise<DatabaseServer> {
-  const server = config.database_url ? await external(config.database_url) : await embedded(config, log);
-  const { owner } = server;
+  const server = config.database_url ? await external(config, config.database_url) : await openEmbedded(config, log);
+  const { owner, pooler } = server;
   try {
     if (!config.database_url) await ensureDatabase(owner);
-    return { ...server, roles: await migrate(owner), sibling: (suffix) => sibling(owner, suffix) };
+    const direct = await migrate(owner, { pooled: pooler !== undefined });
+    const roles = pooler ? throughPooler(direct, pooler, config.database_prepare) : direct;
+    if (pooler) await checkPooler(roles.system);
+    return { ...server, roles, sibling: (suffix) => sibling(owner, suffix) };
   } catch (error) {
     await server.release();
-    throw databaseFailure(config.database_url ? 'DATABASE_URL' : 'The embedded database', owner, error);
+    throw databaseFailure(server.name, owner, error);
   }
 }
 
-type Started = Pick<DatabaseServer, 'owner' | 'release'>;
+type Started = Pick<DatabaseServer, 'owner' | 'release'> & {
+  /** What error messages call it. */
+  name: string;
+  pooler?: DatabaseAddress;
+};
 
-async function external(url: string): Promise<Started> {
-  return { owner: parseDatabaseUrl('DATABASE_URL', url), release: async () => {} };
+async function external({ database_listen_url }: Config, database_url: string): Promise<Started> {
+  const address = parseDatabaseUrl('DATABASE_URL', database_url);
+  const release = async () => {};
+  if (!database_listen_url) return { name: 'DATABASE_URL', owner: address, release };
+  const name = 'DATABASE_LISTEN_URL';
+  return { name, owner: parseDatabaseUrl(name, database_listen_url), pooler: address, release };
 }
 
-async function embedded(config: Config, log: (line: string) => void): Promise<Started> {
+async function checkPooler(address: DatabaseAddress): Promise<void> {
+  const sql = connect(address, { max: 1 });
+  try {
+    await sql`SELECT 1`;
+  } catch (error) {
+    throw databaseFailure('DATABASE_URL', address, error);
+  } finally {
+    await sql.end({ timeout_ms: 1_000 });
+  }
+}
+
+/** Finds or starts the embedded server, without changing its databases. */
+export async function openEmbedded(config: Config, log: (line: string) => void): Promise<Started> {
   const start = () => startEmbedded({ data_dir: config.data_dir, log, allow_nobody: config.allow_nobody });
   const server = await start();
   const watch = keepRunning(server, start, log);
   const { host, port, user, password } = server;
   const owner: DatabaseAddress = { host, port, user, password, database: 'chartwire', ssl: false };
   return {
+    name: 'The embedded database',
     owner,
     release: async () => {
       await watch.end();

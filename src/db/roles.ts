@@ -1,15 +1,33 @@
 import { randomBytes, scryptSync } from 'node:crypto';
 import pg from 'pg';
 import type { DatabaseAddress } from '../../sql/address.ts';
-import { connect, type Sql } from '../../sql/connect.ts';
+import { connect, type Sql, session_settings } from '../../sql/connect.ts';
 import type { Query } from '../../sql/statement.ts';
 import { StartFailure } from '../errors.ts';
 
 export const service_role = 'chartwire_service';
 export const system_role = 'chartwire_system';
 
+/**
+ * How long a statement may run, lock waits included, before the server cancels it. The service role answers requests and
+ * stores sync pages of 1,000 rows; the system role also purges, counts queues and exports the audit log. Migrations run
+ * as the owner and are not limited.
+ */
+export const role_settings = { service: { statement_timeout: '60s' }, system: { statement_timeout: '5min' } } as const;
+
 /** Where the service connects as each of its two roles. */
-export type RoleAddresses = { service: DatabaseAddress; system: DatabaseAddress };
+export type RoleAddresses = {
+  service: DatabaseAddress;
+  system: DatabaseAddress;
+  /** For LISTEN, as the system role. Set if the others lead through a connection pooler. */
+  listen?: DatabaseAddress;
+};
+
+/** Leads the roles through a connection pooler, except for LISTEN, which needs a session of its own. */
+export function throughPooler(direct: RoleAddresses, pooler: DatabaseAddress, prepare: boolean): RoleAddresses {
+  const through = ({ user, password }: DatabaseAddress) => ({ ...pooler, user, password, pooler: { prepare } });
+  return { service: through(direct.service), system: through(direct.system), listen: direct.system };
+}
 
 /**
  * The addresses of the roles on the owner's server. Their passwords are derived from the owner's, so that every process
@@ -35,6 +53,22 @@ export async function ensureRoles(sql: Sql, owner: DatabaseAddress): Promise<Rol
     if (!granted) await sql`GRANT CONNECT ON DATABASE ${sql(owner.database)} TO ${role}`;
   }
   return addresses;
+}
+
+/**
+ * Stores the settings of the sessions with the roles, for connections that cannot send them: those of a pooler. For this
+ * database only, because others on the same server may connect without one.
+ */
+export async function storeRoleSettings(sql: Sql, { database }: DatabaseAddress): Promise<void> {
+  for (const [role, settings] of [
+    [service_role, role_settings.service],
+    [system_role, role_settings.system],
+  ] as const) {
+    for (const [name, value] of Object.entries({ ...session_settings, ...settings })) {
+      const setting = `${pg.escapeIdentifier(name)} TO ${pg.escapeLiteral(value)}`;
+      await sql.unsafe(`ALTER ROLE ${role} IN DATABASE ${pg.escapeIdentifier(database)} SET ${setting}`);
+    }
+  }
 }
 
 /** Throws unless the connection runs as `role`, which can neither bypass row-level security nor become the owner. */

@@ -8,9 +8,10 @@ const grace_ms = 20_000;
 /**
  * A server closes when its last connection has ended. Without this that takes over a minute: Node keeps a connection
  * alive for the next request (72 s) and waits for the first request of an unused one (60 s). So the last response on
- * each connection closes it, and connections still open after the grace period are closed.
+ * each connection closes it, and connections still open after the grace period are closed. While the service drains,
+ * responses close their connections too: a request that arrives on one while the server closes it would fail.
  */
-export function endConnectionsOnClose(server: FastifyInstance): void {
+export function endConnectionsOnClose(server: FastifyInstance, isDraining: () => boolean = () => false): void {
   let closing = false;
   server.addHook('preClose', (done) => {
     closing = true;
@@ -18,7 +19,7 @@ export function endConnectionsOnClose(server: FastifyInstance): void {
     done();
   });
   server.addHook('onSend', (_request, reply, payload, done) => {
-    if (closing) reply.header('connection', 'close');
+    if (closing || isDraining()) reply.header('connection', 'close');
     done(null, payload);
   });
 }

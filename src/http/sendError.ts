@@ -102,7 +102,10 @@ function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boole
 /** SQLSTATE of a statement that exceeded `statement_timeout`. */
 const query_canceled = '57014';
 
-/** Connection errors of the driver; SQLSTATE classes 08 (connection), 57P (shutdown), 53 (resources); lock timeouts. */
+/**
+ * Connection errors of the driver; SQLSTATE classes 08 (connection), 57P (shutdown), 53 (resources); lock timeouts; a
+ * former primary that allows no writes (25006).
+ */
 function isDatabaseUnavailable(code: string): boolean {
-  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|57P0|53|55P03|3D000|55000)/.test(code);
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|25006|57P0|53|55P03|3D000|55000)/.test(code);
 }

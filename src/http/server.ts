@@ -30,7 +30,7 @@ const hsts = 'max-age=31536000';
 const body_limits = { depth_max: 32, values_max: 20_000 };
 
 /** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */
-export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): FastifyInstance {
+export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDraining = () => false): FastifyInstance {
   const server = Fastify({
     logger: false,
     bodyLimit: body_bytes_max.none,
@@ -45,7 +45,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[]): Fasti
     frameworkErrors: (error, request, reply) => sendError(ctx, error, request, reply),
     clientErrorHandler: sendParseError,
   });
-  endConnectionsOnClose(server);
+  endConnectionsOnClose(server, isDraining);
   const streams = openStreams(server);
   traceRequests(ctx, server);
   const address_limit = openAddressLimit(ctx.config.address_rate_limit, ctx.config.address_rate_burst);

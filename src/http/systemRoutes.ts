@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { isMigrated } from '../db/migrate.ts';
 import { measureQueues } from '../jobs/queueDepth.ts';
 
-/** The state of this process, apart from its database: whether it has started and its workers are running. */
-export type Health = { started: () => boolean; workers: () => boolean };
+/** The state of this process, apart from its database: whether it has started, its workers run, and it is about to stop. */
+export type Health = { started: () => boolean; draining: () => boolean; workers: () => boolean };
 
 /**
  * Routes that are not declared as endpoints, because they serve tools rather than clients and have their own formats
@@ -23,6 +23,7 @@ export function addSystemRoutes(
   server.get('/readyz', exempt, async (_request, reply) => {
     const checks = {
       started: health.started(),
+      accepting: !health.draining(),
       ...(await checkDatabase()),
       workers: health.workers(),
     };

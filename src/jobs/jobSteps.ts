@@ -4,6 +4,7 @@ import type { Database, Tx } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Job } from './jobs.ts';
 import { checkLease } from './lanes.ts';
+import { findRestored, type RestoredOperation } from './restores.ts';
 
 /** A write may have reached the EMR, and this EMR cannot be searched for it: a person has to check. */
 export class NeedsReview extends Error {
@@ -35,25 +36,32 @@ export type Steps = {
   note(name: string, detail?: Data): Promise<void>;
   /** The outcomes so far, by step name. */
   outcomes: ReadonlyMap<string, Data>;
-  /** Whether the outcome of a write is unknown. */
+  /** Whether the outcome of a write is unknown, or may have become so by a restore from a backup. */
   hasUnknownOutcome(): boolean;
 };
 
 /** Key in the detail of an outcome that changed nothing in the EMR: the step may be sent as if for the first time. */
 const not_applied = 'not_applied';
 
+/** Key in the detail of an intent that stands for what a restore from a backup may have lost. */
+const lost_by_restore = 'lost_by_restore';
+
 type StepKind = 'note' | 'intent' | 'outcome';
-type StepRow = { name: string; kind: StepKind; detail: Data | null; data: Data | null; cleared: boolean };
+type StepRow = { n: number; name: string; kind: StepKind; detail: Data | null; data: Data | null; cleared: boolean };
 type NewStep = { name: string; kind: StepKind; detail?: Data | undefined; data?: Data | undefined };
 
 /**
  * Loads the steps of all jobs of the operation: what an earlier job may have written under the operation's marker must
  * not be written again. If a reviewer found a step not done, an EMR that can be searched is still searched first;
  * otherwise the write is sent once more.
+ *
+ * After a restore from a backup, what an operation did between the backup and the restore is not known. A step without an
+ * outcome then counts as sent: an intent is stored for it, and everything else is the same as after a lost response.
  */
 export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<Steps> {
-  const history = readHistory(await readSteps(db, job));
-  const { open, cleared, accepted, outcomes, intent_data } = history;
+  const [rows, operation] = await Promise.all([readSteps(db, job), findRestored(db, job)]);
+  const { open, cleared, accepted, outcomes, intent_data } = readHistory(rows);
+  const restored = operation && sinceRestore(rows, operation);
 
   /** Commits only while this worker holds the lane. */
   const commit = (work: (tx: Tx) => Promise<void>) =>
@@ -72,7 +80,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
   return {
     outcomes,
     intentData: (name) => intent_data.get(name),
-    hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)),
+    hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)) || restored?.unproven === true,
     start: (traceparent) =>
       record({ name: 'started', kind: 'note', ...(traceparent !== null && { data: { traceparent } }) }),
     note: (name, detail) => record({ name, kind: 'note', detail }),
@@ -86,6 +94,12 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       const done = outcomes.get(name);
       // The outcome stored under this name is what this same write returned.
       if (done) return done as Output;
+      if (restored && !restored.names.has(name)) {
+        await record({ name, kind: 'intent', detail: { marker, [lost_by_restore]: true } });
+        restored.names.add(name);
+        open.add(name);
+        if (restored.reviewed) cleared.add(name);
+      }
       if (open.has(name)) {
         if (!write.find && !cleared.has(name)) throw new NeedsReview(name);
         const found = await write.find?.(marker, input);
@@ -93,6 +107,8 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
         if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
       }
       await record({ name, kind: 'intent', detail: { marker }, data: with_intent });
+      // Steps run in order: as this one was not in the EMR, neither are later ones.
+      if (restored) restored.unproven = false;
       open.add(name);
       cleared.delete(name);
       accepted.delete(name);
@@ -139,7 +155,7 @@ function readSteps(db: Database, job: Job): Promise<StepRow[]> {
   return db.read<StepRow>(
     job.client_id,
     (sql) => sql`
-      SELECT step.name, step.kind, step.detail, step.data, coalesce(run.review_outcome = 'not_done', false) AS cleared
+      SELECT step.n, step.name, step.kind, step.detail, step.data, coalesce(run.review_outcome = 'not_done', false) AS cleared
         FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
        WHERE run.operation_id = ${job.operation_id} AND step.kind <> 'note' ORDER BY step.n`,
   );
@@ -171,6 +187,16 @@ function readHistory(rows: StepRow[]) {
     }
   }
   return { open, cleared, accepted, outcomes, intent_data };
+}
+
+/**
+ * The steps that were looked up or sent since the restore, whose rows can be trusted. `unproven`: the operation may have
+ * been carried out after the backup, because no step of it was found missing in the EMR.
+ */
+function sinceRestore(rows: readonly StepRow[], { last_step, reviewed }: RestoredOperation) {
+  const later = rows.filter(({ n }) => n > last_step);
+  const sent = later.some(({ kind, detail }) => kind === 'intent' && !(lost_by_restore in (detail ?? {})));
+  return { names: new Set(later.map(({ name }) => name)), unproven: !sent && !reviewed, reviewed };
 }
 
 /** The record may still appear, so the lookup is retried until the retry schedule ends; then a person has to check. */

@@ -35,6 +35,8 @@ export type JobResult = {
 
 /** Runs the jobs of one type. What `run` throws is handled here; `onFailure` describes the result of a final failure. */
 export type JobHandler = {
+  /** Jobs of this type write nothing to the EMR. */
+  reads_only?: boolean;
   run(ctx: Context, run: JobRun): Promise<JobResult>;
   onFailure(ctx: Context, run: JobRun, failure: JobFailure): JobResult;
 };
@@ -214,7 +216,8 @@ async function handleFailure(
 ): Promise<void> {
   const { job, steps } = run;
   const fail = (failure: JobFailure) => {
-    if (!steps.hasUnknownOutcome()) return finish(ctx, lease, run, handler.onFailure(ctx, run, failure));
+    if (handler.reads_only || !steps.hasUnknownOutcome())
+      return finish(ctx, lease, run, handler.onFailure(ctx, run, failure));
     // A write may have arrived. "failed", or the code of why it could not be looked up, would invite the client to send
     // it again: a person has to check first.
     const result = handler.onFailure(ctx, run, { ...failure, code: 'outcome_unknown' });

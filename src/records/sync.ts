@@ -15,6 +15,7 @@ import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
 export const sync: JobHandler = {
+  reads_only: true,
   run: async (ctx, run) => {
     const { job } = run;
     const { announce, org_id } = job.input as SyncInput;

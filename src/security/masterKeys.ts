@@ -17,6 +17,8 @@ export type KeySource = 'settings' | 'file';
 
 const key_file = 'master.key';
 const previous_file = 'master.key.previous';
+/** The files of DATA_DIR without which a database cannot be decrypted, unless the keys come from the settings. */
+export const key_files = [key_file, previous_file] as const;
 
 type Settings = {
   master_key?: Buffer | undefined;

@@ -39,6 +39,7 @@ function eraseInput<Input, Needs extends OperationName>(write: WriteHandler<Inpu
   const { rerun } = write;
   return {
     job_handler: {
+      reads_only: write.reads_only ?? false,
       run: (ctx, run) => runWrite(ctx, run, typed(run.job), write),
       onFailure: (ctx, run, failure) => {
         const job = typed(run.job);

@@ -68,6 +68,8 @@ export type WriteHandler<Input, Needs extends OperationName> = {
   field_needs?: Readonly<Record<string, readonly OperationName[]>>;
   /** The form field of the file, for writes that take one. */
   file_field?: string;
+  /** It runs as a job like a write, but writes nothing to the EMR. */
+  reads_only?: boolean;
   /** Contains only the happy path; errors are handled by the job runner. */
   run: (run: WriteRun<Input, Needs>) => Promise<WriteResult>;
   /** `succeeded` if everything requested is in the EMR and only our own processing failed afterwards. */

@@ -3,6 +3,7 @@ import { EmrFailure, type EmrWrite } from '../../src/connectors/connector.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
 import { loadSteps, NeedsReview } from '../../src/jobs/jobSteps.ts';
 import { type Job, startNextJob } from '../../src/jobs/jobs.ts';
+import { insertRestore } from '../../src/jobs/restores.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
 let fixture: Fixture;
@@ -13,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
-  await fixture.owner`TRUNCATE lanes, jobs CASCADE`;
+  await fixture.owner`TRUNCATE lanes, jobs, restores CASCADE`;
   await fixture.queue('p');
   const [claimed] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 60_000 });
   if (!claimed) throw new Error('Expected a lane.');
@@ -142,4 +143,94 @@ describe('a step', () => {
     await expect(steps.write('create', emr.write, 'x')).rejects.toThrow(LeaseLost);
     expect(emr.received).toHaveLength(0);
   });
+});
+
+describe('a step of a job that a restored backup contained', () => {
+  const restore = () => insertRestore(fixture.owner, new Date(), 1);
+
+  test('is looked up before it is sent, and not sent if the EMR has it', async () => {
+    const emr = fakeEmr({});
+    await emr.write.send('x', `${job.operation_id}-create`);
+    await restore();
+    const steps = await load();
+    expect(steps.hasUnknownOutcome()).toBe(true);
+    expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
+    expect(emr.received).toHaveLength(1);
+  });
+
+  test('is looked up although the EMR had rejected it before the backup', async () => {
+    const emr = fakeEmr({ response: new EmrFailure('unavailable', 'Down.') });
+    await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('Down.');
+    delete emr.behavior.response;
+    await emr.write.send('x', `${job.operation_id}-create`);
+    await restore();
+    expect(await (await load()).write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
+    expect(emr.received).toHaveLength(2);
+  });
+
+  test('is sent if the EMR does not have it, and its failure is final then', async () => {
+    const emr = fakeEmr({ response: new EmrFailure('refused', 'No.') });
+    await restore();
+    const steps = await load();
+    await expect(steps.write('create', emr.write, 'x')).rejects.toThrow('No.');
+    expect(steps.hasUnknownOutcome()).toBe(false);
+    expect((await load()).hasUnknownOutcome()).toBe(false);
+    expect(emr.received).toHaveLength(1);
+  });
+
+  test('leaves the outcome of later steps unknown while all steps are found', async () => {
+    const emr = fakeEmr({});
+    for (const name of ['create', 'update']) await emr.write.send('x', `${job.operation_id}-${name}`);
+    await restore();
+    const steps = await load();
+    await steps.write('create', emr.write, 'x');
+    expect(steps.hasUnknownOutcome()).toBe(true);
+    await steps.write('update', emr.write, 'x');
+    expect(emr.received).toHaveLength(2);
+  });
+
+  test('needs review if the EMR cannot be searched, and is sent once after a review found it not done', async () => {
+    const emr = fakeEmr({ findable: false });
+    await restore();
+    const steps = await load();
+    await expect(steps.write('create', emr.write, 'x')).rejects.toThrow(NeedsReview);
+    expect(steps.hasUnknownOutcome()).toBe(true);
+    expect(emr.received).toHaveLength(0);
+    await fixture.owner`UPDATE jobs SET state = 'needs_review', review_outcome = 'not_done', review_note = 'x',
+      reviewed_by = 'x', reviewed_at = now() WHERE id = ${job.id}`;
+    expect(await (await load()).write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
+    expect(emr.received).toHaveLength(1);
+  });
+
+  test('is sent after a review even if the job had failed before it reached the step', async () => {
+    const emr = fakeEmr({ findable: false });
+    await restore();
+    await fixture.owner`UPDATE jobs SET state = 'needs_review', review_outcome = 'not_done', review_note = 'x',
+      reviewed_by = 'x', reviewed_at = now() WHERE id = ${job.id}`;
+    const steps = await load();
+    expect(steps.hasUnknownOutcome()).toBe(false);
+    expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
+  });
+
+  test('with a stored outcome is not looked up', async () => {
+    const emr = fakeEmr({ findable: false });
+    await (await load()).write('create', emr.write, 'x');
+    await restore();
+    expect(await (await load()).write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
+    expect(emr.received).toHaveLength(1);
+  });
+});
+
+test('jobs that are accepted after a restore get ids that were not used before it, and send at once', async () => {
+  await insertRestore(fixture.owner, new Date(), 1);
+  const id = await fixture.queue('q');
+  expect(id).toBeGreaterThan(job.id + 999_999);
+  const [claimed] = await claimLeases(fixture.db.system, 'lanes', { owner: 'v', count: 1, lease_ms: 60_000 });
+  if (!claimed) throw new Error('Expected a lane.');
+  const started = await fixture.db.tenant(claimed.client_id, (tx) => startNextJob(tx, claimed));
+  if (!started) throw new Error('Expected a job.');
+  const emr = fakeEmr({ findable: false });
+  const steps = await loadSteps(fixture.db, claimed, started);
+  expect(steps.hasUnknownOutcome()).toBe(false);
+  expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
 });

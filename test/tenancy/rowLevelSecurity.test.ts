@@ -22,6 +22,7 @@ const installation_tables = [
   'operator_sessions',
   'sign_in_attempts',
   'operators',
+  'restores',
   'schema_migrations',
   'signing_keys',
   'system_keys',
@@ -43,6 +44,8 @@ beforeAll(async () => {
   await insertRows(fixture.api);
   // Rows that a finished write does not leave behind, or that only operators create.
   await fixture.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
+  await fixture.owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
+    SELECT id, client_id, 1, 0, 'start' FROM accounts ON CONFLICT DO NOTHING`;
   await fixture.owner`INSERT INTO receivers (client_id, endpoint_id, key_hash)
     SELECT DISTINCT ON (client_id) client_id, id, id::bytea FROM webhook_endpoints`;
   await fixture.owner`INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)

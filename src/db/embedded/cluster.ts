@@ -39,7 +39,12 @@ export async function ensureCluster(options: ClusterOptions): Promise<string> {
 
 const leftover = /^postgres\.new-(\d+)-/;
 
-async function clusterExists(folders: Folders): Promise<boolean> {
+/** A folder for an unfinished cluster. The next start removes it if this process is gone. */
+export function unfinishedFolder(data_dir: string): string {
+  return join(data_dir, `postgres.new-${process.pid}-${randomBytes(4).toString('hex')}`);
+}
+
+export async function clusterExists(folders: Folders): Promise<boolean> {
   return stat(join(folders.cluster, 'PG_VERSION')).then(
     () => true,
     () => false,
@@ -71,7 +76,7 @@ async function agreeOnPassword(folders: Folders): Promise<string> {
 }
 
 /** Removes folders of killed starts: the process in the folder's name is gone, or was an earlier one with our pid. */
-async function removeLeftovers(folders: Folders): Promise<void> {
+export async function removeLeftovers(folders: Folders): Promise<void> {
   for (const name of await readdir(folders.data_dir)) {
     const pid = Number(leftover.exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(pid) || (pid !== process.pid && processExists(pid))) continue;
@@ -94,7 +99,7 @@ function processExists(pid: number): boolean {
 
 async function createCluster(options: ClusterOptions, password: string): Promise<void> {
   const { folders, account } = options;
-  const fresh = join(folders.data_dir, `postgres.new-${process.pid}-${randomBytes(4).toString('hex')}`);
+  const fresh = unfinishedFolder(folders.data_dir);
   const cluster = join(fresh, 'cluster');
   const password_file = join(fresh, 'password');
   try {

@@ -43,12 +43,17 @@ export const client_load = Type.Object({
 });
 export type ClientLoad = Static<typeof client_load>;
 
+/** A recent restore from a backup, of the whole installation. `unfinished_jobs`: how many are looked up in the EMR. */
+export const restore = Type.Object({ restored_at: date_time, backup_at: date_time, unfinished_jobs: Type.Integer() });
+export type Restore = Static<typeof restore>;
+
 /** `clients` includes the selected client. */
 export const overview = Type.Object({
   attention,
   /** Jobs accepted in the last 24 hours that failed and were not run again. */
   failed_day: Type.Integer(),
   clients: Type.Array(client_load),
+  restore: nullable(restore),
 });
 export type Overview = Static<typeof overview>;
 

@@ -29,6 +29,7 @@ export const fetchPatients = defineWrite({
   plural_label: 'Live patient fetches',
   body: PatientFetchRequest,
   sample: { search_by: 'mrn', mrn: 'LK100001', include: 'insurances' },
+  reads_only: true,
   needs: ['searchPatients', 'listMedications', 'listPatientPharmacies', 'listEncounters'],
   restricted: false,
   stored_by: 'searchPatients',

@@ -58,6 +58,14 @@ describe('a server that finds nothing if a search has a parameter it does not ha
     },
   );
 
+  test('is probed with a patient of another record if patients are listed by criteria only', async () => {
+    server.faults.useless_params = ['identifier'];
+    server.faults.narrow = ['Patient'];
+    const { capabilities, facts } = await link();
+    expect(facts.useless_params.Patient).toContain('identifier');
+    expect(capabilities).not.toContain('findPatient');
+  });
+
   test('does not make a lost create look as if it had not arrived', async () => {
     server.faults.useless_params = ['identifier'];
     const { client } = await link();

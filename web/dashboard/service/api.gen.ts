@@ -799,7 +799,12 @@ export type OrganizationRow = {
   accounts: Array<AccountRow>;
 };
 
-export type Overview = { attention: Attention; failed_day: number; clients: Array<ClientLoad> };
+export type Overview = {
+  attention: Attention;
+  failed_day: number;
+  clients: Array<ClientLoad>;
+  restore: Restore | null;
+};
 
 export type Patient = {
   id: string;
@@ -957,6 +962,8 @@ export type RequestSearch = {
   before?: string;
   page_size?: number;
 };
+
+export type Restore = { restored_at: string; backup_at: string; unfinished_jobs: number };
 
 export type Retention = Array<{ what: string; days: number | null; setting: string | null }>;
 

@@ -12,7 +12,7 @@ import {
   toServerFacts,
 } from '../transport/capabilities.ts';
 import { marker_system } from '../transport/markers.ts';
-import { probedTypes, probeParams, type Sample, sampleType } from '../transport/paramProbes.ts';
+import { probedTypes, probeParams, readReferred, type Sample, sampleType } from '../transport/paramProbes.ts';
 import { type SearchServer, type SendRequest, urlOf } from '../transport/search.ts';
 import { openSession } from '../transport/session.ts';
 import { capabilityStatementIn } from './discover.ts';
@@ -73,6 +73,10 @@ export async function probeServer(
   await inParallel(types, async (type) => {
     if (Date.now() < deadline_ms) samples.set(type, await sampleType(unprobed, type));
   });
+  const patients = samples.get('Patient');
+  if (patients?.outcome === 'narrow') {
+    patients.records.push(...(await readReferred(unprobed, 'Patient', samples.values())));
+  }
   const searches_by_form = await searchesByForm(base, facts, request, {
     previous: previous?.searches_by_form ?? false,
     known_id: samples.get('Patient')?.records[0]?.id,

@@ -9,7 +9,7 @@ import {
   type ServerFacts,
   toCapabilities,
 } from './capabilities.ts';
-import { probeParams, sampleType } from './paramProbes.ts';
+import { probeParams, readReferred, sampleType } from './paramProbes.ts';
 import { canFind, create, createBinary, findByMarker, findCreated, read, update } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
@@ -80,10 +80,14 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   const probeType = async (type: string) => {
     if (probed.has(type)) return;
     probed.add(type);
-    const { records, working, useless } = await sampleType({ base, request: session.request, capabilities }, type);
+    const searched = { base, request: session.request, capabilities };
+    const { outcome, records, working, useless } = await sampleType(searched, type);
     await recordParams(type, { working, useless });
-    const declared = capabilities.searchParams(type);
-    const found = await probeParams({ base, request: session.request, capabilities }, type, records, declared);
+    const referred =
+      type === 'Patient' && outcome === 'narrow'
+        ? await readReferred(searched, type, [await sampleType(searched, 'Appointment')])
+        : [];
+    const found = await probeParams(searched, type, [...records, ...referred], capabilities.searchParams(type));
     await recordParams(type, found);
   };
   const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { toBundle, toPage } from './bundles.ts';
 import type { ParamFindings } from './capabilities.ts';
-import { type SearchParams, type SearchServer, searchValue, sendSearch } from './search.ts';
+import { type SearchParams, type SearchServer, searchValue, sendSearch, urlOf } from './search.ts';
 
 /** What a server returns of a type to a search without criteria. */
 export type Sample = {
@@ -27,6 +27,27 @@ export async function sampleType(server: SearchServer, type: string): Promise<Sa
   if (plain.outcome === 'found') return { ...nothing, outcome: 'listed', records: plain.records, useless: ['_count'] };
   const outcome = { empty: 'listed', rejected: 'narrow', forbidden: 'forbidden', unknown: 'unknown' } as const;
   return { ...nothing, outcome: outcome[plain.outcome] };
+}
+
+/**
+ * Reads records of a type that records of other types refer to, for servers that list the type only by criteria: without
+ * a known record, a search that finds nothing could not be told from one that does not work.
+ */
+export async function readReferred(server: SearchServer, type: string, others: Iterable<Sample>): Promise<Resource[]> {
+  const text = JSON.stringify([...others].map(({ records }) => records));
+  const ids = new Set(
+    [...text.matchAll(new RegExp(`"reference":"${type}/([A-Za-z0-9.-]{1,64})"`, 'g'))].map(([, id]) => id ?? ''),
+  );
+  const records: Resource[] = [];
+  for (const id of [...ids].slice(0, attempts_max)) {
+    try {
+      const { status, resource } = await server.request({ method: 'GET', url: urlOf(server.base, type, id) });
+      if (status === 200 && resource?.resourceType === type) records.push(resource);
+    } catch (error) {
+      if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
+    }
+  }
+  return records;
 }
 
 /**

@@ -8,6 +8,7 @@ import { useQuery } from '../../service/queries.ts';
 import { Attention } from './Attention.tsx';
 import { ClientTable } from './ClientTable.tsx';
 import { DurationChart, FinishedJobsChart, type Range } from './JobCharts.tsx';
+import { RestoreNotice } from './RestoreNotice.tsx';
 import { Tiles } from './Tiles.tsx';
 
 /** The charts aggregate many jobs, so they refresh at this interval; the numbers refresh with every change. */
@@ -36,6 +37,7 @@ export default function Overview() {
             const load = clients.find((each) => each.client_id === client_id);
             return (
               <Stack gap="lg">
+                {data.restore && <RestoreNotice restore={data.restore} />}
                 <Tiles overview={data} />
                 <Attention attention={attention} review_count={load?.needs_review ?? 0} />
                 {clients.length > 1 && <ClientTable clients={clients} />}

@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { accessSync, constants, createWriteStream } from 'node:fs';
+import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** A message for the user, printed without a stack trace. */
+export class RunError extends Error {}
+
+/** A program that runs until it is stopped. */
+export type Program = {
+  pid: number;
+  output(): string;
+  running(): boolean;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+};
+
+export type StartOptions = {
+  /** Its output is appended to this file. */
+  log_file: string;
+  env?: Record<string, string>;
+  /** Runs as the system user `postgres`: PostgreSQL refuses to run as root. */
+  as_postgres?: boolean;
+  /** The network namespace to run in. */
+  namespace?: string;
+};
+
+/** The service takes 5 s to drain and up to 25 s to stop. */
+const stop_ms = 40_000;
+
+/** Low priority, so that the run does not disturb what else the machine does. */
+const niceness = ['nice', '-n', '5'];
+
+export function startProgram(command: readonly string[], options: StartOptions): Program {
+  const user = options.as_postgres ? ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups'] : [];
+  const network = options.namespace ? ['ip', 'netns', 'exec', options.namespace] : [];
+  const [file = '', ...args] = [...niceness, ...network, ...user, ...command];
+  const child = spawn(file, args, {
+    env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: '/',
+  });
+  const log = createWriteStream(options.log_file, { flags: 'a' });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-20_000);
+      log.write(chunk);
+    });
+  }
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    running: () => isRunning(child),
+    stop: async (signal = 'SIGTERM') => {
+      if (!isRunning(child)) return;
+      const exited = once(child, 'exit');
+      child.kill(signal);
+      // Patroni without a network waits for etcd.
+      const timer = setTimeout(() => child.kill('SIGKILL'), stop_ms);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Runs a program to its end and returns its output. */
+export function run(command: readonly string[], options: { as_postgres?: boolean } = {}): string {
+  const user = options.as_postgres ? ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups'] : [];
+  const [file = '', ...args] = [...user, ...command];
+  const { status, stdout, stderr, error } = spawnSync(file, args, { encoding: 'utf8', cwd: '/' });
+  if (error || status !== 0) throw new RunError(`${command.join(' ')} failed: ${error?.message ?? stderr}`);
+  return stdout;
+}
+
+/** Throws unless the script runs as root and the programs are installed. `programs`: Debian's package by program. */
+export function requirePrograms(programs: Record<string, string>): void {
+  if (process.getuid?.() !== 0) throw new RunError('This script must run as root: it starts programs as other users.');
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', postgres_programs];
+  const missing = Object.entries(programs).filter(
+    ([name]) => !folders.some((folder) => isExecutable(join(folder, name))),
+  );
+  if (missing.length === 0) return;
+  throw new RunError(
+    `Missing programs. Install them with: apt-get install ${missing.map(([, name]) => name).join(' ')}`,
+  );
+}
+
+/** Where Debian's package postgresql-15 puts its programs. */
+export const postgres_programs = '/usr/lib/postgresql/15/bin';
+
+/** Waits until `condition` returns something other than false or undefined; errors count as not yet. */
+export async function until<T>(
+  what: string,
+  condition: () => Promise<T | false | undefined> | T | false | undefined,
+  timeout_ms = 60_000,
+): Promise<T> {
+  let failure: unknown;
+  for (const deadline = Date.now() + timeout_ms; Date.now() < deadline; await pause(100)) {
+    try {
+      const value = await condition();
+      if (value !== false && value !== undefined) return value;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw new RunError(`Not within ${timeout_ms / 1000} s: ${what}. ${failure instanceof Error ? failure.message : ''}`);
+}
+
+/** A port below the ephemeral range, from which the system might assign it before it is used. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+}
+
+/** Runs a script's main function and ends the process, also if something is still running. A RunError prints its message only. */
+export async function runMain(main: () => Promise<void>): Promise<void> {
+  try {
+    await main();
+  } catch (error) {
+    process.stderr.write(`${error instanceof RunError ? error.message : (error as Error).stack}\n`);
+    process.exit(1);
+  }
+  process.exit();
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${new Date().toISOString().slice(11, 19)}  ${line}\n`);
+}

@@ -1,0 +1,53 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { settings } from '../../src/config.ts';
+import type { Role } from '../../src/main.ts';
+import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import { freePort, type Program, RunError, root, startProgram } from './programs.ts';
+
+/** Processes of one installation, as operators run them. */
+export type Installation = {
+  /** Starts a process and waits until it is ready. `all` also runs Larkspur and seeds the sandbox: start it first. */
+  start(role: Role, env?: Record<string, string>): Promise<ServiceProcess>;
+  sandbox(): Sandbox;
+  stop(): Promise<void>;
+};
+
+export type ServiceProcess = Program & { role: Role; url: string };
+
+const start_timeout_ms = 120_000;
+
+export function openInstallation(folder: string, env: Record<string, string>): Installation {
+  const data_dir = join(folder, 'data');
+  mkdirSync(data_dir, { recursive: true, mode: 0o700 });
+  const processes: ServiceProcess[] = [];
+  // Empty, so that a .env file of this folder has no effect.
+  const unset = Object.fromEntries(Object.keys(settings).map((name) => [name, '']));
+  const limits = { RATE_LIMIT: '1000000', RATE_BURST: '1000000', LOG_LEVEL: 'warn', DATABASE_POOL: '6' };
+  return {
+    start: async (role, own = {}) => {
+      const port = own.PORT ?? `${await freePort()}`;
+      const all = { ...unset, SANDBOX: 'on', ...limits, DATA_DIR: data_dir, PORT: port, ...env, ...own };
+      const command = [process.execPath, join(root, 'dist/bin/chartwire.js'), 'serve', '--role', role];
+      const log_file = join(folder, `${role}-${processes.length}.log`);
+      const program = startProgram(command, { env: all, log_file });
+      const started = { ...program, role, url: `http://127.0.0.1:${port}` };
+      processes.push(started);
+      await untilReady(started);
+      return started;
+    },
+    sandbox: () => JSON.parse(readFileSync(join(data_dir, 'sandbox.json'), 'utf8')),
+    stop: async () => {
+      await Promise.all(processes.map((each) => each.stop()));
+    },
+  };
+}
+
+async function untilReady({ running, output }: Program): Promise<void> {
+  for (const deadline = Date.now() + start_timeout_ms; Date.now() < deadline; await pause(50)) {
+    if (output().includes('is ready')) return;
+    if (!running()) break;
+  }
+  throw new RunError(`The service did not start:\n${output()}`);
+}

@@ -1,0 +1,179 @@
+import { type FileHandle, link, open, readFile, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { localAnchorFile } from '../audit/anchors.ts';
+import type { Config } from '../config.ts';
+import { connect, type DatabaseAddress, openDatabase, type Sql } from '../db/database.ts';
+import { startBaseBackup } from '../db/embedded/baseBackup.ts';
+import { clusterExists } from '../db/embedded/cluster.ts';
+import { codeOf, type Folders, messageOf, openFolders } from '../db/embedded/folders.ts';
+import { openEmbedded } from '../db/openServer.ts';
+import { roleAddresses } from '../db/roles.ts';
+import { StartFailure } from '../errors.ts';
+import { key_files } from '../security/masterKeys.ts';
+import { rotationLock } from '../security/rotationLock.ts';
+import { version } from '../version.ts';
+import { type ArchiveEnd, type ArchiveFile, type ArchiveStart, pack } from './archive.ts';
+import { encrypt } from './encryptedStream.ts';
+import { checkBackup } from './readBackup.ts';
+
+export type BackupProgress = (what: 'copy' | 'check', done: number, total: number) => void;
+
+/** The files of the database are stored below this folder, as in DATA_DIR. */
+const cluster_folder = 'postgres';
+const compression = 1;
+
+/**
+ * Writes an encrypted backup of the embedded database and the files of DATA_DIR that belong to it, while the service
+ * runs. The file gets its name only after it was read back and checked; before, and after a crash, it is `<to>.partial`.
+ */
+export async function createBackup(
+  config: Config,
+  options: { to: string; passphrase: string; onProgress: BackupProgress },
+): Promise<ArchiveEnd> {
+  const { to, passphrase, onProgress } = options;
+  const folders = await openFolders(config.data_dir);
+  if (!(await clusterExists(folders))) {
+    throw new StartFailure(`There is no embedded database in ${folders.data_dir}. Set DATA_DIR to its folder.`);
+  }
+  if (await exists(to)) throw alreadyExists(to);
+  const server = await openEmbedded(config, () => {});
+  try {
+    return await writeChecked(to, async (file, partial) => {
+      await writeFromDatabase(folders, server.owner, { file, passphrase, onProgress });
+      return checkBackup(partial, passphrase, (done, total) => onProgress('check', done, total));
+    });
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOSPC') throw cause;
+    throw new StartFailure(`No space is left on the disk of ${to}. The backup was not written.`, { cause });
+  } finally {
+    await server.release();
+  }
+}
+
+/** Writes a file under a temporary name, and links it into place when `write` has succeeded. Never overwrites a file. */
+async function writeChecked<T>(to: string, write: (file: FileHandle, partial: string) => Promise<T>): Promise<T> {
+  const partial = `${to}.partial`;
+  const file = await open(partial, 'wx', 0o600).catch((cause: unknown) => {
+    throw codeOf(cause) === 'EEXIST'
+      ? new StartFailure(`${partial} exists: a backup is being written, or was interrupted. If so, remove the file.`)
+      : new StartFailure(`${to} cannot be written: ${messageOf(cause)}.`, { cause });
+  });
+  try {
+    const result = await write(file, partial);
+    await link(partial, to).catch((cause: unknown) => {
+      throw codeOf(cause) === 'EEXIST' ? alreadyExists(to) : cause;
+    });
+    return result;
+  } finally {
+    await file.close();
+    await rm(partial, { force: true });
+    await syncFolder(dirname(to));
+  }
+}
+
+type Target = { file: FileHandle; passphrase: string; onProgress: BackupProgress };
+
+async function writeFromDatabase(folders: Folders, owner: DatabaseAddress, target: Target): Promise<void> {
+  const { file, passphrase, onProgress } = target;
+  const db = openDatabase(roleAddresses(owner), 2);
+  const as_owner = connect(owner, { max: 1 });
+  try {
+    const start: ArchiveStart = {
+      version,
+      platform: `${process.platform}-${process.arch}`,
+      migrations: await appliedMigrations(as_owner),
+    };
+    const copy = copyOf(folders, owner, db.system, onProgress);
+    await pipeline(
+      Readable.from(pack(start, copy.files(), copy.end)),
+      createGzip({ level: compression }),
+      (source: AsyncIterable<Buffer>) => encrypt(passphrase, source),
+      file.createWriteStream({ flush: true }),
+    );
+  } finally {
+    await db.close();
+    await as_owner.end({ timeout_ms: 5_000 });
+  }
+}
+
+/** The files of a backup in the order in which they are read, and what is known after the last one. */
+function copyOf(folders: Folders, owner: DatabaseAddress, system: Sql, onProgress: BackupProgress) {
+  let known: Omit<ArchiveEnd, 'files' | 'bytes'> | undefined;
+  async function* files(): AsyncGenerator<ArchiveFile> {
+    // The anchor is read first: it must not be newer than the log.
+    yield* await filesOf(folders.data_dir, [localAnchorFile(''), 'postgres-password', 'sandbox.json']);
+    const audit_position = await auditPosition(system);
+    const base = await startBaseBackup(folders.cluster, owner);
+    try {
+      let done = 0;
+      for await (const file of base.files()) {
+        yield below(file);
+        done += file.bytes;
+        onProgress('copy', Math.min(done, base.bytes), base.bytes);
+      }
+      // No master key is replaced in between: the keys must be those of the copy.
+      const { stopped, keys } = await rotationLock(system)(async () => ({
+        stopped: await base.stop(),
+        keys: await filesOf(folders.data_dir, key_files),
+      }));
+      for await (const file of stopped.files()) yield below(file);
+      yield* keys;
+      known = { backup_at: stopped.stopped_at.toISOString(), audit_position };
+    } finally {
+      await base.close();
+    }
+  }
+  return {
+    files,
+    end: () => {
+      if (!known) throw new Error('The copy has not ended.');
+      return known;
+    },
+  };
+}
+
+function below(file: ArchiveFile): ArchiveFile {
+  return { ...file, path: `${cluster_folder}/${file.path}` };
+}
+
+async function filesOf(folder: string, names: readonly string[]): Promise<ArchiveFile[]> {
+  const files: ArchiveFile[] = [];
+  for (const path of names) {
+    const content = await readFile(join(folder, path)).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (content) files.push({ path, bytes: content.length, content: Readable.from([content]) });
+  }
+  return files;
+}
+
+async function appliedMigrations(owner: Sql): Promise<string[]> {
+  const rows = await owner<{ name: string }[]>`SELECT name FROM schema_migrations ORDER BY name`;
+  return rows.map(({ name }) => name);
+}
+
+async function auditPosition(system: Sql): Promise<number> {
+  const [row] = await system<{ position: number }[]>`SELECT position FROM audit_head`;
+  return row?.position ?? 0;
+}
+
+function alreadyExists(to: string): StartFailure {
+  return new StartFailure(`${to} exists already and is not overwritten.`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The new name must survive a power failure like the file's content. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  await folder.sync().finally(() => folder.close());
+}

@@ -1,0 +1,49 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { removeLeftovers, unfinishedFolder } from '../db/embedded/cluster.ts';
+import { type Folders, openFolders } from '../db/embedded/folders.ts';
+import { runningPostmaster } from '../db/embedded/postmaster.ts';
+import { StartFailure } from '../errors.ts';
+import type { ArchiveEnd } from './archive.ts';
+import { extractBackup } from './readBackup.ts';
+
+/**
+ * Restores a backup into an empty folder. `mark` runs on a temporary DATA_DIR inside it, and everything is moved into
+ * place only afterwards: a restore that was interrupted leaves no database that a service could use unmarked.
+ */
+export async function restoreBackup<T>(
+  options: { from: string; passphrase: string; data_dir: string; onProgress: (done: number, total: number) => void },
+  mark: (data_dir: string, end: ArchiveEnd) => Promise<T>,
+): Promise<T> {
+  const folders = await openFolders(options.data_dir);
+  await requireEmpty(folders);
+  const unfinished = unfinishedFolder(folders.data_dir);
+  try {
+    await mkdir(unfinished, { mode: 0o700 });
+    const end = await extractBackup(options.from, options.passphrase, unfinished, options.onProgress);
+    const result = await mark(unfinished, end);
+    await moveInto(folders, unfinished);
+    return result;
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+}
+
+async function requireEmpty(folders: Folders): Promise<void> {
+  const { data_dir } = folders;
+  if (await runningPostmaster(folders)) {
+    throw new StartFailure(`A server is running on ${data_dir}. Restore into an empty folder.`);
+  }
+  await removeLeftovers(folders);
+  if ((await readdir(data_dir)).length > 0)
+    throw new StartFailure(`${data_dir} is not empty. Restore into an empty folder.`);
+}
+
+/** The database comes last: without its files, the folder is not one that a service would continue with. */
+async function moveInto(folders: Folders, unfinished: string): Promise<void> {
+  const names = await readdir(unfinished);
+  for (const name of names.filter((each) => join(folders.data_dir, each) !== folders.cluster)) {
+    await rename(join(unfinished, name), join(folders.data_dir, name));
+  }
+  await rename(join(unfinished, 'postgres'), folders.cluster);
+}

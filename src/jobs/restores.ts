@@ -1,0 +1,60 @@
+import type { Database, Sql } from '../db/database.ts';
+import type { Restore } from '../model/dashboard/overview.ts';
+import type { Job } from './jobs.ts';
+
+/** Jobs that were accepted after the backup had ids that clients know. They are skipped, so that no other job gets one. */
+const skipped_job_ids = 1_000_000;
+
+/** How long the dashboard shows a restore. */
+const shown_days = 14;
+
+/**
+ * What is known of an operation that a restored backup contained. Steps up to `last_step` are from before the backup.
+ * `reviewed`: since the restore, a person found that it was not saved in the EMR.
+ */
+export type RestoredOperation = { last_step: number; reviewed: boolean };
+
+/**
+ * Records that this database was restored, before the service uses it. From then on the jobs that it contains look up
+ * their writes in the EMR. Runs as the owner of the tables.
+ */
+export async function insertRestore(owner: Sql, backup_at: Date, unfinished_jobs: number): Promise<void> {
+  await owner.begin(async (tx) => {
+    await tx`
+      INSERT INTO restores (backup_at, unfinished_jobs, last_job_id, last_step)
+      SELECT ${backup_at}, ${unfinished_jobs}, jobs.last_value, steps.last_value
+        FROM jobs_id_seq AS jobs CROSS JOIN job_steps_n_seq AS steps`;
+    await tx`SELECT setval('jobs_id_seq', last_value + ${skipped_job_ids}) FROM jobs_id_seq`;
+  });
+}
+
+/** The jobs of all tenants that have not finished, without syncs. */
+export async function countUnfinishedWrites(system: Sql): Promise<number> {
+  const [row] = await system<{ n: number }[]>`
+    SELECT count(*) AS n FROM jobs WHERE state IN ('queued', 'running') AND type <> 'sync'`;
+  return row?.n ?? 0;
+}
+
+/** Undefined if the job's operation was accepted after the newest restore, or if there was none. */
+export async function findRestored(db: Database, job: Job): Promise<RestoredOperation | undefined> {
+  const [restore] = await db.system<{ last_job_id: number; last_step: number; restored_at: Date }[]>`
+    SELECT last_job_id, last_step, restored_at FROM restores ORDER BY id DESC LIMIT 1`;
+  if (!restore) return undefined;
+  const [operation] = await db.read<{ first_job_id: number; reviewed: boolean }>(
+    job.client_id,
+    (sql) => sql`
+      SELECT min(id) AS first_job_id,
+             bool_or(coalesce(review_outcome = 'not_done' AND reviewed_at > ${restore.restored_at}, false)) AS reviewed
+        FROM jobs WHERE operation_id = ${job.operation_id}`,
+  );
+  if (!operation || operation.first_job_id > restore.last_job_id) return undefined;
+  return { last_step: restore.last_step, reviewed: operation.reviewed };
+}
+
+/** The newest restore, for the dashboard. Null if there is none, or none that still matters. */
+export async function findRecentRestore(system: Sql): Promise<Restore | null> {
+  const [restore] = await system<Restore[]>`
+    SELECT iso(restored_at) AS restored_at, iso(backup_at) AS backup_at, unfinished_jobs FROM restores
+     WHERE restored_at > now() - make_interval(days => ${shown_days}) ORDER BY id DESC LIMIT 1`;
+  return restore ?? null;
+}
