@@ -11,6 +11,11 @@ const env_file = join(installation_folder, '.env');
 export async function run(argv: string[]): Promise<void> {
   // Loaded for every command, so that all of them use the service's database. Existing variables take precedence.
   if (existsSync(env_file)) process.loadEnvFile(env_file);
+  // The reader of a pipe may stop early, as `head` does.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit();
+    throw error;
+  });
   await commands.run(argv);
 }
 

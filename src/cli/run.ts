@@ -1,141 +1,94 @@
-import { parseArgs } from 'node:util';
-import { loadConfig } from '../config.ts';
+import { Command, CommanderError } from 'commander';
 import { StartFailure } from '../errors.ts';
-import { roles } from '../main.ts';
 import { version } from '../version.ts';
-import { reanchorAuditCommand, verifyAuditCommand } from './audit.ts';
-import { backupCommand } from './backup.ts';
-import { certifyCommand } from './certify.ts';
-import { createClientCommand } from './createClient.ts';
-import { emrAppsCommand } from './emrApps.ts';
-import { eraseCommand } from './erase.ts';
-import { resetOperatorCommand } from './resetOperator.ts';
-import { markRestoredCommand, restoreCommand } from './restore.ts';
-import { rotateKeysCommand } from './rotateKeys.ts';
-import { serve } from './serve.ts';
+import { addAdministration, administration } from './administration.ts';
+import { addAccounts } from './client/accounts.ts';
+import { addApi } from './client/api.ts';
+import { addEvents } from './client/events.ts';
+import { addJobs } from './client/jobs.ts';
+import { addLink } from './client/link.ts';
+import { addListen } from './client/listen.ts';
+import { addOpen } from './client/open.ts';
+import { addProfiles } from './client/profileCommands.ts';
+import { addRequests } from './client/requests.ts';
+import { addSandbox } from './client/sandbox.ts';
+import { addTrigger } from './client/trigger.ts';
+import { CommandFailure, exit_codes } from './exits.ts';
 
-const usage = `chartwire ${version}
+/** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets an exit code. */
+export async function run(argv: string[]): Promise<void> {
+  const program = createProgram();
+  try {
+    await program.parseAsync(argv.length === 0 ? ['help'] : argv, { from: 'user' });
+  } catch (error) {
+    const { message, exit } = explain(error, deepest(program, argv));
+    process.stderr.write(message);
+    if (exit !== 0) process.exitCode = exit;
+  }
+}
 
-  chartwire serve [--role all|api|worker]     run the service (default: all)
-                    [--allow-nobody]          accept that root runs the embedded database as "nobody"
-  chartwire clients create --name NAME        create a client; its secret is shown once
-                    [--mode live|test] [--callback-url URL]... [--frame-origin ORIGIN]...
-                    [--logo FILE] [--colour '#rrggbb']
-  chartwire operators reset --email EMAIL     reset the password of an operator
-  chartwire connectors certify NAME --address URL --credentials-file FILE
-                    [--write-synthetic-records] [--patient-mrn MRN] [--one-time-code CODE] [--only CHECK]
-                    [--empty-lists listOrders,…]
-                                              test a connector against a live EMR and print a report;
-                                              read-only by default
-  chartwire erase client   --client CLIENT_ID [--yes]
-  chartwire erase practice --client CLIENT_ID --org ORG_ID [--yes]
-  chartwire erase patient  --client CLIENT_ID --org ORG_ID --patient ID_OR_MRN [--yes]
-                                              delete everything stored; without --yes only count it
-  chartwire audit verify [--anchor-file FILE]...
-                                              verify the audit log, also against further files of anchors
-  chartwire audit reanchor                    accept the audit log as it is, after a restore from a backup
-  chartwire emr-apps list   --client CLIENT_ID
-  chartwire emr-apps add    --client CLIENT_ID --emr EMR --name NAME --credentials-file FILE
-                    [--address URL] [--logo FILE] [--mrn-system URI] [--mrn-type CODE]
-                                              store the client ID that an EMR issued, so that staff need not enter it;
-                                              without --address it is the default
-  chartwire emr-apps remove --client CLIENT_ID --app APP_ID
-  chartwire keys rotate                       create new signing keys for EMRs that use the published key set
-  chartwire backup --to FILE [--passphrase-file FILE] [--verify]
-                                              write an encrypted backup of the embedded database, also while the
-                                              service runs; --verify starts a scratch server on it
-  chartwire restore --from FILE --data-dir DIR [--passphrase-file FILE]
-                                              restore a backup into an empty folder
-  chartwire restore mark --backup-time TIME   tell the service that the database of DATABASE_URL was restored from a
-                                              backup of that time; run it before the service starts
-  chartwire help                              show this help
+function createProgram(): Command {
+  const program = new Command('chartwire')
+    .description('Chartwire: one API for the electronic medical records of clinics.')
+    .version(version, '-v, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help')
+    .exitOverride()
+    // Errors are printed by `run`, in one place.
+    .configureOutput({ writeErr: () => {}, outputError: () => {} })
+    .showSuggestionAfterError(false)
+    .addHelpText('after', closing);
+  const env = process.env;
+  program.commandsGroup('Develop:');
+  for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addOpen, addProfiles]) add(program, env);
+  program.commandsGroup('Operate:');
+  for (const add of [addJobs, addEvents, addAccounts, addRequests]) add(program, env);
+  program.commandsGroup('Administer (on the server, with its settings):');
+  addAdministration(program, env);
+  return program;
+}
 
-Settings are environment variables, or lines of a .env file next to package.json. See .env.example.
+const closing = `
+Commands that talk to the service take their credentials from CHARTWIRE_BASE_URL, CHARTWIRE_CLIENT_ID,
+CHARTWIRE_CLIENT_SECRET and CHARTWIRE_ACCESS_TOKEN, else from a profile (chartwire profile add), else from sandbox.json
+in the data folder. Settings of the service are environment variables, or lines of a .env file next to package.json.
+
+Examples:
+  $ chartwire listen --forward-to http://localhost:3000/webhooks
+  $ chartwire trigger patient.created
+  $ chartwire jobs list --status failed --json
+
+Exit codes: 0 success, 1 error, 2 wrong usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused.
 `;
 
-/** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets exit code 1. */
-export async function run(argv: string[]): Promise<void> {
-  try {
-    await dispatch(argv);
-  } catch (error) {
-    if (!(error instanceof StartFailure)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    process.exitCode = 1;
+/** The message for a failed command and its exit code. Errors that nobody expects are thrown on. */
+function explain(error: unknown, command: Command): { message: string; exit: number } {
+  if (error instanceof CommandFailure) return { message: `${error.message}\n`, exit: exit_codes[error.exit] };
+  if (error instanceof StartFailure) return { message: `${error.message}\n`, exit: exit_codes.error };
+  if (!(error instanceof CommanderError)) throw error;
+  // Help or the version was shown.
+  if (error.exitCode === 0) return { message: '', exit: 0 };
+  const [first = 'chartwire'] = pathOf(command).split(' ').slice(1);
+  const exit = administration.includes(first) ? exit_codes.error : exit_codes.usage;
+  // A group of commands without a subcommand.
+  if (error.code === 'commander.help') return { message: command.helpInformation(), exit };
+  const unknown = error.code === 'commander.excessArguments' || error.code === 'commander.unknownCommand';
+  const given = [...pathOf(command).split(' ').slice(1), ...command.args].join(' ');
+  const cause = unknown ? `unknown command '${given}'` : error.message.replace(/^error: /, '').replace(/\.$/, '');
+  return { message: `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. See: ${pathOf(command)} --help\n`, exit };
+}
+
+/** The command that the arguments name, as far as it exists. */
+function deepest(program: Command, argv: readonly string[]): Command {
+  let command = program;
+  for (const word of argv) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (next) command = next;
+    else if (!word.startsWith('-')) break;
   }
+  return command;
 }
 
-async function dispatch(argv: string[]): Promise<void> {
-  const { values, positionals } = parse(argv);
-  const command = positionals.join(' ');
-  const config = (more: Record<string, string> = {}) =>
-    loadConfig({ ...process.env, ...(values['allow-nobody'] ? { ALLOW_NOBODY: 'on' } : {}), ...more });
-  if (values.help || command === 'help' || argv.length === 0) process.stdout.write(usage);
-  else if (values.version) process.stdout.write(`${version}\n`);
-  else if (command === 'serve') await serve(config(), roleOf(values.role));
-  else if (command === 'clients create') await createClientCommand(config(), values);
-  else if (command === 'operators reset') await resetOperatorCommand(config(), values.email);
-  else if (command === 'keys rotate') await rotateKeysCommand(config());
-  else if (command === 'audit verify') await verifyAuditCommand(config(), values['anchor-file'] ?? []);
-  else if (command === 'backup') await backupCommand(config(), values);
-  else if (command === 'restore') await restoreCommand(config, values);
-  else if (command === 'restore mark') await markRestoredCommand(config(), values['backup-time']);
-  else if (command === 'audit reanchor') await reanchorAuditCommand(config());
-  else if (positionals[0] === 'emr-apps' && positionals.length <= 2)
-    await emrAppsCommand(config(), positionals[1], values);
-  else if (positionals[0] === 'erase' && positionals.length <= 2) await eraseCommand(config(), positionals[1], values);
-  else if (command.startsWith('connectors certify')) {
-    await certifyCommand(config(), positionals[2], values);
-  } else throw new StartFailure(`Unknown command '${command}'. See: chartwire help`);
-}
-
-function parse(argv: string[]) {
-  try {
-    return parseArgs({
-      args: argv,
-      allowPositionals: true,
-      options: {
-        'allow-nobody': { type: 'boolean' },
-        'anchor-file': { type: 'string', multiple: true },
-        role: { type: 'string', default: 'all' },
-        email: { type: 'string' },
-        name: { type: 'string' },
-        mode: { type: 'string' },
-        'callback-url': { type: 'string', multiple: true },
-        'frame-origin': { type: 'string', multiple: true },
-        logo: { type: 'string' },
-        colour: { type: 'string' },
-        address: { type: 'string' },
-        'credentials-file': { type: 'string' },
-        'mrn-system': { type: 'string' },
-        'mrn-type': { type: 'string' },
-        'one-time-code': { type: 'string' },
-        'patient-mrn': { type: 'string' },
-        'write-synthetic-records': { type: 'boolean' },
-        app: { type: 'string' },
-        emr: { type: 'string' },
-        'empty-lists': { type: 'string' },
-        client: { type: 'string' },
-        org: { type: 'string' },
-        patient: { type: 'string' },
-        to: { type: 'string' },
-        from: { type: 'string' },
-        'data-dir': { type: 'string' },
-        'backup-time': { type: 'string' },
-        'passphrase-file': { type: 'string' },
-        verify: { type: 'boolean' },
-        yes: { type: 'boolean' },
-        only: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-        version: { type: 'boolean', short: 'v' },
-      },
-    });
-  } catch (error) {
-    throw new StartFailure(`${(error as Error).message} See: chartwire help`, { cause: error });
-  }
-}
-
-function roleOf(text: string): (typeof roles)[number] {
-  const role = roles.find((candidate) => candidate === text);
-  if (!role) throw new StartFailure(`--role must be one of ${roles.join(', ')}, not '${text}'.`);
-  return role;
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
-import { type Role, startService } from '../main.ts';
+import { StartFailure } from '../errors.ts';
+import { type Role, roles, startService } from '../main.ts';
 
 /** Ctrl-C can arrive twice, from the terminal and from npm. A signal within this time counts as the same one. */
 const same_signal_ms = 1_000;
@@ -32,4 +33,10 @@ export async function serve(config: Config, role: Role): Promise<void> {
   print('Stopped.\n');
   // Everything is closed, but a socket without a peer would keep the process alive for minutes.
   process.exit();
+}
+
+export function roleOf(text: string): Role {
+  const role = roles.find((candidate) => candidate === text);
+  if (!role) throw new StartFailure(`--role must be one of ${roles.join(', ')}, not '${text}'.`);
+  return role;
 }

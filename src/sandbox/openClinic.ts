@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
-import { apiError } from '../errors.ts';
 import type { SandboxState } from '../model/dashboard/sandbox.ts';
+import { callControl, emr } from './callControl.ts';
 import { fault_switches, type Switch } from './faultSwitches.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
@@ -21,12 +21,9 @@ type FirstField = 'patient_mrn' | 'provider_id' | 'location_id' | 'assigned_to_i
 type Fault = { fault_id: number; operation: string; kind: string; times: number };
 type Control = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 
-const emr = 'Larkspur';
 /** In practice unlimited. */
 const always = 1_000_000;
 const code_period_s = 30;
-/** A reset seeds the whole practice again, which takes one or two seconds. */
-const timeout_ms = 30_000;
 
 export function openClinic({ larkspur, access_token, example }: Sandbox): Clinic {
   const control: Control = (method, path, body) => callControl(larkspur, method, path, body);
@@ -93,29 +90,4 @@ async function listFaults(control: Control): Promise<Fault[]> {
 
 function matching({ fault }: Switch, faults: Fault[]): Fault[] {
   return faults.filter(({ operation, kind }) => operation === fault.operation && kind === fault.kind);
-}
-
-async function callControl<T>(
-  { url, control_token }: Sandbox['larkspur'],
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<T> {
-  let response: Response;
-  try {
-    response = await fetch(url + path, {
-      method,
-      headers: {
-        'control-token': control_token,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(timeout_ms),
-    });
-  } catch (cause) {
-    throw apiError('emr_unavailable', { emr }, { cause });
-  }
-  if (!response.ok) throw new Error(`The control API responded to ${method} ${path} with ${response.status}.`);
-  // docs/larkspur.md describes the responses of the control API.
-  return (await response.json()) as T;
 }

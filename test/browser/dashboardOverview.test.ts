@@ -56,7 +56,6 @@ describe('overview page', () => {
     // The newest bar is the last one.
     const bar = page.locator('.recharts-bar-rectangle path').last();
     await bar.hover();
-    await page.locator('.mantine-BarChart-tooltip').waitFor();
     await bar.click();
     await page.getByRole('heading', { level: 1, name: 'Jobs' }).waitFor();
     await page.getByText('Finished').first().waitFor();

@@ -108,7 +108,7 @@ function Example({ job_id, type, finished_at, org_id }: ExampleProps) {
   return (
     <>
       Latest:{' '}
-      <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} inherit>
+      <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} inherit underline="always">
         Job {job_id}
       </Anchor>
       , {typeLabel(type)}

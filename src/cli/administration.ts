@@ -1,0 +1,191 @@
+import { type Command, Option } from 'commander';
+import type { Config } from '../config.ts';
+import type { Environment } from '../settingValues.ts';
+
+/** The commands that run on the server with its settings. Their exit code for any error is 1. */
+export const administration: readonly string[] = [
+  ...[
+    'serve',
+    'doctor',
+    'clients',
+    'operators',
+    'connectors',
+    'erase',
+    'audit',
+    'emr-apps',
+    'keys',
+    'backup',
+    'restore',
+  ],
+];
+
+/** Adds them. Their modules load the service, so each is imported only when its command runs. */
+export function addAdministration(program: Command, env: Environment): void {
+  const config = async (more: Environment = {}): Promise<Config> =>
+    (await import('../config.ts')).loadConfig({ ...env, ...more });
+  addServe(program, config);
+  program
+    .command('doctor')
+    .description('check settings, database, keys, network, clock, disk and ports, and say what to do')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./doctor.ts')).doctorCommand(env, options));
+  addClients(program, config);
+  addConnectors(program, config);
+  addErase(program, config);
+  addAudit(program, config);
+  addEmrApps(program, config);
+  addBackups(program, config, env);
+}
+
+type LoadConfig = (more?: Environment) => Promise<Config>;
+
+function addServe(program: Command, config: LoadConfig): void {
+  program
+    .command('serve')
+    .description('run the service')
+    .option('--role <role>', 'all, api or worker', 'all')
+    .option('--allow-nobody', 'accept that root runs the embedded database as "nobody"')
+    .action(async ({ role, allowNobody }) => {
+      const { roleOf, serve } = await import('./serve.ts');
+      await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), roleOf(role));
+    });
+}
+
+function addClients(program: Command, config: LoadConfig): void {
+  program
+    .command('clients')
+    .description('manage clients')
+    .command('create')
+    .description('create a client; its secret is shown once')
+    .option('--name <name>', 'name of the application (required)')
+    .option('--mode <mode>', 'live or test')
+    .addOption(repeated('--callback-url <url>', 'where Link may return to; can be repeated'))
+    .addOption(repeated('--frame-origin <origin>', 'a site that may show Link; can be repeated'))
+    .option('--logo <file>', 'a .png, .jpg or .svg file')
+    .option('--colour <#rrggbb>', 'color of the buttons in Link')
+    .action(async (options) =>
+      (await import('./createClient.ts')).createClientCommand(await config(), asWritten(options)),
+    );
+  program
+    .command('operators')
+    .description('manage operators of the dashboard')
+    .command('reset')
+    .description('reset the password of an operator')
+    .option('--email <email>', 'email address of the operator (required)')
+    .action(async ({ email }) => (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email));
+  program
+    .command('keys')
+    .description('manage signing keys')
+    .command('rotate')
+    .description('create new signing keys for EMRs that use the published key set')
+    .action(async () => (await import('./rotateKeys.ts')).rotateKeysCommand(await config()));
+}
+
+function addConnectors(program: Command, config: LoadConfig): void {
+  program
+    .command('connectors')
+    .description('test connectors')
+    .command('certify [name]')
+    .description('test a connector against a live EMR and print a report; read-only by default')
+    .option('--address <url>', 'URL of the EMR (required)')
+    .option('--credentials-file <file>', 'JSON file with the credentials (required)')
+    .option('--write-synthetic-records', 'write synthetic records too')
+    .option('--patient-mrn <mrn>', 'the chart to use')
+    .option('--one-time-code <code>', 'the code of the sign-in')
+    .option('--only <check>', 'run only the checks with this name')
+    .option('--empty-lists <names>', 'lists that are empty in this EMR, such as listOrders,listClaims')
+    .action(async (name, options) =>
+      (await import('./certify.ts')).certifyCommand(await config(), name, asWritten(options)),
+    );
+}
+
+function addErase(program: Command, config: LoadConfig): void {
+  program
+    .command('erase [what]')
+    .description('delete everything stored of a client, a practice or a patient; without --yes only count it')
+    .option('--client <client_id>', 'the client (required)')
+    .option('--org <org_id>', 'the practice')
+    .option('--patient <id or mrn>', 'the patient')
+    .option('--yes', 'erase it')
+    .addHelpText('after', eraseExamples)
+    .action(async (what, options) =>
+      (await import('./erase.ts')).eraseCommand(await config(), what, asWritten(options)),
+    );
+}
+
+const eraseExamples = `
+Examples:
+  $ chartwire erase client   --client CLIENT_ID
+  $ chartwire erase practice --client CLIENT_ID --org ORG_ID --yes
+  $ chartwire erase patient  --client CLIENT_ID --org ORG_ID --patient MRN --yes
+`;
+
+function addAudit(program: Command, config: LoadConfig): void {
+  const audit = program.command('audit').description('verify the audit log');
+  audit
+    .command('verify')
+    .description('verify the audit log, also against further files of anchors')
+    .addOption(repeated('--anchor-file <file>', 'a file of anchors; can be repeated'))
+    .action(async ({ anchorFile = [] }) => (await import('./audit.ts')).verifyAuditCommand(await config(), anchorFile));
+  audit
+    .command('reanchor')
+    .description('accept the audit log as it is, after a restore from a backup')
+    .action(async () => (await import('./audit.ts')).reanchorAuditCommand(await config()));
+}
+
+function addEmrApps(program: Command, config: LoadConfig): void {
+  program
+    .command('emr-apps [what]')
+    .description('list, add or remove what an EMR issued to a client, so that staff need not enter it')
+    .option('--client <client_id>', 'the client (required)')
+    .option('--name <name>', 'add: name of the clinic')
+    .option('--emr <emr>', 'add: the EMR')
+    .option('--credentials-file <file>', 'add: JSON file with the client ID that the EMR issued')
+    .option('--address <url>', 'add: URL of the EMR; without it, it is the default')
+    .option('--logo <file>', 'add: a .png, .jpg or .svg file')
+    .option('--mrn-system <uri>', 'add: system of the identifiers that are MRNs')
+    .option('--mrn-type <code>', 'add: type of the identifiers that are MRNs')
+    .option('--app <app_id>', 'remove: the app')
+    .action(async (what, options) =>
+      (await import('./emrApps.ts')).emrAppsCommand(await config(), what, asWritten(options)),
+    );
+}
+
+function addBackups(program: Command, config: LoadConfig, env: Environment): void {
+  program
+    .command('backup')
+    .description('write an encrypted backup of the embedded database, also while the service runs')
+    .option('--to <file>', 'the file to write (required)')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
+    .option('--verify', 'start a scratch server on the backup')
+    .action(async (options) => (await import('./backup.ts')).backupCommand(await config(), asWritten(options)));
+  const restore = program
+    .command('restore')
+    .description('restore a backup into an empty folder')
+    .option('--from <file>', 'the backup (required)')
+    .option('--data-dir <folder>', 'an empty folder (required)')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
+    .action(async (options) => {
+      const { loadConfig } = await import('../config.ts');
+      const load = (settings: Environment) => loadConfig({ ...env, ...settings });
+      await (await import('./restore.ts')).restoreCommand(load, asWritten(options));
+    });
+  restore
+    .command('mark')
+    .description('note that the database of DATABASE_URL was restored; run it before the service starts')
+    .option('--backup-time <time>', 'when the backup was made (required)')
+    .action(async ({ backupTime }) => (await import('./restore.ts')).markRestoredCommand(await config(), backupTime));
+}
+
+function repeated(flags: string, description: string): Option {
+  return new Option(flags, description).argParser((value: string, before: string[] = []) => [...before, value]);
+}
+
+/** `callbackUrl` → `callback-url`: the commands use the names that people type, also in their messages. */
+function asWritten(options: Record<string, unknown>): Record<string, never> {
+  const written = Object.entries(options).map(([name, value]) => [
+    name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    value,
+  ]);
+  return Object.fromEntries(written);
+}

@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Sandbox } from '../../sandbox/seedSandbox.ts';
+import type { Environment } from '../../settingValues.ts';
+import { CommandFailure } from '../exits.ts';
+import { readProfile } from './profiles.ts';
+
+/** What a command needs to talk to the service, and where it is from, for messages. */
+export type Credentials = {
+  base_url: string;
+  client_id: string;
+  client_secret: string;
+  access_token?: string | undefined;
+  source: string;
+};
+
+const variables = {
+  base_url: 'CHARTWIRE_BASE_URL',
+  client_id: 'CHARTWIRE_CLIENT_ID',
+  client_secret: 'CHARTWIRE_CLIENT_SECRET',
+} as const;
+
+/**
+ * From the profile that --profile names, else from the environment, else from the profile `default`, else from
+ * sandbox.json. CHARTWIRE_ACCESS_TOKEN alone selects an account of a profile or of the sandbox.
+ */
+export async function findCredentials(env: Environment, profile: string | undefined): Promise<Credentials> {
+  if (profile !== undefined) {
+    const found = await readProfile(env, profile);
+    if (found) return { ...found, source: `profile '${profile}'` };
+    throw new CommandFailure(
+      `There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`,
+      'usage',
+    );
+  }
+  const access_token = env.CHARTWIRE_ACCESS_TOKEN || undefined;
+  const found = fromEnvironment(env) ?? (await fromDefaultProfile(env)) ?? (await fromSandbox(env));
+  if (found) return access_token === undefined ? found : { ...found, access_token };
+  throw new CommandFailure(
+    `No credentials: set ${Object.values(variables).join(', ')}, or add a profile (chartwire profile add default), or run this where the sandbox was started with npm start.`,
+    'credentials',
+  );
+}
+
+/** All of them or none: the secret of one service must not be sent to another. */
+function fromEnvironment(env: Environment): Credentials | undefined {
+  const missing = Object.values(variables).filter((name) => !env[name]);
+  if (missing.length === 3) return undefined;
+  if (missing.length > 0) {
+    throw new CommandFailure(`${missing.join(' and ')} must be set too.`, 'credentials');
+  }
+  const { base_url, client_id, client_secret } = variables;
+  return {
+    base_url: env[base_url] ?? '',
+    client_id: env[client_id] ?? '',
+    client_secret: env[client_secret] ?? '',
+    source: 'the variables CHARTWIRE_…',
+  };
+}
+
+async function fromDefaultProfile(env: Environment): Promise<Credentials | undefined> {
+  const found = await readProfile(env, 'default');
+  return found && { ...found, source: "profile 'default'" };
+}
+
+async function fromSandbox(env: Environment): Promise<Credentials | undefined> {
+  const sandbox = await readSandbox(env);
+  if (!sandbox) return undefined;
+  const { base_url, client_id, client_secret, access_token } = sandbox;
+  return { base_url, client_id, client_secret, access_token, source: sandboxFile(env) };
+}
+
+/** The sandbox of the data folder, for commands that control it. */
+export async function requireSandbox(env: Environment): Promise<Sandbox> {
+  const sandbox = await readSandbox(env);
+  if (sandbox) return sandbox;
+  throw new CommandFailure(
+    `There is no sandbox: ${sandboxFile(env)} does not exist. Start it with npm start, and run this in the same folder or set DATA_DIR.`,
+    'credentials',
+  );
+}
+
+export async function readSandbox(env: Environment): Promise<Sandbox | undefined> {
+  const text = await readFile(sandboxFile(env), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    // Written by the service.
+    return JSON.parse(text) as Sandbox;
+  } catch (cause) {
+    throw new CommandFailure(
+      `${sandboxFile(env)} is damaged. Start the service again: it rewrites the file.`,
+      'error',
+      {
+        cause,
+      },
+    );
+  }
+}
+
+function sandboxFile(env: Environment): string {
+  return join(resolve(env.DATA_DIR?.trim() || './data'), 'sandbox.json');
+}

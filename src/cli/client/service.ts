@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { Chartwire } from '../../../sdk/src/client.ts';
+import * as sdk from '../../../sdk/src/errors.ts';
+import { Transport } from '../../../sdk/src/transport.ts';
+import type { Environment } from '../../settingValues.ts';
+import { CommandFailure } from '../exits.ts';
+import { type Credentials, findCredentials } from './credentials.ts';
+
+/** The options of every command that talks to the service. */
+export type ServiceOptions = { json?: boolean; profile?: string };
+
+/** The service as a command sees it. */
+export type Service = {
+  credentials: Credentials;
+  /** For all accounts of the client. */
+  client: Chartwire;
+  /** For the account of the access token. Fails if there is none. */
+  account(): Chartwire;
+  /** For requests of any kind. */
+  transport: Transport;
+};
+
+/** A command that talks to the service. */
+export function serviceCommand(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .option('--json', 'print JSON')
+    .option('--profile <name>', 'use the credentials of this profile');
+}
+
+/** Finds the credentials and runs the work. Errors of the service become one sentence with the remedy. */
+export async function withService(
+  env: Environment,
+  options: ServiceOptions,
+  work: (service: Service) => Promise<void>,
+): Promise<void> {
+  const credentials = await findCredentials(env, options.profile);
+  const {
+    base_url: baseUrl,
+    client_id: clientId,
+    client_secret: clientSecret,
+    access_token: accessToken,
+  } = credentials;
+  // A person is waiting: two retries, about two seconds.
+  const common = { baseUrl, clientId, clientSecret, retriesMax: 2 };
+  const own = accessToken === undefined ? common : { ...common, accessToken };
+  const account = () => {
+    if (accessToken !== undefined) return new Chartwire(own);
+    throw new CommandFailure(
+      `This needs the access token of an account: set CHARTWIRE_ACCESS_TOKEN, because ${credentials.source} has none.`,
+      'credentials',
+    );
+  };
+  await explained(credentials, () =>
+    work({ credentials, client: new Chartwire(common), account, transport: new Transport(own) }),
+  );
+}
+
+/** Runs the work; an error of the client library is thrown as a `CommandFailure`. */
+export async function explained<T>(credentials: Credentials, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof sdk.ChartwireError ? explain(error, credentials) : error;
+  }
+}
+
+function explain(error: sdk.ChartwireError, { source, base_url }: Credentials): CommandFailure {
+  const options = { cause: error };
+  const failure = (message: string, exit: CommandFailure['exit'] = 'error') =>
+    new CommandFailure(message, exit, options);
+  if (error instanceof sdk.JobFailedError) return failure(error.message, 'job_failed');
+  if (error instanceof sdk.ConnectionError || error instanceof sdk.TimeoutError) {
+    const what = error instanceof sdk.TimeoutError ? 'did not respond in time' : 'cannot be reached';
+    return failure(
+      `Chartwire ${what} at ${base_url} (from ${source}). Is it running? Start it with npm start.`,
+      'unreachable',
+    );
+  }
+  if (error instanceof sdk.LoginRequiredError) {
+    return failure('The link of this account has expired. Link it again with: chartwire link create --update --open');
+  }
+  switch (error.code) {
+    case 'client_credentials_invalid':
+      return failure(`The service refuses the client ID or the client secret. Check them in ${source}.`, 'credentials');
+    case 'access_token_missing':
+    case 'access_token_invalid':
+      return failure(
+        `The service refuses the access token. Check it in ${source}: it may belong to another client, or the account was unlinked.`,
+        'credentials',
+      );
+    case 'route_not_found':
+      return failure(
+        `The service at ${base_url} does not have this endpoint, because it is older than this command. Update the service, or check the path.`,
+      );
+  }
+  const id = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
+  // Its name is that of the field, so that the remedy is clear.
+  const field = error.field === undefined || error.message.includes(error.field) ? '' : ` Field: ${error.field}.`;
+  const exit = error instanceof sdk.ServiceUnavailableError ? 'unreachable' : 'error';
+  return failure(`${error.message}${field}${id}`, exit);
+}

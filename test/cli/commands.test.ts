@@ -1,0 +1,239 @@
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { TestSandbox } from '../harness/sandbox.ts';
+import { sharedSandbox } from '../harness/sharedSandbox.ts';
+import { runHere } from './support.ts';
+
+let fixture: TestSandbox;
+let folder: string;
+beforeAll(async () => {
+  fixture = await sharedSandbox();
+  folder = await mkdtemp(join(tmpdir(), 'chartwire-cli-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const run = (...args: string[]) => runHere(args, fixture.env);
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout);
+}
+const variables = () => ({
+  CHARTWIRE_BASE_URL: fixture.sandbox.base_url,
+  CHARTWIRE_CLIENT_ID: fixture.sandbox.client_id,
+  CHARTWIRE_CLIENT_SECRET: fixture.sandbox.client_secret,
+  CHARTWIRE_ACCESS_TOKEN: fixture.sandbox.access_token,
+});
+
+test('lists, shows, follows and repeats jobs', async () => {
+  await json('sandbox', 'fault', 'refuse', '--once');
+  const { job_id } = (await fixture.api.callIn()).body;
+  const watched = await run('jobs', 'watch', String(job_id));
+  expect(watched).toMatchObject({ code: 3, stdout: expect.stringContaining(`Job ${job_id}: failed`) });
+  expect(watched.stderr).toBe('The clinic does not accept this at the moment.\n');
+
+  const { jobs } = await json('jobs', 'list', '--status', 'failed', '--limit', '5');
+  expect(jobs[0]).toMatchObject({ job_id, status: 'failed' });
+  expect((await run('jobs', 'list')).stdout).toMatch(
+    new RegExp(`^JOB +TYPE .*\n(.*\n)*${job_id} +telephone_encounter`),
+  );
+  const { job } = await json('jobs', 'get', String(job_id));
+  expect(job.timeline.length).toBeGreaterThan(0);
+  expect((await run('jobs', 'get', String(job_id))).stdout).toMatch(/^Status +failed$/m);
+
+  const again = await run('jobs', 'run-again', String(job_id), '--watch', '--json');
+  expect(again.code, again.stderr).toBe(0);
+  const lines = again.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines[0].job_id).toBeGreaterThan(job_id);
+  expect(lines.at(-1).job).toMatchObject({ job_id: lines[0].job_id, status: 'succeeded' });
+});
+
+test('lists, shows and resends events', async () => {
+  const { job_id } = (await fixture.api.callIn()).body;
+  const { id } = await fixture.api.untilEvent(job_id);
+  expect((await json('events', 'list', '--job', String(job_id))).events).toMatchObject([{ id }]);
+  expect((await run('events', 'list')).stdout).toContain(id);
+  expect((await json('events', 'get', id)).event).toMatchObject({ id, type: 'telephone_encounter.created' });
+  expect(await json('events', 'resend', id)).toStrictEqual({ event_id: id, deliveries: 0 });
+  const unknown = await run(
+    'events',
+    'get',
+    id.replace(/.$/, (last: string) => (last === '0' ? '1' : '0')),
+  );
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('The account has no event') });
+});
+
+test('lists and syncs accounts, and shows requests', async () => {
+  const { access_token_reference_id } = fixture.sandbox;
+  const { accounts } = await json('accounts', 'list');
+  expect(accounts).toContainEqual(expect.objectContaining({ access_token_reference_id, status: 'active' }));
+  const synced = await json('accounts', 'sync');
+  expect(synced.event).toMatchObject({ type: 'sync.completed' });
+  const tail = await run('requests', 'tail', '--no-follow', '--json', '--limit', '100');
+  const requests = tail.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).request.endpoint);
+  expect(requests).toContain('sync.create');
+  expect(requests).not.toContain('requests.list');
+});
+
+test('sends any request, and explains what does not fit', async () => {
+  const { patient_mrn } = fixture.sandbox.example;
+  const found = await json('api', 'get', `/v1/patients?mrn=${patient_mrn}`);
+  expect(found.patients).toMatchObject([{ mrn: patient_mrn }]);
+  const file = join(folder, 'fetch.json');
+  await writeFile(file, JSON.stringify({ search_by: 'mrn', mrn: patient_mrn }));
+  expect(await json('api', 'post', '/v1/patients/fetch', '--data', `@${file}`)).toHaveProperty('job_id');
+
+  const wrong = await run('api', 'post', '/v1/patients', '--data', '{"first_name":"Ada"}');
+  expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^.*last_name.*\n$/) });
+  expect(await run('api', 'post', '/v1/patients', '--data', '{oops')).toMatchObject({
+    code: 2,
+    stderr: '--data must be a JSON object, or @ and the name of a file with one.\n',
+  });
+  expect(await run('api', 'get', '/v1/future')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('it is older than this command. Update the service'),
+  });
+});
+
+test('creates a link and knows the pages', async () => {
+  const { base_url, larkspur } = fixture.sandbox;
+  const { url } = await json('link', 'create');
+  expect((await fetch(url)).status).toBe(200);
+  expect((await run('open', 'dashboard')).stdout).toBe(`${base_url}/dashboard\n`);
+  expect(await json('open', 'larkspur')).toStrictEqual({ url: larkspur.url });
+  expect(await run('open', 'moon')).toMatchObject({ code: 2, stderr: expect.stringContaining('dashboard, docs') });
+  const { codes } = await json('sandbox', 'code', larkspur.staff[0]?.username ?? '');
+  expect(codes).toMatchObject([{ code: fixture.api.code() }]);
+  expect((await run('sandbox', 'fault')).stdout).toMatch(/^refuse +off/m);
+  await json('sandbox', 'fault', 'refuse');
+  expect((await run('sandbox', 'fault')).stdout).toMatch(/^refuse +on/m);
+  await json('sandbox', 'fault', '--off');
+  expect((await run('sandbox', 'fault')).stdout).toMatch(/^refuse +off/m);
+});
+
+test('uses the environment, then a profile, and stores secrets for this user only', async () => {
+  const elsewhere = { DATA_DIR: folder, XDG_CONFIG_HOME: folder };
+  const none = await runHere(['jobs', 'list'], elsewhere);
+  expect(none).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/^No credentials: set CHARTWIRE_BASE_URL.*\n$/),
+  });
+  expect((await runHere(['jobs', 'list', '--json'], { ...elsewhere, ...variables() })).code).toBe(0);
+  const partly = { ...elsewhere, CHARTWIRE_BASE_URL: fixture.sandbox.base_url };
+  expect(await runHere(['jobs', 'list'], partly)).toMatchObject({
+    code: 5,
+    stderr: 'CHARTWIRE_CLIENT_ID and CHARTWIRE_CLIENT_SECRET must be set too.\n',
+  });
+
+  const { base_url, client_id, client_secret, access_token } = fixture.sandbox;
+  const [secret_file, token_file] = [join(folder, 'secret'), join(folder, 'token')];
+  await writeFile(secret_file, `${client_secret}\n`);
+  await writeFile(token_file, access_token);
+  const added = await runHere(
+    [
+      ...['profile', 'add', 'own', '--base-url', base_url, '--client-id', client_id],
+      ...['--client-secret-file', secret_file, '--access-token-file', token_file],
+    ],
+    elsewhere,
+  );
+  expect(added, added.stderr).toMatchObject({ code: 0 });
+  const stored = join(folder, 'chartwire/profiles.json');
+  expect((await stat(stored)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(await readFile(stored, 'utf8'))).toMatchObject({ own: { client_secret } });
+  const listed = await runHere(['profile', 'list'], elsewhere);
+  expect(listed.stdout).toContain(client_id);
+  expect(listed.stdout).not.toContain(client_secret);
+  expect((await runHere(['events', 'list', '--profile', 'own', '--json'], elsewhere)).code).toBe(0);
+  await chmod(stored, 0o644);
+  expect(await runHere(['profile', 'list'], elsewhere)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/chmod 600/),
+  });
+  await chmod(stored, 0o600);
+  expect((await runHere(['profile', 'remove', 'own'], elsewhere)).code).toBe(0);
+  expect((await runHere(['jobs', 'list', '--profile', 'own'], elsewhere)).code).toBe(2);
+});
+
+test('explains wrong credentials, an unreachable service and wrong usage in one sentence, without secrets', async () => {
+  const wrong = { ...variables(), CHARTWIRE_CLIENT_SECRET: 'cs_test_wrong' };
+  expect(await runHere(['jobs', 'list'], wrong)).toStrictEqual({
+    ...{ code: 5, stdout: '' },
+    stderr: 'The service refuses the client ID or the client secret. Check them in the variables CHARTWIRE_….\n',
+  });
+  for (const command of [['listen'], ['events', 'list']]) {
+    const refused = await runHere(command, {
+      ...variables(),
+      CHARTWIRE_ACCESS_TOKEN: 'at_wrong',
+      ...(command[0] === 'listen' && wrong),
+    });
+    expect(refused).toMatchObject({ code: 5, stdout: '', stderr: expect.stringMatching(/^The service refuses .*\n$/) });
+  }
+  const closed = await closedPort();
+  for (const command of [['jobs', 'list'], ['listen']]) {
+    const unreachable = await runHere(command, { ...variables(), CHARTWIRE_BASE_URL: `http://127.0.0.1:${closed}` });
+    expect(unreachable).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/^Chartwire cannot be reached at .*\n$/),
+    });
+  }
+  const usage: [args: string[], message: RegExp][] = [
+    [['jobs', 'list', '--state', 'x'], /^Unknown option '--state'\. See: chartwire jobs list --help\n$/],
+    [['jobs', 'get'], /^Missing required argument 'job_id'\. See: chartwire jobs get --help\n$/],
+    [['jobs', 'explode'], /^Unknown command 'jobs explode'\. See: chartwire jobs --help\n$/],
+    [['explode'], /^Unknown command 'explode'\. See: chartwire --help\n$/],
+    [['jobs'], /^Usage: chartwire jobs/],
+    [['listen', '--forward-to', 'http://198.51.100.1/x'], /must use https/],
+  ];
+  for (const [args, message] of usage) {
+    expect(await run(...args), args.join(' ')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(message),
+    });
+  }
+  expect(await run()).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/Exit codes: 0 success/) });
+});
+
+test('checks the installation, and says what to do about a problem', async () => {
+  const { checks } = await json('doctor');
+  expect(checks.map(({ name, status }: { name: string; status: string }) => [name, status])).toStrictEqual(
+    ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key', 'outbound'].map(
+      (name) => [name, 'ok'],
+    ),
+  );
+  const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const key = '0'.repeat(64);
+  const broken = await runHere(['doctor'], { ...fixture.env, PORT: String(port), MASTER_KEY: key });
+  expect(broken.code).toBe(1);
+  expect(broken.stdout).toMatch(/PROBLEM +ports +another program uses .*\n +→ Stop it/);
+  expect(broken.stdout).toMatch(/PROBLEM +master key +it is not the key of this database\n +→ Restore/);
+  const unset = await runHere(['doctor'], { ...fixture.env, PORT: 'many' });
+  expect(unset).toMatchObject({ code: 1, stdout: expect.stringMatching(/PROBLEM +settings +PORT/) });
+  const down = await runHere(['doctor'], {
+    ...fixture.env,
+    DATABASE_URL: `postgres://a:b@127.0.0.1:${await closedPort()}/c?sslmode=disable`,
+  });
+  expect(down.stdout).toMatch(/PROBLEM +database +DATABASE_URL cannot be used: no server is listening/);
+});
+
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

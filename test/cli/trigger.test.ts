@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { event_types } from '../../src/events.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { runHere } from './support.ts';
+
+let fixture: TestSandbox;
+beforeAll(async () => {
+  // Its own: an expired link affects everyone who uses the sandbox.
+  fixture = await startSandbox({ small: true });
+});
+afterAll(() => fixture.close());
+
+/** Rows of the events table of a type. */
+const stored = (type: string) => fixture.owner`SELECT id FROM events WHERE type = ${type}`;
+
+async function expectTriggered(type: string): Promise<void> {
+  const before = (await stored(type)).length;
+  const { code, stdout, stderr } = await runHere(['trigger', type, '--json'], fixture.env);
+  expect(code, stderr).toBe(0);
+  const { event } = JSON.parse(stdout);
+  expect(event).toMatchObject({ type, id: expect.any(String) });
+  const after = await stored(type);
+  expect(after).toHaveLength(before + 1);
+  expect(after.map(({ id }) => id)).toContain(event.id);
+}
+
+test.each(event_types)('triggers %s', expectTriggered);
+
+test.each(['login_required', 'sync.failed', 'patient.insurance.added', 'telephone_encounter.created'])(
+  'triggers %s a second time',
+  expectTriggered,
+);
+
+test('leaves no fault behind and keeps the account linked', async () => {
+  const { body } = await fixture.api.control('GET', '/control/faults');
+  expect(body.faults).toStrictEqual([]);
+  const [account] = (await fixture.api.call('GET', '/v1/accounts')).body.accounts;
+  expect(account).toMatchObject({ status: 'active', waiting_jobs: 0 });
+});
+
+test('lists the events, and refuses others in one sentence', async () => {
+  const { stdout } = await runHere(['trigger', '--json'], fixture.env);
+  expect(JSON.parse(stdout).events.map(({ type }: { type: string }) => type)).toStrictEqual(event_types);
+  const wrong = await runHere(['trigger', 'patient.exploded'], fixture.env);
+  expect(wrong).toStrictEqual({
+    ...{ code: 2, stdout: '' },
+    stderr: "There is no event 'patient.exploded'. List them with: chartwire trigger\n",
+  });
+});
