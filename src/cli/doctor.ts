@@ -24,7 +24,10 @@ const free_gb_min = 2;
 const clock_difference_max_s = 5;
 const connect_timeout_ms = 3_000;
 
-/** Checks what the service needs. It changes nothing. Exit code 1 if there is a problem. */
+/**
+ * Checks what the service needs. It changes nothing, except that it creates and removes a file in the data folder. Exit
+ * code 1 if there is a problem.
+ */
 export async function doctorCommand(env: Environment, { json }: { json?: boolean }): Promise<void> {
   const checks = await runChecks(env);
   if (json) printJson({ checks });
@@ -95,14 +98,14 @@ async function checkPort(config: Config): Promise<Check> {
     return problem(
       'ports',
       `${where} cannot be used (${code})`,
-      'Set PORT to a number above 1023, and HOST to an own address.',
+      'Set PORT to a number above 1023, and HOST to an address of this machine.',
     );
   }
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
-  const answer = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}/readyz`, {
+  const response = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}/readyz`, {
     signal: AbortSignal.timeout(connect_timeout_ms),
   }).catch(() => undefined);
-  const body = (await answer?.json().catch(() => undefined)) as { status?: string } | undefined;
+  const body = (await response?.json().catch(() => undefined)) as { status?: string } | undefined;
   if (body?.status === 'ready') return ok('ports', `the service is running at ${where} and ready`);
   if (body?.status === 'not ready') {
     return problem('ports', `the service is running at ${where}, but it is not ready`, 'Look at its log.');
@@ -174,7 +177,7 @@ async function checkKey(config: Config, sql?: Sql): Promise<Check> {
     const used = sql && (await sql`SELECT FROM master_keys LIMIT 1`).length > 0;
     if (!used) return ok(name, `the first start creates ${file}`);
     const remedy = `Restore ${file} or MASTER_KEY from your backup: stored credentials cannot be decrypted without it.`;
-    return problem(name, 'missing, but the database has secrets under one', remedy);
+    return problem(name, 'missing, although the database has secrets encrypted with one', remedy);
   }
   try {
     const warnings: string[] = [];

@@ -5,7 +5,7 @@ export type RateLimiter = {
   (key: string, cost?: number): Allowance;
   /** Returns what a request cost. */
   refund(key: string, cost?: number): void;
-  /** Takes what turned out to be the cost of a request that was allowed. The caller waits until it is refilled. */
+  /** Takes what turned out to be the cost of a request that was allowed, at most as much as is refilled in a second more. */
   charge(key: string, cost: number): void;
 };
 
@@ -51,7 +51,7 @@ export function rateLimiter(
   };
   const charge = (key: string, cost: number) => {
     const bucket = buckets.get(key);
-    if (bucket) bucket.tokens = Math.max(-burst, bucket.tokens - cost);
+    if (bucket) bucket.tokens = Math.max(-per_second, bucket.tokens - cost);
   };
   return Object.assign(take, { refund, charge });
 }

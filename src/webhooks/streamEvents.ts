@@ -7,7 +7,7 @@ export type EventStream = {
   client_id: string;
   account_id?: string | undefined;
   types?: readonly EventType[] | undefined;
-  /** The last event that the caller has seen. Without it the stream starts now. */
+  /** The last id that the caller has received: of an event, or of the start of a stream. Without it the stream starts now. */
   after?: string | undefined;
   /** Called every 25 s: the stream ends when it returns false. */
   isAllowed: () => Promise<boolean>;
@@ -31,11 +31,11 @@ type Row = { id: string; type: EventType; body: string; mrns: string[]; at: numb
 
 /**
  * A client's events as server-sent events, each within a second of its commit. The data is the body of the webhook. After
- * a reconnection (`after`), events of the last seconds before it may be repeated.
+ * a reconnection (`after`), events of the last seconds before it may be repeated. The first id that is sent stands for the
+ * start, so that a caller whose connection is lost before the first event misses none.
  */
 export function streamEvents(db: Database, stream: EventStream): Readable {
   const output = new PassThrough();
-  output.write('retry: 2000\n\n');
   void send(db, stream, output).catch((error) => output.destroy(error));
   return output;
 }
@@ -43,6 +43,7 @@ export function streamEvents(db: Database, stream: EventStream): Readable {
 async function send(db: Database, stream: EventStream, output: PassThrough): Promise<void> {
   const sent = new Map<string, number>();
   let from = await startOf(db, stream);
+  output.write(`retry: 2000\nid: ${stream.after ?? positionAt(from)}\n\n`);
   let heartbeat_at = performance.now() + heartbeat_ms;
   while (!output.destroyed && !output.readableEnded) {
     const rows = await readAfter(db, stream, from, [...sent.keys()]);
@@ -72,7 +73,17 @@ async function startOf(db: Database, { client_id, after }: EventStream): Promise
       (SELECT ${millisecondsOf(sql, sql`created_at`)} FROM events WHERE id = ${after ?? null}::uuid) AS seen`,
   );
   if (!row) throw new Error('The query for the time returned no row.');
-  return row.seen === null ? row.now : row.seen - overlap_ms;
+  if (row.seen !== null) return row.seen - overlap_ms;
+  return after === undefined ? row.now : Math.min(timeOf(after), row.now);
+}
+
+/** Ids start with their time in milliseconds, so an id without an event stands for a time. */
+function positionAt(ms: number): string {
+  return Math.floor(ms).toString(16).padStart(12, '0').padEnd(32, '0');
+}
+
+function timeOf(id: string): number {
+  return Number.parseInt(id.slice(0, 12), 16);
 }
 
 /** Reads each account by its own index, as the dashboard's list does (browseEvents.ts). */

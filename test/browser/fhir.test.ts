@@ -35,7 +35,7 @@ test('links a FHIR server in the browser, then writes to it through the API', {
   const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
   expect(capabilities).toEqual(expect.arrayContaining(['createPatient', 'addPatientInsurance', 'createAppointment']));
   expect(capabilities).toEqual(expect.arrayContaining(['uploadDocument', 'searchPatients', 'listClaims']));
-  expect(capabilities).not.toContain('createTelephoneEncounter');
+  expect(capabilities).not.toContain('getCodeLists');
   // The dashboard lists operations; the settings also list fields of operations.
   await seeInDashboard(capabilities.filter((name: string) => !name.includes('.')));
 
@@ -103,7 +103,7 @@ async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
   await page.goto(`${dashboard.url}/clients/${client_id}/accounts`);
   await signIn(page, dashboard);
   await page.locator('summary', { hasText: `${capabilities.length} of ` }).click();
-  await page.getByText(/Not supported: .*create telephone encounter/).waitFor();
+  await page.getByText(/Not supported: .*code lists/).waitFor();
   await page.close();
 }
 

@@ -206,11 +206,14 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
 });
 
 test('checks the installation, and says what to do about a problem', async () => {
-  const { checks } = await json('doctor');
-  expect(checks.map(({ name, status }: { name: string; status: string }) => [name, status])).toStrictEqual(
-    ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key', 'outbound'].map(
-      (name) => [name, 'ok'],
-    ),
+  const names = ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key'];
+  const { checks } = JSON.parse((await run('doctor', '--json')).stdout);
+  // Other files of this worker may have linked EMRs that are stopped by now.
+  const outbound = { name: 'outbound', message: `${new URL(fixture.sandbox.larkspur.url).host} accepts connections` };
+  expect(checks).toContainEqual({ ...outbound, status: 'ok' });
+  const others = checks.filter(({ name }: { name: string }) => name !== 'outbound');
+  expect(others.map(({ name, status }: { name: string; status: string }) => [name, status])).toStrictEqual(
+    names.map((name) => [name, 'ok']),
   );
   const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());

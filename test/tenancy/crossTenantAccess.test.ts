@@ -83,7 +83,7 @@ type Schema = TSchema & {
   anyOf?: Schema[];
   items?: Schema;
   format?: string;
-  description?: string;
+  examples?: unknown[];
   minimum?: number;
   required?: string[];
   properties?: Record<string, Schema>;
@@ -102,8 +102,8 @@ function sample(schema: Schema | undefined): unknown {
     const names = schema.required ?? Object.keys(schema.properties ?? {}).slice(0, 1);
     return Object.fromEntries(names.map((name) => [name, sample(schema.properties?.[name])]));
   }
-  if (schema?.description?.startsWith('`active`')) return 'active';
-  return schema?.format === 'date' ? '2026-01-31' : 'sample';
+  if (schema?.format === 'date') return '2026-01-31';
+  return schema?.examples?.[0] ?? 'sample';
 }
 
 type Sent = { params?: Record<string, string>; query?: Record<string, unknown>; body?: Record<string, unknown> };

@@ -79,6 +79,8 @@ async function load(address: DatabaseAddress, { migrations, rows }: Release): Pr
     // Neither foreign keys nor triggers: the rows come in any order, and in every state.
     await owner`SET session_replication_role = replica`;
     for (const [table, of_table] of rows) await insertRows(owner, table, of_table);
+    // As if the upgrade followed at once: an hour after its first attempt a job would fail for good.
+    await owner`UPDATE jobs SET retry_since = now() WHERE state = 'queued' AND retry_since IS NOT NULL`;
   } finally {
     await owner.end({ timeout_ms: 5_000 });
   }

@@ -20,25 +20,22 @@ async function openStream(headers: Record<string, string> = {}, query = '') {
     signal: stop.signal,
   });
   const received: Sent[] = [];
-  let ended = false;
+  let position = '';
   onTestFinished(() => stop.abort());
   const read = async () => {
     let rest = '';
     for await (const chunk of response.body ?? []) {
       const parts = (rest + Buffer.from(chunk).toString()).split('\n\n');
       rest = parts.pop() ?? '';
+      for (const part of parts) position = /^id: (.*)$/m.exec(part)?.[1] ?? position;
       for (const part of parts.filter((each) => each.startsWith('id: '))) {
         const [id, event, data] = part.split('\n').map((line) => line.slice(line.indexOf(': ') + 2));
         received.push({ id: id ?? '', event: event ?? '', data: JSON.parse(data ?? '') });
       }
     }
   };
-  void read()
-    .catch(() => {})
-    .finally(() => {
-      ended = true;
-    });
-  return { response, received, ended: () => ended, close: () => stop.abort() };
+  void read().catch(() => {});
+  return { response, received, position: () => position, close: () => stop.abort() };
 }
 const jobsOf = (received: Sent[]) => received.map(({ data }) => Number(data.job_id));
 
@@ -76,6 +73,15 @@ test('continues after the event in Last-Event-ID', async () => {
   const after = await openStream({ 'last-event-id': last });
   await expect.poll(() => jobsOf(after.received)).toContain(missed);
   expect(jobsOf(after.received)).not.toContain(seen);
+});
+
+test('continues from its start if the connection was lost before the first event', async () => {
+  const before = await openStream();
+  await expect.poll(before.position).toMatch(/^[0-9a-f]{32}$/);
+  before.close();
+  const missed = (await finishedCall(fixture, { reason: 'stream 7' })).job_id;
+  const after = await openStream({ 'last-event-id': before.position() });
+  await expect.poll(() => jobsOf(after.received)).toStrictEqual([missed]);
 });
 
 test('sends nothing of another client', async () => {

@@ -28,11 +28,12 @@ export async function* streamEvents(credentials: Credentials, options: Options):
   let connected = false;
   while (!options.signal.aborted) {
     try {
-      for await (const event of connect(credentials, last, options, () => {
+      for await (const block of connect(credentials, last, options, () => {
         connected = true;
       })) {
-        last = event.id;
-        if (seen.has(event.id)) continue;
+        last = block.id ?? last;
+        const event = eventIn(block);
+        if (!event || seen.has(event.id)) continue;
         seen.add(event.id);
         if (seen.size > remembered_max) seen.delete(seen.values().next().value ?? '');
         yield event;
@@ -78,7 +79,7 @@ async function* connect(
   last: string | undefined,
   { events, signal, onConnect }: Options,
   onOpen: () => void,
-): AsyncGenerator<StreamedEvent> {
+): AsyncGenerator<Block> {
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), silence_ms);
   try {
@@ -109,10 +110,7 @@ async function* connect(
       text += decoder.decode(chunk, { stream: true });
       const blocks = text.split('\n\n');
       text = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const event = parse(block);
-        if (event) yield event;
-      }
+      yield* blocks.map(parse);
     }
   } catch (cause) {
     if (cause instanceof TypeError || (cause as Error).name === 'AbortError') throw lost(cause);
@@ -126,14 +124,18 @@ function lost(cause: unknown): ConnectionError {
   return new ConnectionError(cause instanceof Error ? cause.message : 'The connection was lost.', { cause });
 }
 
-/** Undefined for heartbeats and other blocks without an event. */
-function parse(block: string): StreamedEvent | undefined {
-  const fields = new Map(
-    block.split('\n').map((line) => {
+/** A block of the stream: an event, a position in the stream (an id alone), or a heartbeat. */
+type Block = { id?: string; event?: string; data?: string };
+
+function parse(text: string): Block {
+  return Object.fromEntries(
+    text.split('\n').map((line) => {
       const [name = ''] = line.split(':', 1);
       return [name, line.slice(name.length + 1).trimStart()];
     }),
   );
-  const [id, type, body] = [fields.get('id'), fields.get('event'), fields.get('data')];
-  return id && type && body ? { id, type, body } : undefined;
+}
+
+function eventIn({ id, event, data }: Block): StreamedEvent | undefined {
+  return id && event && data ? { id, type: event, body: data } : undefined;
 }

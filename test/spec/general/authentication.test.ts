@@ -5,7 +5,7 @@ import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { openChart } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
-import { isWebhookRegistration, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { needsClientOnly, type Operation, operationsOf } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 let other: OtherClient;
@@ -44,7 +44,7 @@ test(row('AUT-02'), async () => {
 });
 
 test(row('AUT-03'), async () => {
-  const others = v1.filter((each) => !isWebhookRegistration(each));
+  const others = v1.filter((each) => !needsClientOnly(each));
   await expectAllRefused(others, { access_token: null }, no_token);
   const hyphenated = { access_token: null, 'access-token': fixture.sandbox.access_token };
   expect((await fixture.api.call('GET', '/v1/providers', { headers: hyphenated })).status).toBe(200);

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { dereference } from '../../../src/openapi/dereference.ts';
 import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
@@ -67,9 +68,9 @@ test(row('PAT-19'), async () => {
     expect(chart).toMatchObject({ responsiblePartyCode: '1', responsibleGuarantorId: null });
     expect(await charts.guarantors(chart)).toStrictEqual([]);
   }
-  const { body } = await fixture.api.call('GET', '/openapi.json');
-  const { schema } = body.paths['/v1/patients'].post.requestBody.content['application/json'];
-  const { enum: values, default: default_value } = schema.properties.responsible_party;
+  const { paths } = dereference((await fixture.api.call('GET', '/openapi.json')).body);
+  const schema = paths['/v1/patients']?.post?.requestBody?.content['application/json']?.schema;
+  const { enum: values = [], default: default_value } = schema?.properties?.responsible_party ?? {};
   expect([...values].sort()).toStrictEqual(Object.keys(codes).sort());
   expect(default_value).toBe('self');
 });

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { dereference } from '../../../src/openapi/dereference.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
@@ -60,9 +61,9 @@ test(row('STA-01'), async () => {
   expect(new Set(shown.values())).toStrictEqual(new Set(['pending', 'failed', 'active', 'pending_update']));
   await resumeUpdates();
   // The published schema has the same four.
-  const { body: document } = await fixture.api.call('GET', '/openapi.json');
-  const response = document.paths['/v1/patients'].get.responses['200'].content['application/json'].schema;
-  expect([...response.properties.patients.items.properties.status.enum].sort()).toStrictEqual([
+  const document = dereference((await fixture.api.call('GET', '/openapi.json')).body);
+  const response = document.paths['/v1/patients']?.get?.responses['200']?.content?.['application/json']?.schema;
+  expect([...(response?.properties?.patients?.items?.properties?.status?.enum ?? [])].sort()).toStrictEqual([
     'active',
     'failed',
     'pending',
