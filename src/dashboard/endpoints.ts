@@ -55,7 +55,7 @@ import providersUpdate from './records/providers.update.ts';
 import recordsCount from './records/records.count.ts';
 import recordsGet from './records/records.get.ts';
 import recordsList from './records/records.list.ts';
-import { recordSearches } from './records/records.search.ts';
+import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
@@ -150,6 +150,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     recordsList,
     recordsGet,
     ...recordSearches,
+    patientsFind,
     patientsJobs,
     patientsErase,
     providersGet,

@@ -32,7 +32,7 @@ type Option = { value: string; label: string };
 export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtered: boolean }) {
   const { get, set, clear } = useUrlFilters();
   const accounts = useAccountOptions();
-  // A new key empties the MRN input.
+  // A new key resets the MRN input.
   const [cleared, setCleared] = useState(0);
   const select = (name: string, label: string, w: number, data: Option[]) => (
     <Select
@@ -44,20 +44,20 @@ export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; 
       data={data}
       value={get(name) || null}
       onChange={(value) => set(name, value ?? '')}
-      comboboxProps={{ width: 'max-content', position: 'bottom-start' }}
+      comboboxProps={{ width: 'max-content', position: 'bottom-start', middlewares: { flip: false } }}
     />
   );
   const types = Object.entries(job_types).map(([value, label]) => ({ value, label }));
   const states = job_filters.map((value) => ({ value, label: status_labels[value] }));
   const codes = Object.entries(failures).map(([value, { label }]) => ({ value, label }));
   return (
-    <Group align="flex-end" mb="md" gap="sm">
+    <Group align="flex-end" mb="md" gap="sm" className="filters">
       {select('state', 'Status', 180, states)}
       {select('code', 'Failure', 180, codes)}
       {select('type', 'Type', 170, types)}
       {select('account_id', 'Account', 170, accounts)}
       <PeriodFilter from="from" to="to" />
-      <MrnSearch key={cleared} mrn={props.mrn} setMrn={props.setMrn} />
+      <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />
       <FinishedFilter />
       {props.filtered && (
         <Button

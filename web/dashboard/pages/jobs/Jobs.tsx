@@ -7,6 +7,7 @@ import { PageTitle } from '../../parts/layout.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { useClient } from '../../service/client.tsx';
+import { useRequestedPatient } from '../../service/patientRequest.tsx';
 import { usePages } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { JobRow } from '../../service/types.ts';
@@ -33,6 +34,7 @@ function JobList() {
   const { may } = useSession();
   // Not in the URL, which ends up in browser histories and logs.
   const [mrn, setMrn] = useState('');
+  useRequestedPatient(setMrn);
   const [selected, setSelected] = useState<ReadonlySet<string | number>>(new Set());
   // Those in the open dialog, which stays while their states change.
   const [running, setRunning] = useState<readonly JobRow[]>();
