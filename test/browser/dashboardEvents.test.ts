@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
-import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -220,19 +220,20 @@ describe('endpoints', () => {
     await page.getByText('sync.completed').waitFor();
     await page.getByRole('heading', { name: `${receiver.url}/moved` }).waitFor();
 
-    await button(page, 'Rotate secret').click();
+    await chooseFromMenu(page, 'Rotate secret');
     await expectAccessible(page);
     await button(page, 'Rotate').click();
     expect(await dialog.getByText(/^whsec_/).innerText()).not.toBe(first);
     await button(page, 'Done').click();
 
-    await button(page, 'Disable').click();
+    await chooseFromMenu(page, 'Disable');
     await dialog.getByRole('button', { name: 'Disable' }).click();
     await page.getByText('Disabled', { exact: true }).waitFor();
     await expectAccessible(page);
     await button(page, 'Enable').click();
     await page.getByText('Enabled').waitFor();
-    await button(page, 'Delete').click();
+    await chooseFromMenu(page, 'Delete');
+    await dialog.getByLabel('Enter delete to confirm').fill('delete');
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No endpoints yet.').waitFor();
     await receiver.close();

@@ -66,6 +66,9 @@ const theme = createTheme({
   },
   components: {
     Badge: { defaultProps: { radius: 'sm' } },
+    Button: { styles: { label: { fontWeight: 500 } } },
+    // Above the input, a list of options would cover the label.
+    Select: { defaultProps: { comboboxProps: { position: 'bottom-start', middlewares: { flip: false } } } },
     InputWrapper: { defaultProps: { withAsterisk: false } },
   },
 });

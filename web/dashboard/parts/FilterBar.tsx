@@ -26,7 +26,7 @@ export function FilterBar({ filters }: { filters: readonly Filter[] }) {
   // Not one request per keystroke.
   const setSoon = useDebouncedCallback(set, 300);
   return (
-    <Group gap="sm" align="flex-end" mb="md" role="search">
+    <Group gap="sm" align="flex-end" mb="md" role="search" className="filters">
       {filters.map(({ name, label, options, searchable, type = 'text' }) => {
         if (options && searchable) {
           return (

@@ -47,7 +47,7 @@ export function Endpoints() {
 }
 
 const columns: Column<Webhook>[] = [
-  { head: 'URL', cell: (webhook) => <span className="breakable">{webhook.url}</span> },
+  { head: 'URL', cell: (webhook) => <span className="url">{webhook.url}</span> },
   {
     head: 'Status',
     cell: (webhook) => (

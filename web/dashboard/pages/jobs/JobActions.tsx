@@ -95,6 +95,7 @@ function Resolve({ job: { job_id } }: { job: Job }) {
       look={{ variant: 'filled' }}
       title={`Resolve job ${job_id}`}
       submit="Resolve"
+      success={`Job ${job_id} was resolved.`}
       action={(form) => {
         const body = { outcome: String(form.get('outcome')), note: String(form.get('note')) };
         return call('jobs.review', { client_id, job_id: String(job_id) }, { body });

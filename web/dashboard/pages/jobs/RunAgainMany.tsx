@@ -50,6 +50,8 @@ export function RunAgainMany({ of, code, onOpenChange }: Props) {
       opener="Run again"
       title={count === 1 ? 'Run 1 job again' : `Run ${count.toLocaleString()} jobs again`}
       submit="Run again"
+      // Not the main action where the same values would fail again.
+      look={{ variant: code && failureOf(code).send_again === 'corrected' ? 'default' : 'light' }}
       action={() => runAll().finally(() => setProgress(undefined))}
       done={(result) => <Summary result={result} />}
       onOpenChange={onOpenChange}

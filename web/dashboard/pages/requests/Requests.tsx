@@ -20,7 +20,7 @@ const columns: Column<RequestRow>[] = [
   {
     head: 'Request',
     cell: (request) => (
-      <div className="breakable">
+      <div className="reason">
         <Text size="sm" component="code">
           {request.method} {pathOf(request)}
         </Text>
