@@ -16,10 +16,11 @@ import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from '
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { isLogged, loggedRequest } from './loggedRequest.ts';
 import { pathMask } from './maskPath.ts';
-import { type Allowance, type RateLimiter, rateLimiter } from './rateLimit.ts';
+import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
 import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
+import { openSharedLimits } from './sharedLimits.ts';
 import { traceRequests } from './traceRequests.ts';
 import { reader, rejectUnstorable } from './validate.ts';
 
@@ -48,7 +49,10 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   endConnectionsOnClose(server, isDraining);
   const streams = openStreams(server);
   traceRequests(ctx, server);
-  const address_limit = openAddressLimit(ctx.config.address_rate_limit, ctx.config.address_rate_burst);
+  const { rate_limit, rate_burst, address_rate_limit, address_rate_burst } = ctx.config;
+  const shared = openSharedLimits(ctx.notifications);
+  server.addHook('onReady', shared.listen);
+  const address_limit = openAddressLimit(shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)));
   server.decorate('address_limit', address_limit);
   const maskPath = pathMask(endpoints);
   const https = ctx.config.base_url.startsWith('https:');
@@ -70,7 +74,9 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     const seconds = reply.elapsedTime / 1000;
     ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
     const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
-    ctx.log.info({ ...fields, request_id: request.id, client: request.caller?.client?.public_id ?? '' }, 'request');
+    const { id: request_id, method, code = '' } = request;
+    const client = request.caller?.client?.public_id ?? '';
+    ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
     if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields, maskPath));
   });
   server.setErrorHandler(async (error, request, reply) => {
@@ -89,7 +95,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   acceptJson(server);
   server.register(multipart);
 
-  const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
+  const limit = shared.share('client', rateLimiter(rate_limit, rate_burst));
   const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
   for (const endpoint of endpoints) {
     addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
@@ -249,13 +255,6 @@ function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string,
   const body = request.body === undefined ? {} : request.body;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw apiError('body_not_object');
   return body as Record<string, unknown>;
-}
-
-function applyRateLimit(reply: FastifyReply, allowance: Allowance): void {
-  reply.header('ratelimit-limit', allowance.limit);
-  reply.header('ratelimit-remaining', allowance.remaining);
-  reply.header('ratelimit-reset', allowance.reset_s);
-  if (!allowance.allowed) throw apiError('rate_limited', undefined, { retry_after_s: allowance.reset_s });
 }
 
 function send(reply: FastifyReply, response: unknown): FastifyReply {

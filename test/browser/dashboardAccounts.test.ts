@@ -136,7 +136,7 @@ describe('accounts page', () => {
       .waitFor();
     await expectAccessible(page);
     await account.getByRole('button', { name: 'Check again' }).click();
-    await account.getByText('Checked.').waitFor();
+    await page.getByRole('status').getByText('Checked.').waitFor();
     await account.getByText(/^Upload document: declared, not yet used$/).waitFor();
     await page.close();
   });
