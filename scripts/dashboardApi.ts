@@ -1,9 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { endpoints as api_endpoints } from '../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../src/dashboard/endpoints.ts';
+import { errors } from '../src/errors.ts';
 import { failures } from '../src/failures.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
+import { link_endpoints } from '../src/linkpage/endpoints.ts';
 import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.ts';
 import { ranges } from '../src/model/dashboard/ranges.ts';
 import { operator_roles } from '../src/model/dashboard/roles.ts';
@@ -57,6 +60,13 @@ const constants = {
   operator_roles,
   job_types: job_labels,
   failures: Object.fromEntries(Object.entries(failures).map(([code, each]) => [code, describeFailure(each)])),
+  job_requests: Object.fromEntries(
+    api_endpoints.flatMap((each) => (each.job_type === undefined ? [] : [[each.job_type, describeRequest(each)]])),
+  ),
+  api_routes: Object.fromEntries(
+    [...api_endpoints, ...link_endpoints].map(({ id, method, path }) => [id, { method, path }]),
+  ),
+  error_messages: Object.fromEntries(Object.entries(errors).map(([code, { message }]) => [code, message])),
   job_filters,
   review_outcomes,
   weekdays,
@@ -64,8 +74,13 @@ const constants = {
 };
 
 /** The dashboard shows plain text. */
-function describeFailure({ label, remedy }: { label: string; remedy: string }) {
-  return { label, remedy: remedy.replaceAll('`', '') };
+function describeFailure({ label, cause, remedy, send_again }: (typeof failures)[keyof typeof failures]) {
+  return { label, cause: cause.replaceAll('`', ''), remedy: remedy.replaceAll('`', ''), send_again };
+}
+
+/** How an application sends the request of a job. */
+function describeRequest({ method, path, body, file_field }: Endpoint) {
+  return { method, path, fields: Object.keys(body?.properties ?? {}), file_field: file_field ?? null };
 }
 
 function declaredEndpoints(): readonly Endpoint[] {

@@ -80,6 +80,11 @@ export type LoggedRequest = {
   status: number;
   duration_ms: number;
   code: string | null;
+  /** The masked path of a request that no endpoint matches; null for all others, whose endpoint has the path. */
+  path: string | null;
+  /** The field that an error response names. */
+  field: string | null;
+  job_id: number | null;
 };
 
 export type RequestLog = {

@@ -47,7 +47,7 @@ export const failures = {
   },
   slot_taken: {
     label: 'Time not available',
-    cause: 'The provider has an appointment or a block at this time. `conflict_type` and `conflict_details` say which.',
+    cause: 'The provider has an appointment or a block at this time. The event says which.',
     remedy: 'Book another time from `GET /v1/availability`.',
     send_again: 'corrected',
   },

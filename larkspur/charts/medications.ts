@@ -1,16 +1,29 @@
+import { Type } from 'typebox';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
+import { flag, id, text, textOrNull, usDateOrNull } from '../records/fields.ts';
+import { type RowOf, recordKind } from '../records/recordKind.ts';
 
-export interface Medication {
-  medicationId: string;
-  name: string;
-  strength: string;
-  frequency: string;
-  startDate: string | null;
-  refills: string;
-  notes: string | null;
-  activeFlag: 'Y' | 'N';
-}
+const row = Type.Object({
+  medicationId: id,
+  patientId: id,
+  name: text,
+  strength: text,
+  frequency: text,
+  startDate: usDateOrNull,
+  refills: text,
+  notes: textOrNull,
+  activeFlag: flag,
+});
+
+export const medications = recordKind({ table: 'medications', record: 'medication', id: 'medicationId' }, row, {
+  strength: '',
+  frequency: '',
+  refills: '0',
+  activeFlag: 'Y',
+});
+
+export type Medication = Omit<RowOf<typeof medications>, 'patientId'>;
 
 export async function listMedications(sql: Query, patientId: string): Promise<Medication[]> {
   return sql<Medication[]>`

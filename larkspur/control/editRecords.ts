@@ -6,6 +6,7 @@ import { appointments } from '../charts/appointments.ts';
 import { claims } from '../charts/claims.ts';
 import { eligibilityChecks } from '../charts/eligibility.ts';
 import { guarantors } from '../charts/guarantors.ts';
+import { medications } from '../charts/medications.ts';
 import { orders } from '../charts/orders.ts';
 import { patientInsurances } from '../charts/patientInsurances.ts';
 import { patients } from '../charts/patients.ts';
@@ -52,6 +53,7 @@ export const editableKinds: RecordKind[] = [
   eligibilityChecks,
   balances,
   alerts,
+  medications,
 ];
 
 /** Lets tests change records as if the clinic had done it, with the same fields as the API's lists. */

@@ -27,6 +27,7 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
     ...options,
     surface: 'api',
     auth: 'account',
+    job_type: write.type,
     // Omit forgets the options: the schema's name and description.
     body: (path_fields.length === 0 ? schema : Type.Omit(schema, [...path_fields], optionsOf(schema))) as TObject,
     ...(path_fields.length > 0 ? { params: path } : {}),

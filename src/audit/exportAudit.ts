@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts';
+import { csvLine } from '../csv.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import { listAudit } from './listAudit.ts';
 
@@ -26,22 +27,12 @@ export async function* exportAudit(
   search: Omit<AuditSearch, 'before' | 'page_size'>,
   page_size = 1_000,
 ): AsyncGenerator<string> {
-  yield lineOf(columns);
+  yield csvLine(columns);
   for (let before: string | null | undefined; before !== null; ) {
     const page = await listAudit(ctx, { ...search, page_size, ...(before && { before }) });
-    yield page.rows.map((record) => lineOf(columns.map((name) => textOf(record[name])))).join('');
+    yield page.rows.map((record) => csvLine(columns.map((name) => textOf(record[name])))).join('');
     before = page.next;
   }
-}
-
-function lineOf(values: readonly string[]): string {
-  return `${values.map(cell).join(',')}\r\n`;
-}
-
-/** Spreadsheets treat a value with such a start as a formula; a leading quote makes it text. */
-function cell(value: string): string {
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return `"${text.replaceAll('"', '""')}"`;
 }
 
 function textOf(value: AuditRecord[keyof AuditRecord]): string {

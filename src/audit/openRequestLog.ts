@@ -4,8 +4,14 @@ import { insertRequests } from './requests.ts';
 
 /** Requests waiting to be stored: a few seconds of a busy process, two megabytes. */
 const waiting_max = 10_000;
-/** Unauthenticated requests beyond this rate are not logged: anyone can send them, and more of them add no information. */
-const unauthenticated_per_second = 20;
+/**
+ * Unauthenticated requests beyond these rates are not logged: anyone can send them, to any path, and more of them add no
+ * information. A flood that lasts a day leaves 120,000 rows, about 20 MB.
+ */
+const unauthenticated_limits = [
+  { period_ms: 1_000, requests: 20 },
+  { period_ms: 3_600_000, requests: 5_000 },
+];
 
 /** Opens the request log. If the database is unavailable, requests are dropped and counted; responses never wait for it. */
 export function openRequestLog(
@@ -30,15 +36,15 @@ export function openRequestLog(
 }
 
 function unauthenticatedLimit(now: () => number): () => boolean {
-  let second = 0;
-  let admitted = 0;
+  const limits = unauthenticated_limits.map((limit) => ({ ...limit, period: 0, admitted: 0 }));
   return () => {
-    const current = Math.floor(now() / 1000);
-    if (current !== second) {
-      second = current;
-      admitted = 0;
+    for (const limit of limits) {
+      const period = Math.floor(now() / limit.period_ms);
+      if (period !== limit.period) Object.assign(limit, { period, admitted: 0 });
     }
-    admitted += 1;
-    return admitted <= unauthenticated_per_second;
+    const admitted = limits.every((limit) => limit.admitted < limit.requests);
+    // One that is not logged counts against no limit.
+    if (admitted) for (const limit of limits) limit.admitted += 1;
+    return admitted;
   };
 }

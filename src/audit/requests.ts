@@ -6,10 +6,11 @@ export async function insertRequests(system: Query, requests: readonly LoggedReq
   // The id contains the time of arrival.
   const values = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
   await system`
-    INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code)
-    SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code
+    INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id)
+    SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id
       FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
-             account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text)
+             account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text,
+             path text, field text, job_id bigint)
     ON CONFLICT DO NOTHING`;
 }
 
@@ -45,7 +46,8 @@ export async function listRequests(
   ].filter((each) => each !== undefined);
   const found = await sql<RequestRow[]>`
     SELECT requests.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name,
-           accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code
+           accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code,
+           path, field, job_id
       FROM requests LEFT JOIN clients ON clients.id = requests.client_id
            LEFT JOIN accounts ON accounts.id = requests.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}

@@ -31,7 +31,16 @@ import {
   failedEventsCount,
   failedEventsResend,
 } from './events.ts';
-import { jobsGet, jobsList, jobsReview, jobsRunAgain, jobsSearch, patientsJobs } from './jobs.ts';
+import {
+  jobsExport,
+  jobsGet,
+  jobsList,
+  jobsPatients,
+  jobsReview,
+  jobsRunAgain,
+  jobsSearch,
+  patientsJobs,
+} from './jobs.ts';
 import { type Live, liveGet } from './live.ts';
 import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './operators.ts';
 import { overviewGet, overviewHistory } from './overview.ts';
@@ -46,7 +55,7 @@ import providersUpdate from './records/providers.update.ts';
 import recordsCount from './records/records.count.ts';
 import recordsGet from './records/records.get.ts';
 import recordsList from './records/records.list.ts';
-import { recordSearches } from './records/records.search.ts';
+import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
@@ -64,8 +73,11 @@ import {
   webhooksDelete,
   webhooksDisable,
   webhooksEnable,
+  webhooksGet,
+  webhooksLastError,
   webhooksList,
   webhooksRotate,
+  webhooksSendWaiting,
   webhooksTest,
   webhooksUpdate,
 } from './webhooks.ts';
@@ -103,6 +115,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     // Jobs
     jobsList,
     jobsSearch,
+    jobsPatients,
+    jobsExport,
     jobsGet,
     jobsRunAgain,
     jobsReview,
@@ -114,8 +128,11 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     failedEventsCount,
     failedEventsResend,
     webhooksList,
+    webhooksGet,
+    webhooksLastError,
     webhooksCreate,
     webhooksUpdate,
+    webhooksSendWaiting,
     webhooksRotate,
     webhooksDisable,
     webhooksEnable,
@@ -133,6 +150,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     recordsList,
     recordsGet,
     ...recordSearches,
+    patientsFind,
     patientsJobs,
     patientsErase,
     providersGet,

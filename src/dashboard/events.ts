@@ -40,6 +40,7 @@ export const eventsList = endpoint({
     delivery_status: Type.Optional(Type.Enum(['pending', 'success', 'failed', 'none'])),
     job_id: Type.Optional(Type.Integer({ minimum: 0 })),
     account_id: Type.Optional(text()),
+    webhook_id: Type.Optional(text()),
     start_date: Type.Optional(text()),
     end_date: Type.Optional(text()),
     before: Type.Optional(text()),
@@ -107,11 +108,11 @@ export const failedEventsCount = endpoint({
   audited: false,
   summary: 'Count the events since a given time that are currently failed',
   params: Type.Object({ client_id: Type.String() }),
-  query: Type.Object({ since: date_time }),
+  query: Type.Object({ since: date_time, webhook_id: Type.Optional(text()) }),
   response: Type.Object({ success, ...failed_count.properties }),
   handle: async ({ ctx, client, query }) => ({
     success: true,
-    ...(await ctx.db.tenant(client.id, (tx) => countFailed(tx, query.since))),
+    ...(await ctx.db.tenant(client.id, (tx) => countFailed(tx, query.since, query.webhook_id))),
   }),
 });
 
@@ -124,13 +125,18 @@ export const failedEventsResend = endpoint({
   auth: 'operator_in_client',
   summary: 'Resend a batch of failed events',
   params: Type.Object({ client_id: Type.String() }),
-  body: Type.Object({ since: date_time, until: date_time, after: Type.Optional(id) }),
+  body: Type.Object({
+    since: date_time,
+    until: date_time,
+    after: Type.Optional(id),
+    webhook_id: Type.Optional(text()),
+  }),
   response: Type.Object({ success, ...resent_batch.properties }),
-  handle: async ({ ctx, body: { since, until, after }, auditPatients, auditSubject, inTransaction }) => {
+  handle: async ({ ctx, body: { since, until, after, webhook_id }, auditPatients, auditSubject, inTransaction }) => {
     const response = await inTransaction(async (tx) => {
-      const { mrns, ...batch } = await resendFailed(tx, { since, until, after });
+      const { mrns, ...batch } = await resendFailed(tx, { since, until, after, webhook_id });
       auditPatients(mrns);
-      auditSubject({ detail: { since, resent: batch.resent } });
+      auditSubject({ subject: webhook_id, detail: { since, resent: batch.resent } });
       return { success: true, ...batch };
     });
     ctx.notifications.notify('chartwire_deliveries');

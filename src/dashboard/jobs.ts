@@ -1,9 +1,12 @@
 import { Type } from 'typebox';
 import { connectorOf } from '../accounts/openAccount.ts';
+import type { Database, Query } from '../db/database.ts';
 import { apiError } from '../errors.ts';
-import { endpoint } from '../http/endpoint.ts';
+import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import { parseId, parseJobId } from '../ids.ts';
 import { describeJob } from '../jobs/describeJob.ts';
+import { exportJobs } from '../jobs/exportJobs.ts';
+import { readJobPatients } from '../jobs/jobPatients.ts';
 import { reviewJob } from '../jobs/jobs.ts';
 import { type JobFilters, listJobs } from '../jobs/listJobs.ts';
 import { readRerunCandidate } from '../jobs/rerunCandidate.ts';
@@ -14,6 +17,7 @@ import {
   type JobStep,
   job_details,
   job_filter_fields,
+  job_patient,
   job_row,
 } from '../model/dashboard/jobs.ts';
 import { nullable, success, text } from '../model/fields.ts';
@@ -25,6 +29,8 @@ import { auditTrail, savedFields } from '../writes/auditTrail.ts';
 import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
 import { findRerunBlocker, rerunJob } from '../writes/rerunJob.ts';
 import { openOrganization, organization_path, record_params } from './records/organization.ts';
+
+const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;
 
 export const jobsList = endpoint({
   id: 'dashboard.jobs.list',
@@ -65,6 +71,50 @@ export const jobsSearch = endpoint({
   },
 });
 
+/** What the list rows leave out. A call of its own, so that live updates of the list do not fill the audit log. */
+export const jobsPatients = endpoint({
+  id: 'dashboard.jobs.patients',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/jobs/patients',
+  auth: 'operator_in_client',
+  role: 'read_only',
+  summary: 'Retrieve the MRNs and failure reasons of listed jobs',
+  params: Type.Object({ client_id: Type.String() }),
+  body: Type.Object({ job_ids: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 200 }) }),
+  response: Type.Object({ success, patients: Type.Array(job_patient) }),
+  handle: async ({ ctx, client, body, auditPatients }) => {
+    const found = await readJobPatients(ctx.db, client.id, body.job_ids);
+    auditPatients(found.map(({ mrn }) => mrn));
+    return { success: true, patients: found };
+  },
+});
+
+/** A POST, because an MRN must not appear in a URL. */
+export const jobsExport = endpoint({
+  id: 'dashboard.jobs.export',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/jobs/export.csv',
+  auth: 'operator_in_client',
+  role: 'read_only',
+  summary: 'Export the newest 5,000 matching jobs as CSV',
+  params: Type.Object({ client_id: Type.String() }),
+  body: Type.Object({ mrn: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })), ...export_filters }),
+  response: Type.String(),
+  errors: ['invalid_field'],
+  handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients, auditSubject }) => {
+    const among = mrn === undefined ? undefined : (sql: Query) => jobsOfPatient(sql, client.id, mrn);
+    const { csv, jobs, mrns } = await exportJobs(ctx.db, client.id, readFilters(filters), among);
+    auditPatients(mrn === undefined ? mrns : [mrn, ...mrns]);
+    auditSubject({ detail: { jobs, filters: Object.keys(filters) } });
+    return new WithHeaders(csv, {
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': 'attachment; filename="jobs.csv"',
+    });
+  },
+});
+
 export const jobsGet = endpoint({
   id: 'dashboard.jobs.get',
   surface: 'dashboard',
@@ -86,6 +136,8 @@ export const jobsGet = endpoint({
     auditPatients([described.patient_mrn]);
     const { connector, event_id, traceparent, attempt_traceparent, ...rest } = described;
     const event = event_id === null ? undefined : await describeEvent(ctx.db, client.id, event_id);
+    const { patient_mrn: mrn } = rest;
+    const related = mrn === null ? [] : await listRelated(ctx.db, client.id, mrn, rest);
     const job: JobDetails = {
       ...rest,
       emr: connectorOf(ctx, connector).display_name,
@@ -94,6 +146,7 @@ export const jobsGet = endpoint({
       event_gone: event_id !== null && !event,
       request_trace_id: recordedTraceId(traceparent),
       attempt_trace_id: recordedTraceId(attempt_traceparent),
+      related,
       not_again: not_again ?? null,
     };
     return { success: true, job };
@@ -167,6 +220,15 @@ export const patientsJobs = endpoint({
     return { success: true, jobs: found.rows };
   },
 });
+
+const related_max = 5;
+
+/** The latest jobs of the patient, except the runs of this very request, which the page lists separately. */
+async function listRelated(db: Database, client_id: string, mrn: string, { runs }: Pick<JobDetails, 'runs'>) {
+  const page_size = related_max + runs.length;
+  const { rows } = await listJobs(db, client_id, { page_size }, (sql) => jobsOfPatient(sql, client_id, mrn));
+  return rows.filter((row) => !runs.some((run) => run.job_id === row.job_id)).slice(0, related_max);
+}
 
 /** Parses the account id into the database's form. */
 function readFilters(filters: JobFilters): JobFilters {

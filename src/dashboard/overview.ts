@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { listLoginRequired } from '../accounts/accounts.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { listOpenReviews, readClientLoads } from '../jobs/clientLoads.ts';
+import { countFailedDay, listFailureGroups } from '../jobs/failureGroups.ts';
 import { readJobHistory } from '../jobs/jobHistory.ts';
 import { findRecentRestore } from '../jobs/restores.ts';
 import { history_bin, overview } from '../model/dashboard/overview.ts';
@@ -21,14 +22,17 @@ export const overviewGet = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, overview }),
   handle: async ({ ctx, client }) => {
-    const [clients, accounts, endpoints, reviews, restore] = await Promise.all([
+    const [clients, failed_day, failures, accounts, endpoints, reviews, restore] = await Promise.all([
       readClientLoads(ctx),
+      countFailedDay(ctx.db, client.id),
+      listFailureGroups(ctx.db, client.id),
       listLoginRequired(ctx.db, client.id),
       listFailing(ctx.db, client.id),
       listOpenReviews(ctx.db, client.id),
       findRecentRestore(ctx.db.system),
     ]);
-    return { success: true, overview: { clients, attention: { accounts, endpoints, reviews }, restore } };
+    const attention = { failures, accounts, endpoints, reviews };
+    return { success: true, overview: { clients, failed_day, attention, restore } };
   },
 });
 

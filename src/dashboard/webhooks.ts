@@ -3,10 +3,19 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
-import { webhook_row, webhook_secret, webhook_test_result } from '../model/dashboard/webhooks.ts';
-import { clearable, success } from '../model/fields.ts';
+import {
+  webhook_bin,
+  webhook_error,
+  webhook_row,
+  webhook_secret,
+  webhook_test_result,
+} from '../model/dashboard/webhooks.ts';
+import { changesOf, nullable, success } from '../model/fields.ts';
 import { WebhookRequest } from '../model/webhook.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
+import { changeUrl } from '../webhooks/changeUrl.ts';
+import { hurryDeliveries } from '../webhooks/deliveries.ts';
+import { readEndpointHours, readLastError } from '../webhooks/describeEndpoint.ts';
 import { describeEndpoints } from '../webhooks/describeEndpoints.ts';
 import { disableEndpoint } from '../webhooks/disableEndpoint.ts';
 import { enableEndpoint, lockEndpoint, setEventTypes } from '../webhooks/endpoints.ts';
@@ -25,6 +34,40 @@ export const webhooksList = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, webhooks: Type.Array(webhook_row) }),
   handle: async ({ ctx, client }) => ({ success: true, webhooks: await describeEndpoints(ctx.db, client.id) }),
+});
+
+export const webhooksGet = endpoint({
+  id: 'dashboard.webhooks.get',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
+  auth: 'operator_in_client',
+  audited: false,
+  summary: 'Retrieve a webhook endpoint with its attempts by hour',
+  params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+  response: Type.Object({ success, webhook: webhook_row, hours: Type.Array(webhook_bin) }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params: { id } }) => {
+    const webhook = (await describeEndpoints(ctx.db, client.id)).find((each) => each.id === id);
+    if (!webhook) throw apiError('record_not_found', { noun: 'Webhook', id });
+    return { success: true, webhook, hours: await readEndpointHours(ctx.db, client.id, id) };
+  },
+});
+
+export const webhooksLastError = endpoint({
+  id: 'dashboard.webhooks.last-error',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/last-error',
+  auth: 'operator_in_client',
+  summary: 'Retrieve the last failed attempt at a webhook endpoint, with the beginning of the response',
+  params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+  response: Type.Object({ success, error: nullable(webhook_error) }),
+  handle: async ({ ctx, client, params: { id }, auditPatients }) => {
+    const found = await readLastError(ctx.db, client.id, id);
+    auditPatients(found?.mrns ?? []);
+    return { success: true, error: found?.error ?? null };
+  },
 });
 
 export const webhooksCreate = endpoint({
@@ -54,11 +97,28 @@ export const webhooksUpdate = changeWebhook({
   id: 'dashboard.webhooks.update',
   method: 'PATCH',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
-  summary: 'Set the event types of a webhook endpoint',
-  body: Type.Object({ event_types: clearable(WebhookRequest.properties.event_types) }),
+  summary: 'Change the URL or the event types of a webhook endpoint',
+  body: Type.Object(changesOf(WebhookRequest)),
   response: Type.Object({ success }),
-  change: async (_ctx, tx, { webhook_id, body }) =>
-    (await setEventTypes(tx, webhook_id, body.event_types ?? null)) ? {} : undefined,
+  errors: ['webhook_url_refused'],
+  change: async (ctx, tx, { client_id, webhook_id: id, body: { webhook_url: url, event_types } }) => {
+    if (url !== undefined && !(await changeUrl(ctx, tx, client_id, { id, url }))) return undefined;
+    if (event_types !== undefined && !(await setEventTypes(tx, id, event_types))) return undefined;
+    return {};
+  },
+});
+
+export const webhooksSendWaiting = changeWebhook({
+  id: 'dashboard.webhooks.send-waiting',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/webhooks/{id}/send-waiting',
+  summary: 'Send the waiting deliveries of a webhook endpoint now instead of at their next attempt',
+  body: Type.Object({}),
+  response: Type.Object({ success, deliveries: Type.Integer() }),
+  change: async (_ctx, tx, { webhook_id }) => {
+    if (!(await lockEndpoint(tx, webhook_id))) return undefined;
+    return { deliveries: await hurryDeliveries(tx, webhook_id) };
+  },
 });
 
 export const webhooksRotate = changeWebhook({
@@ -128,7 +188,7 @@ export const webhooksTest = endpoint({
 
 type Change<Body extends TObject> = Pick<
   EndpointOptions<'operator_in_client', Body, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response'
+  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors'
 > & {
   body: Body;
   /** Returns the response fields besides `success`, or undefined if there is no such webhook endpoint. */
@@ -139,14 +199,14 @@ type Change<Body extends TObject> = Pick<
   ) => Promise<Record<string, unknown> | undefined>;
 };
 
-/** An endpoint that changes one webhook endpoint of a client. Open dashboards are notified. */
-function changeWebhook<Body extends TObject>({ change, ...declared }: Change<Body>): Endpoint {
+/** An endpoint that changes one webhook endpoint of a client. Workers and open dashboards are notified. */
+function changeWebhook<Body extends TObject>({ change, errors = [], ...declared }: Change<Body>): Endpoint {
   return endpoint({
     ...declared,
     surface: 'dashboard',
     auth: 'operator_in_client',
     params: Type.Object({ client_id: Type.String(), id: Type.String() }),
-    errors: ['record_not_found'],
+    errors: ['record_not_found', ...errors],
     handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction }) => {
       const response = await inTransaction(async (tx) => {
         // Parsed by this very schema, but its type is lost through the generic parameter.
@@ -154,7 +214,7 @@ function changeWebhook<Body extends TObject>({ change, ...declared }: Change<Bod
         if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
         return { success: true, ...changed };
       });
-      ctx.notifications.notify('chartwire_live', 'events');
+      ctx.notifications.notify('chartwire_deliveries');
       return response;
     },
   });

@@ -138,6 +138,8 @@ export type EndpointOptions<
   address_cost?: number;
   /** The operation that the account's EMR must support, and its name in the error message. */
   needs?: { operation: OperationName; label: string };
+  /** The type of the job that it queues, if the job stores the request as it was sent. */
+  job_type?: string;
   /** The response is a stream of server-sent events, which has no end. */
   stream?: boolean;
   /** Available in sandbox mode only. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
-import type { Context, LoggedRequest } from '../context.ts';
+import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { documentsMax } from '../jobs/uploads.ts';
@@ -12,8 +12,10 @@ import { type AddressLimit, type AddressLimiting, openAddressLimit } from './add
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
 import { requireRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
-import { body_bytes_max, type Endpoint, JsonText, Replayed, type Surface, WithHeaders } from './endpoint.ts';
+import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
+import { isLogged, loggedRequest } from './loggedRequest.ts';
+import { pathMask } from './maskPath.ts';
 import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
@@ -24,13 +26,6 @@ import { reader, rejectUnstorable } from './validate.ts';
 
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
 const hsts = 'max-age=31536000';
-
-const policies: Record<Surface, { logged: boolean }> = {
-  api: { logged: true },
-  link_page: { logged: true },
-  // The page's own requests would flood the request log.
-  dashboard: { logged: false },
-};
 
 /** The deepest body of the API has 7 levels. */
 const body_limits = { depth_max: 32, values_max: 20_000 };
@@ -59,6 +54,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   server.addHook('onReady', shared.listen);
   const address_limit = openAddressLimit(shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)));
   server.decorate('address_limit', address_limit);
+  const maskPath = pathMask(endpoints);
   const https = ctx.config.base_url.startsWith('https:');
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
@@ -81,7 +77,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     const { id: request_id, method, code = '' } = request;
     const client = request.caller?.client?.public_id ?? '';
     ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
-    if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields));
+    if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields, maskPath));
   });
   server.setErrorHandler(async (error, request, reply) => {
     const { status } = apiErrorOf(error, request);
@@ -125,8 +121,9 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller?: Caller;
-    /** The code of the error response. */
+    /** The code of the error response, and the field that it names. */
     code?: string;
+    error_field?: string;
   }
 }
 
@@ -258,29 +255,6 @@ function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string,
   const body = request.body === undefined ? {} : request.body;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw apiError('body_not_object');
   return body as Record<string, unknown>;
-}
-
-/** A request over its address's limit is not logged: the flood would fill the log. */
-function isLogged({ routeOptions, code, caller }: FastifyRequest): boolean {
-  const { endpoint } = routeOptions.config;
-  if (code === 'rate_limited' && !caller) return false;
-  return endpoint !== undefined && policies[endpoint.surface].logged;
-}
-
-function loggedRequest(
-  request: FastifyRequest,
-  { endpoint, status, duration_ms }: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
-): LoggedRequest {
-  return {
-    id: request.id,
-    client_id: request.caller?.client?.id ?? null,
-    account_id: request.caller?.account?.id ?? null,
-    endpoint,
-    method: request.method,
-    status,
-    duration_ms,
-    code: request.code ?? null,
-  };
 }
 
 function send(reply: FastifyReply, response: unknown): FastifyReply {

@@ -3,7 +3,7 @@ import type { JobDetails } from '../model/dashboard/jobs.ts';
 
 type JobDescription = Omit<
   JobDetails,
-  'emr' | 'changes' | 'event' | 'event_gone' | 'not_again' | 'request_trace_id' | 'attempt_trace_id'
+  'emr' | 'changes' | 'event' | 'event_gone' | 'not_again' | 'related' | 'request_trace_id' | 'attempt_trace_id'
 > & {
   connector: string;
   /** The spans of the request and of the last attempt. */
@@ -26,7 +26,7 @@ export async function describeJob(
           'org_id', organization.org_id) AS account,
         account.status_reason AS account_reason, organization.connector, job.attempts,
         iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
-        job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
+        job.parked_ms, job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
         CASE WHEN job.review_outcome IS NOT NULL THEN json_build_object('outcome', job.review_outcome,
           'note', job.review_note, 'by', job.reviewed_by, 'at', iso(job.reviewed_at)) END AS review,
         CASE WHEN job.parked THEN iso(job.parked_since) END AS parked_since,
@@ -34,6 +34,9 @@ export async function describeJob(
         CASE WHEN head.id <> job.id AND job.state = 'queued' AND NOT job.parked THEN head.id END AS waits_for,
         replace(operation.id::text, '-', '') AS operation_id, operation.input,
         coalesce(operation.patient_mrn, (SELECT mrn FROM patients WHERE patients.id = operation.id)) AS patient_mrn,
+        (SELECT ehr_id FROM patients WHERE patients.client_id = job.client_id
+            AND patients.organization_id = job.organization_id
+            AND (patients.id = operation.id OR patients.mrn = operation.patient_mrn) LIMIT 1) AS patient_ehr_id,
         (SELECT coalesce(json_agg(json_build_object('name', step.name, 'kind', step.kind, 'attempt', step.attempt,
             'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
           FROM job_steps AS step WHERE step.job_id = job.id) AS steps,

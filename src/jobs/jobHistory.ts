@@ -3,7 +3,10 @@ import type { HistoryBin } from '../model/dashboard/overview.ts';
 import { type Range, ranges } from '../model/dashboard/ranges.ts';
 import { duration_base, type Period, period_s, readPeriods, summarizeSince } from './jobPeriods.ts';
 
-/** A client's finished jobs over time: how many per final state, and how long they took from acceptance to finish. */
+/**
+ * A client's finished jobs over time: how many per final state, and how long they took from acceptance to finish,
+ * without the time they waited for their account to be re-linked.
+ */
 export async function readJobHistory(db: Database, client_id: string, range: Range): Promise<HistoryBin[]> {
   const { bins, bin_s } = ranges[range];
   const start_s = Math.floor(Date.now() / 1000 / bin_s) * bin_s - (bins - 1) * bin_s;

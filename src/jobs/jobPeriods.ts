@@ -67,7 +67,7 @@ function summarize(sql: Query, since: Fragment, until: Fragment, width_s: number
       FROM generate_series(date_bin(${width}, ${since}, 'epoch'), ${until} - interval '1 microsecond', ${width}) AS at
       LEFT JOIN (
         SELECT date_bin(${width}, finished_at, 'epoch') AS at, state, count(*) AS n,
-               round(ln(greatest(extract(epoch FROM finished_at - created_at)::float8, 0.001)) / ln(${duration_base}::float8))::int
+               round(ln(greatest(extract(epoch FROM finished_at - created_at)::float8 - parked_ms / 1000.0, 0.001)) / ln(${duration_base}::float8))::int
                  AS power
           FROM jobs WHERE finished_at >= ${since} AND finished_at < ${until} GROUP BY 1, 2, 4
       ) AS finished USING (at)

@@ -111,7 +111,7 @@ export async function setRunningParked(tx: Tx, job_id: number): Promise<void> {
 /** Unparks the jobs of an account with a fresh retry schedule. Returns their ids. */
 export async function setUnparked(tx: Tx, account_id: string): Promise<number[]> {
   const jobs = await tx<{ id: number }[]>`
-    UPDATE jobs SET parked = false, parked_since = NULL, retries = 0, retry_since = NULL
+    UPDATE jobs SET parked = false, parked_ms = ${parkedMs(tx)}, parked_since = NULL, retries = 0, retry_since = NULL
      WHERE account_id = ${account_id} AND state = 'queued' AND parked RETURNING id`;
   return jobs.map(({ id }) => id);
 }
@@ -119,7 +119,7 @@ export async function setUnparked(tx: Tx, account_id: string): Promise<number[]>
 /** Unparks one job and keeps `parked_since`, by which its next attempt fails. Returns its id if it was parked. */
 export async function setExpiredUnparked(tx: Tx, job_id: number): Promise<number[]> {
   const jobs = await tx<{ id: number }[]>`
-    UPDATE jobs SET parked = false WHERE id = ${job_id} AND state = 'queued' AND parked RETURNING id`;
+    UPDATE jobs SET parked = false, parked_ms = ${parkedMs(tx)} WHERE id = ${job_id} AND state = 'queued' AND parked RETURNING id`;
   return jobs.map(({ id }) => id);
 }
 
@@ -147,4 +147,9 @@ export async function clearErrors(tx: Tx, operation_ids: readonly string[]): Pro
   await tx`UPDATE jobs SET error = json_build_object('code', error ->> 'code', 'message', 'Deleted.'), review_note =
              CASE WHEN review_note IS NOT NULL THEN 'Deleted.' END
             WHERE operation_id = ANY (${[...operation_ids]}::uuid[]) AND (error IS NOT NULL OR review_note IS NOT NULL)`;
+}
+
+/** How long a parked job has waited for re-linking until now, in total. */
+function parkedMs(tx: Tx): Fragment {
+  return tx`parked_ms + (extract(epoch FROM clock_timestamp() - parked_since) * 1000)::bigint`;
 }

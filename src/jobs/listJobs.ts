@@ -8,6 +8,9 @@ export type JobFilters = {
   account_id?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
+  code?: string | undefined;
+  finished_from?: string | undefined;
+  finished_to?: string | undefined;
   /** The last job of the previous page. */
   before?: string | undefined;
   page_size?: number | undefined;
@@ -28,7 +31,7 @@ export async function listJobs(
              json_build_object('id', replace(account.id::text, '-', ''), 'reference_id', account.reference_id,
                'user_id', account.user_id, 'org_id', organization.org_id) AS account,
              job.attempts, iso(job.created_at) AS created_at, iso(job.started_at) AS started_at,
-             iso(job.finished_at) AS finished_at, job.error ->> 'code' AS error_code, job.review_outcome,
+             iso(job.finished_at) AS finished_at, job.parked_ms, job.error ->> 'code' AS error_code, job.review_outcome,
              job.run_again_of
         FROM (SELECT * FROM jobs WHERE ${matching(sql, client_id, filters)}
               ${among ? sql`AND id IN (${among(sql)})` : sql``}
@@ -42,13 +45,17 @@ export async function listJobs(
 }
 
 /** Contains only the filters in use, so that each combination is planned with its own index. */
-function matching(sql: Query, client_id: string, { type, state, account_id, from, to, before }: JobFilters): Fragment {
+function matching(sql: Query, client_id: string, filters: JobFilters): Fragment {
+  const { type, state, account_id, code, from, to, finished_from, finished_to, before } = filters;
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
     ${state === undefined ? sql`` : sql`AND ${inState(sql, state)}`}
     ${account_id === undefined ? sql`` : sql`AND account_id = ${account_id}`}
     ${from === undefined ? sql`` : sql`AND created_at >= ${from}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to}::text::timestamptz`}
+    ${code === undefined ? sql`` : sql`AND ${unsuccessful(sql)} AND error ->> 'code' = ${code}`}
+    ${finished_from === undefined ? sql`` : sql`AND finished_at >= ${finished_from}::text::timestamptz`}
+    ${finished_to === undefined ? sql`` : sql`AND finished_at < ${finished_to}::text::timestamptz`}
     ${
       before === undefined
         ? sql``
@@ -63,7 +70,17 @@ function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'queued' || state === 'running') {
     return sql`state IN ('queued', 'running') AND state = ${state} AND NOT parked`;
   }
-  const unsuccessful = sql`state IN ('partial', 'failed', 'needs_review')`;
-  if (state === 'unresolved') return sql`${unsuccessful} AND state = 'needs_review' AND review_outcome IS NULL`;
-  return sql`${unsuccessful} AND state = ${state}`;
+  if (state === 'unfixed') return unfixed(sql);
+  if (state === 'unresolved') return sql`${unsuccessful(sql)} AND state = 'needs_review' AND review_outcome IS NULL`;
+  return sql`${unsuccessful(sql)} AND state = ${state}`;
+}
+
+/** Jobs that failed, at least in part, and were not run again. */
+export function unfixed(sql: Query): Fragment {
+  return sql`${unsuccessful(sql)} AND state IN ('partial', 'failed')
+    AND NOT EXISTS (SELECT FROM jobs AS newer WHERE newer.operation_id = jobs.operation_id AND newer.id > jobs.id)`;
+}
+
+function unsuccessful(sql: Query): Fragment {
+  return sql`state IN ('partial', 'failed', 'needs_review')`;
 }

@@ -9,6 +9,8 @@ export type EventSearch = {
   delivery_status?: DeliveryStatus | 'none' | undefined;
   job_id?: number | undefined;
   account_id?: string | undefined;
+  /** Only events sent to this endpoint, with their delivery to it. */
+  webhook_id?: string | undefined;
   /** Days or date-times, see `instantOf`. */
   start_date?: string | undefined;
   end_date?: string | undefined;
@@ -33,7 +35,7 @@ export function browseEvents(db: Database, client_id: string, search: EventSearc
                  ORDER BY created_at DESC, events.id DESC LIMIT ${search.page_size}::bigint) AS event
                ${search.account_id === undefined ? sql`` : sql`WHERE accounts.id = ${search.account_id}`}
                ORDER BY event.created_at DESC, event.id DESC LIMIT ${search.page_size}::bigint) AS event
-        ${eventSources(sql)}
+        ${eventSources(sql, search.webhook_id)}
        ORDER BY event.created_at DESC, event.id DESC`,
   );
 }
@@ -44,28 +46,41 @@ export function eventColumns(sql: Query): Fragment {
     replace(event.id::text, '-', '') AS id, event.type, iso(event.created_at) AS created_at, event.job_id::int8 AS job_id,
     json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
       'org_id', organization.org_id) AS account,
-    event.delivery_status, delivered.tries, delivered.next_try_at`;
+    coalesce(delivered.status, event.delivery_status) AS delivery_status, delivered.tries, delivered.next_try_at`;
 }
 
-export function eventSources(sql: Query): Fragment {
+/** With an endpoint, status and attempts are those of the delivery to it. */
+export function eventSources(sql: Query, webhook_id?: string): Fragment {
   return sql`
     JOIN accounts AS account ON account.id = event.account_id
     JOIN organizations AS organization ON organization.id = account.organization_id
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(attempts), 0)::int AS tries, iso(min(ready_at)) AS next_try_at
-        FROM deliveries WHERE event_id = event.id) AS delivered`;
+      SELECT coalesce(sum(attempts), 0)::int AS tries, iso(min(ready_at)) AS next_try_at,
+             ${webhook_id === undefined ? sql`NULL` : sql`min(status)`} AS status
+        FROM deliveries WHERE event_id = event.id
+         ${webhook_id === undefined ? sql`` : sql`AND endpoint_id = ${webhook_id}`}) AS delivered`;
 }
 
 function matching(sql: Query, search: EventSearch): Fragment {
-  const { event_type, delivery_status, job_id, start_date, end_date, before } = search;
+  const { event_type, delivery_status, job_id, webhook_id, start_date, end_date, before } = search;
   const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
   const to = end_date === undefined ? undefined : instantOf('end_date', end_date);
   return sql`
     AND created_at > now() - make_interval(days => ${event_days_max})
     ${event_type === undefined ? sql`` : sql`AND type = ${event_type}`}
-    ${delivery_status === undefined ? sql`` : delivery_status === 'none' ? sql`AND delivery_status IS NULL` : sql`AND delivery_status = ${delivery_status}`}
+    ${webhook_id === undefined ? withStatus(sql, delivery_status) : sentTo(sql, webhook_id, delivery_status)}
     ${job_id === undefined ? sql`` : sql`AND job_id = ${job_id}`}
     ${from === undefined ? sql`` : sql`AND created_at >= ${from.starts}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to.ends}::text::timestamptz`}
     ${before === undefined ? sql`` : sql`AND (created_at, events.id) < (SELECT last.created_at, last.id FROM events AS last WHERE last.id = ${before})`}`;
+}
+
+function withStatus(sql: Query, status: EventSearch['delivery_status']): Fragment {
+  if (status === undefined) return sql``;
+  return status === 'none' ? sql`AND delivery_status IS NULL` : sql`AND delivery_status = ${status}`;
+}
+
+function sentTo(sql: Query, webhook_id: string, status: EventSearch['delivery_status']): Fragment {
+  return sql`AND EXISTS (SELECT FROM deliveries WHERE event_id = events.id AND endpoint_id = ${webhook_id}
+    ${status === undefined ? sql`` : sql`AND deliveries.status = ${status}`})`;
 }

@@ -139,6 +139,19 @@ export async function failWaiting(tx: Tx, endpoint_id: string): Promise<void> {
                      AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
 }
 
+/**
+ * Makes the waiting deliveries to an endpoint due now. Their number of attempts and the rest of their schedule stay.
+ * Skips those in progress: a worker is sending them already.
+ */
+export async function hurryDeliveries(tx: Tx, endpoint_id: string): Promise<number> {
+  const hurried = await tx`
+    UPDATE deliveries SET ready_at = clock_timestamp()
+     WHERE id IN (SELECT id FROM deliveries
+                   WHERE endpoint_id = ${endpoint_id} AND ready_at > clock_timestamp()
+                     AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
+  return hurried.count;
+}
+
 /** Restarts the retry schedule of an event's finished deliveries to these endpoints. Attempt numbers continue. */
 export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: readonly string[]): Promise<number> {
   const restarted = await tx`
@@ -147,8 +160,12 @@ export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: 
   return restarted.count;
 }
 
-/** Restarts the failed deliveries of these events to enabled, subscribed endpoints. Returns the events restarted. */
-export async function restartFailed(tx: Tx, event_ids: readonly string[]): Promise<string[]> {
+/** Restarts the failed deliveries of these events to enabled, subscribed endpoints, or one of them. Returns the events. */
+export async function restartFailed(
+  tx: Tx,
+  event_ids: readonly string[],
+  endpoint_id: string | undefined,
+): Promise<string[]> {
   const rows = await tx<{ event_id: string }[]>`
     UPDATE deliveries AS delivery SET status = 'pending', schedule_from = attempts, ready_at = clock_timestamp(),
            finished_at = NULL
@@ -156,6 +173,7 @@ export async function restartFailed(tx: Tx, event_ids: readonly string[]): Promi
      WHERE delivery.event_id = ANY (${[...event_ids]}::uuid[]) AND delivery.status = 'failed'
        AND event.id = delivery.event_id AND endpoint.id = delivery.endpoint_id AND endpoint.status = 'enabled'
        AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
+       ${endpoint_id === undefined ? tx`` : tx`AND endpoint.id = ${endpoint_id}`}
     RETURNING delivery.event_id`;
   return [...new Set(rows.map((row) => row.event_id))];
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.ts';
 import type { WebhookRow } from '../model/dashboard/webhooks.ts';
+import { lastProblem } from './endpoints.ts';
 
 /** A client's endpoints with their delivery statistics, for the dashboard. Reads the attempts of all endpoints in one pass. */
 export function describeEndpoints(db: Database, client_id: string): Promise<WebhookRow[]> {
@@ -8,6 +9,7 @@ export function describeEndpoints(db: Database, client_id: string): Promise<Webh
     (sql) => sql`
       SELECT endpoint.id, url, endpoint.status, disabled_reason, to_json(event_types) AS event_types,
         iso(endpoint.created_at) AS created_at, iso(failing_since) AS failing_since,
+        CASE WHEN failing_since IS NOT NULL THEN ${lastProblem(sql)} END AS problem,
         (SELECT iso(max(finished_at)) FROM deliveries
           WHERE endpoint_id = endpoint.id AND deliveries.status = 'success') AS last_success_at,
         coalesce(day.tries, 0)::int AS tries_day, coalesce(day.successes, 0)::int AS successes_day,

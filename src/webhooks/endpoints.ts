@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import type { EventType } from '../events.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 
@@ -137,12 +137,17 @@ export function listFailing(db: Database, client_id: string): Promise<Attention[
   return db.search<Attention['endpoints'][number]>(
     client_id,
     (sql) => sql`
-      SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason,
-             (SELECT attempt.problem FROM (SELECT deliveries.id, attempts FROM deliveries
-                 WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL AND attempts > 0 ORDER BY ready_at LIMIT 1) AS due
-                JOIN delivery_attempts AS attempt ON attempt.delivery_id = due.id AND attempt.attempt = due.attempts),
+      SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason, ${lastProblem(sql)},
              'Deliveries are failing.') AS reason
         FROM webhook_endpoints AS endpoint
        WHERE failing_since IS NOT NULL ORDER BY failing_since, id`,
   );
+}
+
+/** The error of the last attempt at the next due delivery to `endpoint`. */
+export function lastProblem(sql: Query): Fragment {
+  return sql`(
+    SELECT attempt.problem FROM (SELECT deliveries.id, attempts FROM deliveries
+        WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL AND attempts > 0 ORDER BY ready_at LIMIT 1) AS due
+      JOIN delivery_attempts AS attempt ON attempt.delivery_id = due.id AND attempt.attempt = due.attempts)`;
 }

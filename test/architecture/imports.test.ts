@@ -10,6 +10,7 @@ const vocabulary = new Set([
   'failures.ts',
   'ids.ts',
   'config.ts',
+  'csv.ts',
   'installation.ts',
   'parseUrl.ts',
   'settingValues.ts',

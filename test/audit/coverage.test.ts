@@ -64,6 +64,7 @@ const exempt = [
   'dashboard.requests.list',
   'dashboard.retention.get',
   'dashboard.sandbox.get',
+  'dashboard.webhooks.get',
   'dashboard.webhooks.list',
   'insurance-providers.list',
   'jobs.list',

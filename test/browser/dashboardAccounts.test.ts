@@ -4,7 +4,7 @@ import { openLinkWindow } from '../harness/linkHost.ts';
 import { newOperator } from '../harness/operator.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
-import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 import { focused } from './link/linkFixture.ts';
 
 let fixture: DashboardFixture;
@@ -34,7 +34,7 @@ async function signInAtClinic(address: string, staff: number): Promise<void> {
 
 /** Reveals the access token and closes the dialog. */
 async function revealToken(page: Page, user_id: string): Promise<string> {
-  await row(page, user_id).getByRole('button', { name: 'Access token' }).click();
+  await chooseFromMenu(row(page, user_id), 'Access token');
   await expectAccessible(page);
   await dialog(page).getByRole('button', { name: 'Reveal' }).click();
   const token = await dialog(page).locator('code').innerText();
@@ -136,7 +136,7 @@ describe('accounts page', () => {
       .waitFor();
     await expectAccessible(page);
     await account.getByRole('button', { name: 'Check again' }).click();
-    await account.getByText('Checked.').waitFor();
+    await page.getByRole('status').getByText('Checked.').waitFor();
     await account.getByText(/^Upload document: declared, not yet used$/).waitFor();
     await page.close();
   });
@@ -177,12 +177,12 @@ describe('accounts page', () => {
     const { product } = fixture;
     const access_token = await product.api.link({ user_id: 'to-be-revoked', staff: 4 });
     const page = await fixture.open('/{client}/accounts');
-    await row(page, 'to-be-revoked').getByRole('button', { name: 'Unlink' }).click();
+    await chooseFromMenu(row(page, 'to-be-revoked'), 'Unlink');
     expect(await dialog(page).innerText()).toMatch(/stops working immediately.*fail, and each sends its event/s);
     await expectAccessible(page);
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(200);
-    await row(page, 'to-be-revoked').getByRole('button', { name: 'Unlink' }).click();
+    await chooseFromMenu(row(page, 'to-be-revoked'), 'Unlink');
     await dialog(page).getByRole('button', { name: 'Unlink' }).click();
     await row(page, 'to-be-revoked').getByText('Revoked', { exact: true }).waitFor();
     expect(await row(page, 'to-be-revoked').getByRole('button').allInnerTexts()).toStrictEqual(['Re-link']);

@@ -58,14 +58,3 @@ describe('audit log page', () => {
     await page.close();
   });
 });
-
-test('the requests page lists API requests and filters them by status', async () => {
-  const page = await fixture.open('/requests');
-  await page.getByRole('cell', { name: 'GET patients.list' }).first().waitFor();
-  await expectAccessible(page);
-  await page.getByLabel('Status').selectOption('4xx');
-  await expect.poll(() => page.getByRole('cell', { name: 'GET patients.list' }).count()).toBe(0);
-  expect(page.url()).toContain('status=4xx');
-  expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
-});

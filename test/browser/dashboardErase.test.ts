@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../journeys/support.ts';
-import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -46,7 +46,7 @@ test('erases a patient after showing how much is stored, and asking for the MRN'
   await page.getByLabel('MRN').fill(patient_mrn);
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: new RegExp(`^${patient?.last_name}, `) }).click();
-  await page.getByRole('button', { name: 'Erase patient' }).click();
+  await chooseFromMenu(page, 'Erase patient');
   await counted(page, 'Patients').waitFor();
   await counted(page, 'Jobs').waitFor();
   await expectAccessible(page);
@@ -74,7 +74,7 @@ test('erases a practice only if its ID is entered, also one with special charact
   await api.link({ user_id: 'erased-user', org_id, staff: 5 });
   const page = await fixture.open('/{client}/accounts');
   const practice = page.getByRole('region', { name: org_id, exact: true });
-  await practice.getByRole('button', { name: 'Erase practice' }).click();
+  await chooseFromMenu(practice, 'Erase practice', org_id);
   await counted(page, 'Accounts').waitFor();
   await dialog(page).getByText('Linked accounts, unlinked first: 1').waitFor();
   await expectAccessible(page);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
-import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -53,7 +53,8 @@ describe('events and the built-in receiver', () => {
 
     await tab(page, 'Events');
     const event = page.getByRole('row', { name: /telephone_encounter\.created/ });
-    await event.getByText('Pending').waitFor();
+    await event.getByText('Retrying').waitFor();
+    await event.getByText('Next attempt:').waitFor();
     await expectAccessible(page);
     await event.getByRole('link').click();
     await page.getByText('The built-in receiver is configured to respond with 500.').first().waitFor();
@@ -132,6 +133,52 @@ describe('events and the built-in receiver', () => {
 });
 
 describe('endpoints', () => {
+  test('show why deliveries fail, and send what waits', async () => {
+    const receiver = await startReceiver(respondWith(503, { 'content-type': 'text/plain' }, 'down for maintenance'));
+    const { api, owner } = fixture.product;
+    await api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url }, headers: { access_token: null } });
+    await api.untilEvent((await api.callIn()).body.job_id);
+    const page = await fixture.open('/{client}/events/endpoints');
+    const row = page.getByRole('row').filter({ hasText: receiver.url });
+    await row.getByText('Failing').waitFor();
+    await row.getByText('The receiver responded with 503.').waitFor();
+    await expectAccessible(page);
+    await row.getByText('Failing').click();
+    await page.getByRole('alert').getByText('down for maintenance').waitFor();
+    await page.getByText('0 delivered').waitFor();
+    await page.getByRole('row').filter({ hasText: 'Retrying' }).getByText('Next attempt:').waitFor();
+    await expectAccessible(page);
+
+    // The second attempt follows after five seconds; the operator does not wait for a later one.
+    receiver.respond = respondWith(200);
+    await until('an idle delivery', async () => {
+      const [idle] = await owner`UPDATE deliveries SET ready_at = now() + interval '5 hours'
+        WHERE locked_until IS NULL AND status = 'pending' RETURNING id`;
+      return idle;
+    });
+    await button(page, 'Send waiting now').click();
+    await page.getByText('Delivered', { exact: true }).waitFor();
+    await page.getByText('Enabled', { exact: true }).waitFor();
+
+    await owner`UPDATE deliveries SET status = 'failed', ready_at = NULL`;
+    await owner`UPDATE events SET delivery_status = 'failed'`;
+    await button(page, 'Recover failed').click();
+    await page.getByText('1 event failed in this period.').waitFor();
+    await button(page, 'Resend').click();
+    await page.getByText('Resending 1 event.').waitFor();
+    await button(page, 'Done').click();
+    await expect.poll(() => receiver.received.length).toBeGreaterThanOrEqual(3);
+
+    await tab(page, 'Events');
+    await page.getByLabel('Endpoint').selectOption({ label: receiver.url });
+    await page
+      .getByRole('row', { name: /telephone_encounter\.created/ })
+      .getByText('Delivered')
+      .waitFor();
+    await receiver.close();
+    await finish(page);
+  });
+
   test('can be added, tested, edited, rotated, disabled, enabled and deleted', async () => {
     const receiver = await startReceiver(respondWith(418, { 'content-type': 'text/plain' }, 'short and stout'));
     const page = await fixture.open('/{client}/events/endpoints');
@@ -149,6 +196,9 @@ describe('endpoints', () => {
     const first = await dialog.getByText(/^whsec_/).innerText();
     await expectAccessible(page);
     await button(page, 'Done').click();
+    await page.getByRole('cell', { name: receiver.url }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: receiver.url }).click();
     await page.getByRole('heading', { name: receiver.url }).waitFor();
     await expectAccessible(page);
 
@@ -159,25 +209,31 @@ describe('endpoints', () => {
     await expectAccessible(page);
     await button(page, 'Done').click();
 
-    await button(page, 'Edit event types').click();
+    await button(page, 'Edit').click();
     await dialog.getByRole('checkbox', { name: 'sync.completed' }).check();
     await expectAccessible(page);
+    await dialog.getByLabel('URL').fill('http://10.0.0.1/hook');
+    await button(page, 'Save').click();
+    await dialog.getByRole('alert').getByText('must use https').waitFor();
+    await dialog.getByLabel('URL').fill(`${receiver.url}/moved`);
     await button(page, 'Save').click();
     await page.getByText('sync.completed').waitFor();
+    await page.getByRole('heading', { name: `${receiver.url}/moved` }).waitFor();
 
-    await button(page, 'Rotate secret').click();
+    await chooseFromMenu(page, 'Rotate secret');
     await expectAccessible(page);
     await button(page, 'Rotate').click();
     expect(await dialog.getByText(/^whsec_/).innerText()).not.toBe(first);
     await button(page, 'Done').click();
 
-    await button(page, 'Disable').click();
+    await chooseFromMenu(page, 'Disable');
     await dialog.getByRole('button', { name: 'Disable' }).click();
-    await page.getByText('Disabled by an operator.').waitFor();
+    await page.getByText('Disabled', { exact: true }).waitFor();
     await expectAccessible(page);
     await button(page, 'Enable').click();
     await page.getByText('Enabled').waitFor();
-    await button(page, 'Delete').click();
+    await chooseFromMenu(page, 'Delete');
+    await dialog.getByLabel('Enter delete to confirm').fill('delete');
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No endpoints yet.').waitFor();
     await receiver.close();

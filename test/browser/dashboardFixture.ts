@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -58,6 +58,14 @@ export async function startDashboard(options: Parameters<typeof startSandbox>[0]
       await product.close();
     },
   };
+}
+
+/** Chooses an action from the “⋯” menu of a record, on the page or in a part of it. */
+export async function chooseFromMenu(within: Page | Locator, name: string, record = ''): Promise<void> {
+  await within.getByRole('button', { name: `More actions for ${record}` }).click();
+  // The menu is outside of the part that opens it.
+  const page = 'page' in within ? within.page() : within;
+  await page.getByRole('menuitem', { name }).click();
 }
 
 export async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {

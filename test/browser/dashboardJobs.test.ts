@@ -1,6 +1,8 @@
+import { text } from 'node:stream/consumers';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { finishedCall, lostCall, rejectedCall } from '../dashboard/finishedCalls.ts';
+import { openOperator } from '../harness/operator.ts';
 import { setFault, until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
@@ -13,7 +15,7 @@ beforeEach(() => fixture.product.api.control('DELETE', '/control/faults'));
 
 const row = (page: Page, job_id: number) =>
   page.getByRole('row').filter({ has: page.getByRole('link', { name: String(job_id), exact: true }) });
-const timeline = (page: Page) => page.getByRole('table', { name: 'Timeline' });
+const timeline = (page: Page) => page.getByRole('list', { name: 'Timeline' });
 
 async function leave(page: Page): Promise<void> {
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
@@ -27,11 +29,22 @@ describe('job list', () => {
     await expectAccessible(page);
     const { job_id } = await finishedCall(fixture.product, { reason: 'Seen live' });
     await row(page, job_id).getByText('Succeeded').waitFor();
-    await page.getByRole('link', { name: String(job_id), exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: `Job ${job_id}` }).waitFor();
+    await row(page, job_id).getByText(fixture.product.sandbox.example.patient_mrn).waitFor();
+    // The whole row is a link.
+    await row(page, job_id).getByText('Succeeded').click();
+    await page.getByRole('heading', { level: 1, name: 'Telephone encounter · Succeeded' }).waitFor();
     await timeline(page).getByText('Create encounter: saved, EMR record').waitFor();
     await page.getByText('telephone_encounter.created').waitFor();
     await page.getByText('Seen live').waitFor();
+    await page.getByRole('link', { name: 'Open in Larkspur' }).waitFor();
+    expect(await copied(page, 'Copy ID')).toBe(String(job_id));
+    const curl = await copied(page, 'Copy as curl');
+    expect(curl).toMatch(/^curl -X POST 'http:.*\/v1\/telephone-encounters'/);
+    expect(curl).toContain('"reason":"Seen live"');
+    expect(curl).toContain('-H "client_secret: $CLIENT_SECRET"');
+    for (const secret of ['client_secret', 'access_token'] as const) {
+      expect(curl).not.toContain(fixture.product.sandbox[secret]);
+    }
     await expectAccessible(page);
     await page.getByRole('link', { name: 'All jobs' }).click();
     await row(page, job_id).waitFor();
@@ -44,15 +57,33 @@ describe('job list', () => {
     const failed = await rejectedCall(fixture.product, { patient_mrn: 'LK100002' });
     const page = await fixture.open('/{client}/jobs');
     await page.getByRole('combobox', { name: 'Status' }).click();
-    await page.getByRole('option', { name: 'Failed' }).click();
+    await page.getByRole('option', { name: 'Failed', exact: true }).click();
     await row(page, failed.job_id).waitFor();
     await row(page, finished.job_id).waitFor({ state: 'detached' });
     await row(page, failed.job_id).getByText('Rejected by the EMR').waitFor();
-    await row(page, failed.job_id).getByText('Resolve the cause in the EMR or in the request.').waitFor();
+    await row(page, failed.job_id).getByText('emr_refused').waitFor();
+    await row(page, failed.job_id).getByText('This chart is locked.').waitFor();
+    await row(page, failed.job_id).getByText('LK100002').waitFor();
     expect(page.url()).toContain('state=failed');
     await page.reload();
     await row(page, failed.job_id).waitFor();
     expect(await row(page, finished.job_id).count()).toBe(0);
+
+    await page.getByRole('combobox', { name: 'Time' }).click();
+    await page.getByRole('option', { name: 'Last hour' }).click();
+    await page.getByRole('combobox', { name: 'Failure' }).click();
+    await page.getByRole('option', { name: 'Duplicate patient' }).click();
+    await page.getByText('No matching jobs.').waitFor();
+    await page.getByRole('combobox', { name: 'Failure' }).click();
+    await page.getByRole('option', { name: 'Rejected by the EMR' }).click();
+    await row(page, failed.job_id).waitFor();
+    expect(page.url()).toMatch(/period=1h.*code=emr_refused/);
+
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const csv = await text(await (await download).createReadStream());
+    expect(csv).toContain(`"${failed.job_id}","telephone_encounter.create","failed"`);
+    expect(csv).toContain('"LK100002"');
 
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
@@ -68,6 +99,25 @@ describe('job list', () => {
     expect([page.url(), ...urls].join(' ')).not.toMatch(/LK\d/);
     await leave(page);
   });
+});
+
+test('runs selected jobs again and says which ones were refused', async () => {
+  const [first, second] = [await rejectedCall(fixture.product), await rejectedCall(fixture.product)];
+  const page = await fixture.open('/{client}/jobs?state=failed');
+  await page.getByRole('checkbox', { name: `Select job ${first.job_id}`, exact: true }).check();
+  await page.getByRole('checkbox', { name: `Select job ${second.job_id}`, exact: true }).check();
+  await page.getByText('2 selected').waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Run again' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Run 2 jobs again' });
+  // Meanwhile another operator has run one of them.
+  const other = await openOperator(fixture.product);
+  await other.post(`clients/{client}/jobs/${first.job_id}/run-again`, {});
+  await dialog.getByRole('button', { name: 'Run again' }).click();
+  await dialog.getByText('1 job was queued again.').waitFor();
+  await dialog.getByText('It was run again as job').waitFor();
+  await expectAccessible(page);
+  await leave(page);
 });
 
 describe('job page', () => {
@@ -86,7 +136,9 @@ describe('job page', () => {
     const page = await fixture.open(`/{client}/jobs/${failed.job_id}`);
     const notice = page.getByRole('alert').filter({ hasText: 'Rejected by the EMR' });
     await notice.getByText('This chart is locked.').waitFor();
-    await notice.getByText('Resolve the cause in the EMR or in the request.').waitFor();
+    await notice.getByText('Resolve the cause in the EMR or in the request. Then run the job again.').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(1);
+    await page.getByRole('table', { name: 'Other jobs of this patient' }).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Run again' }).click();
     const dialog = page.getByRole('dialog', { name: `Run job ${failed.job_id} again` });
@@ -97,7 +149,9 @@ describe('job page', () => {
     const runs = page.getByRole('table', { name: 'Runs of this request' });
     await runs.getByText('(this job)').waitFor();
     await runs.getByRole('link', { name: String(failed.job_id) }).click();
-    await page.getByText('It was run again as job').waitFor();
+    await page.getByText('It was run again as').waitFor();
+    // No advice for what was done already.
+    expect(await page.getByText('Then run the job again').count()).toBe(0);
     expect(await page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
     await leave(page);
   });
@@ -107,6 +161,7 @@ describe('job page', () => {
     const page = await fixture.open('/{client}/jobs?state=unresolved');
     await page.getByRole('link', { name: String(lost.job_id), exact: true }).click();
     await page.getByText('did not confirm a write').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(1);
     await page.getByText(`${lost.telephone_encounter_id}-create_encounter`).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Resolve' }).click();
@@ -135,7 +190,9 @@ describe('job page', () => {
     });
     const page = await fixture.open(`/{client}/jobs/${body.job_id}`);
     await page.getByText('The job resumes after re-linking').waitFor();
+    await page.getByText('Without it, the job fails on').waitFor();
     await timeline(page).getByText('Waiting for re-linking.').waitFor();
+    await page.getByRole('button', { name: 'Re-link' }).waitFor();
     await expectAccessible(page);
     await leave(page);
   });
@@ -158,4 +215,15 @@ describe('job page', () => {
 async function refusedCallOf(patient_mrn: string) {
   await fixture.product.api.link({ access_token: fixture.product.sandbox.access_token });
   return rejectedCall(fixture.product, { patient_mrn });
+}
+
+/** What a button copies: the browser of the tests may not read the clipboard. */
+async function copied(page: Page, button: string): Promise<string> {
+  await page.evaluate(`Object.defineProperty(navigator, 'clipboard', {
+    configurable: true,
+    value: { writeText: async (value) => { window.copied = value; } },
+  })`);
+  await page.getByRole('button', { name: button }).click();
+  await page.getByRole('button', { name: 'Copied' }).first().waitFor();
+  return page.evaluate<string>('window.copied');
 }

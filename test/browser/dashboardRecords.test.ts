@@ -117,7 +117,8 @@ describe('records page', () => {
     await expectAccessible(page);
     expect(await page.title()).not.toContain(patient.last_name);
     await page.getByRole('table', { name: 'Claims' }).getByRole('link').first().click();
-    await page.getByRole('heading', { name: /^Line items/ }).waitFor();
+    const lines = page.getByRole('table', { name: 'Line items' });
+    await lines.getByRole('columnheader', { name: 'CPT code' }).waitFor();
     await expectAccessible(page);
     await page.goBack();
     await page.goBack();

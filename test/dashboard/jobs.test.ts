@@ -51,6 +51,13 @@ describe('the jobs list', () => {
     const at = encodeURIComponent(row.created_at);
     expect(ids(await list(`?from=${at}`))).toContain(job_id);
     expect(ids(await list(`?to=${at}`))).not.toContain(job_id);
+    expect(ids(await list('?code=emr_refused&state=unfixed'))).toStrictEqual([job_id]);
+    expect(ids(await list('?code=duplicate_patient'))).toStrictEqual([]);
+    const finished = encodeURIComponent(row.finished_at);
+    expect(ids(await list(`?finished_from=${finished}`))).toStrictEqual([job_id]);
+    expect(ids(await list(`?finished_to=${finished}`))).not.toContain(job_id);
+    await operator.post(`clients/{client}/jobs/${job_id}/run-again`, {});
+    expect(ids(await list('?state=unfixed'))).toStrictEqual([]);
     expect((await operator.get('clients/{client}/jobs?account_id=x')).status).toBe(400);
     expect((await operator.get('clients/{client}/jobs?state=lost')).status).toBe(400);
   });
@@ -79,6 +86,34 @@ describe('the jobs list', () => {
     expect((await operator.post(`clients/${row?.public_id}/jobs/${job_id}/run-again`)).status).toBe(404);
     const review = { outcome: 'done', note: 'x' };
     expect((await operator.post(`clients/${row?.public_id}/jobs/${job_id}/review`, review)).status).toBe(404);
+  });
+});
+
+describe('the patients of listed jobs', () => {
+  const patients = async (job_ids: number[], client = '{client}') =>
+    (await operator.post(`clients/${client}/jobs/patients`, { job_ids })).body.patients;
+
+  test('are shown with the failure reason, of the client in the path only, and are in the audit log', async () => {
+    const { job_id } = await rejectedCall(fixture, { patient_mrn: 'LK100004' });
+    expect(await patients([job_id])).toStrictEqual([{ job_id, mrn: 'LK100004', message: 'This chart is locked.' }]);
+    const { body } = await operator.get('audit?action=dashboard.jobs.patients');
+    expect(body.rows[0]).toMatchObject({ outcome: '200', patients: 1 });
+    const other = await newClient(fixture);
+    expect(await patients([job_id], other.client_id)).toStrictEqual([]);
+  });
+
+  test('are exported as CSV without formulas, and are in the audit log', async () => {
+    const { job_id } = await rejectedCall(fixture, { patient_mrn: 'LK100005' });
+    const error = JSON.stringify({ code: 'emr_refused', message: ' =HYPERLINK("x")' });
+    await fixture.owner`UPDATE jobs SET error = ${error}::text::json WHERE id = ${job_id}`;
+    const { body: csv } = await operator.post('clients/{client}/jobs/export.csv', { mrn: 'LK100005', state: 'failed' });
+    const [head, line, ...rest] = csv.split('\r\n');
+    expect(head).toMatch(/^"job_id","type","state","practice"/);
+    expect(line).toMatch(new RegExp(`^"${job_id}","telephone_encounter.create","failed","${fixture.sandbox.org_id}"`));
+    expect(line).toMatch(/"emr_refused","' =HYPERLINK\(""x""\)"$/);
+    expect(rest).toStrictEqual(['']);
+    const { body } = await operator.get('audit?action=dashboard.jobs.export');
+    expect(body.rows[0]).toMatchObject({ patients: 1, detail: { jobs: 1, filters: ['state'] } });
   });
 });
 

@@ -7,6 +7,7 @@ import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
+import { rejectedCall } from './finishedCalls.ts';
 
 let fixture: TestSandbox;
 let operator: TestOperator;
@@ -59,6 +60,30 @@ describe('the current load', () => {
 });
 
 describe('what needs attention', () => {
+  test('includes failed jobs by cause, without those that were run again', async () => {
+    const before = await overview();
+    const failed = await rejectedCall(fixture);
+    const during = await overview();
+    expect(during.failed_day).toBe(before.failed_day + 1);
+    expect(during.attention.failures).toStrictEqual([
+      {
+        code: 'emr_refused',
+        jobs: 1,
+        example: {
+          job_id: failed.job_id,
+          type: 'telephone_encounter.create',
+          org_id: fixture.sandbox.org_id,
+          finished_at: expect.any(String),
+        },
+      },
+    ]);
+    // Neither an MRN nor a message of the EMR, because reading the overview is not in the audit log.
+    expect(JSON.stringify(during)).not.toMatch(/locked|LK1/);
+    const { body } = await operator.post(`clients/{client}/jobs/${failed.job_id}/run-again`, {});
+    await fixture.api.untilEvent(body.job_id);
+    expect(await overview()).toMatchObject({ failed_day: before.failed_day, attention: { failures: [] } });
+  });
+
   test('includes accounts to re-link, with the reason', async () => {
     await expireAccount(fixture, 'expired', 1);
     const { attention } = await overview();
@@ -66,9 +91,12 @@ describe('what needs attention', () => {
       { user_id: 'expired', org_id: fixture.sandbox.org_id, reason: 'Larkspur requires a new one-time code.' },
     ]);
     await until('its jobs to be parked', async () => (await own()).parked > 0);
+    await fixture.owner`UPDATE jobs SET parked_since = now() - interval '1 hour' WHERE parked`;
     expect(await own()).toMatchObject({ relink: 1 });
     await fixture.api.link({ user_id: 'expired', staff: 1 });
     expect((await overview()).attention.accounts).toStrictEqual([]);
+    const [waited] = await fixture.owner<{ ms: number }[]>`SELECT max(parked_ms)::int AS ms FROM jobs`;
+    expect(waited?.ms).toBeGreaterThanOrEqual(3_600_000);
   });
 
   test('includes failing webhook endpoints, with start time and reason', async () => {
@@ -138,6 +166,15 @@ describe('the history', () => {
     await insertFinishedJobs('failed', '1 second', 2);
     expect(sum(await history('7d'), 'failed')).toBe(sum(first, 'failed') + 1);
     expect(sum(await history('24h'), 'failed')).toBe(sum(first, 'failed') + 1);
+  });
+
+  test('does not count the time that a job waited for re-linking', async () => {
+    await fixture.owner`DELETE FROM job_periods`;
+    await insertFinishedJobs('succeeded', '4 days', 3_600, 5);
+    await fixture.owner`UPDATE jobs SET parked_ms = 3590000 WHERE finished_at < now() - interval '95 hours'
+      AND finished_at > now() - interval '97 hours'`;
+    const bin = (await history('7d')).find(({ succeeded }) => succeeded === 5);
+    expect(Math.abs((bin?.p95_s ?? 0) / 10 - 1)).toBeLessThanOrEqual(0.06);
   });
 
   test('reports median and 95th percentile of the duration within 5 %', async () => {

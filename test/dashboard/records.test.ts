@@ -47,6 +47,38 @@ describe('records in the dashboard', () => {
     expect(organization).toStrictEqual({ org_id, emr_name: 'Larkspur', timezone: 'America/New_York' });
   });
 
+  test('finds patients of the client by name, date of birth, phone and MRN, and records who was shown', async () => {
+    const { patient_mrn } = fixture.sandbox.example;
+    const find = async (text: string) => (await reader.post('clients/{client}/patients/find', { text })).body.patients;
+    const [patient] = (await search('patients', { mrn: patient_mrn })).rows;
+    const { id, first_name, last_name, dob, mrn } = patient;
+    const [year, month, day] = dob.split('-');
+    const phone: string = patient.phone ?? patient.cell_phone;
+    for (const text of [
+      mrn,
+      ` ${last_name.toUpperCase()}, ${first_name}`,
+      `${first_name} ${last_name.slice(0, 4)}`,
+      dob,
+      `${Number(month)}/${Number(day)}/${year}`,
+      phone,
+      `(${phone.slice(0, 3)}) ${phone.slice(4, 7)} ${phone.slice(8)}`,
+    ]) {
+      const found = await find(text);
+      const { org_id } = fixture.sandbox;
+      const row = { id, organization_id: expect.any(String), org_id, first_name, last_name, dob, mrn };
+      expect(found, text).toContainEqual(row);
+      for (const each of found) expect(each.mrn === mrn || text !== mrn, text).toBe(true);
+    }
+    expect(await find('%%')).toStrictEqual([]);
+    expect(await find('1/99/1980')).toStrictEqual([]);
+    const { body } = await operator.post('audit/search', { patient_mrn: mrn });
+    expect(body.rows.map((row: { action: string }) => row.action)).toContain('dashboard.patients.find');
+    const { client_id } = await createTenant(fixture.owner);
+    const [other] = await fixture.owner<{ public_id: string }[]>`SELECT public_id FROM clients WHERE id = ${client_id}`;
+    const elsewhere = await operator.post(`clients/${other?.public_id}/patients/find`, { text: mrn });
+    expect(elsewhere).toMatchObject({ status: 200, body: { patients: [] } });
+  });
+
   test('every kind has a total, the time of its last sync, and what its list page needs', async () => {
     const { body } = await operator.get(of('records'));
     for (const row of body.kinds) {

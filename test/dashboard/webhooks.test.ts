@@ -51,6 +51,40 @@ describe('an endpoint', () => {
     expect(await list()).toMatchObject([{ tries_day: 0, successes_day: 0 }]);
   });
 
+  test('has a page with its attempts by hour, its last error and its own deliveries', async () => {
+    const { receiver, id } = await register(respondWith(503, { 'content-type': 'text/plain' }, 'down'));
+    const healthy = await register();
+    await writeUntil(fixture, 'pending');
+    const get = async (path: string) => (await fixture.operator.get(`clients/{client}/${path}`)).body;
+    const { webhook, hours } = await get(`webhooks/${id}`);
+    expect(webhook).toMatchObject({ url: receiver.url, problem: 'The receiver responded with 503.' });
+    expect(hours).toHaveLength(24);
+    expect(hours.at(-1)).toMatchObject({ delivered: 0, failed: expect.any(Number) });
+    const { error } = await get(`webhooks/${id}/last-error`);
+    expect(error).toMatchObject({ status_code: 503, snippet: 'down', event_type: 'telephone_encounter.created' });
+    expect((await get(`webhooks/${healthy.id}/last-error`)).error).toBeNull();
+    const status = async (webhook_id: string) => (await get(`events?webhook_id=${webhook_id}`)).rows[0].delivery_status;
+    expect([await status(id), await status(healthy.id)]).toStrictEqual(['pending', 'success']);
+    expect((await get(`events?webhook_id=${id}&delivery_status=success`)).rows).toStrictEqual([]);
+    const other = await newClient(fixture);
+    for (const path of [`webhooks/${id}`, `webhooks/${id}/send-waiting`]) {
+      const send = path.endsWith('waiting') ? fixture.operator.post : fixture.operator.get;
+      expect((await send(`clients/${other.client_id}/${path}`)).status).toBe(404);
+    }
+    const { body: elsewhere } = await fixture.operator.get(`clients/${other.client_id}/webhooks/${id}/last-error`);
+    expect(elsewhere.error).toBeNull();
+  });
+
+  test('moves to another URL that is allowed and not registered yet', async () => {
+    const { id, receiver } = await register();
+    const second = await register();
+    const move = (webhook_url: string) => fixture.operator.patch(`clients/{client}/webhooks/${id}`, { webhook_url });
+    expectApiError(await move('http://10.0.0.1/hook'), 400, /must use https/, 'webhook_url');
+    expectApiError(await move(second.receiver.url), 400, /is already registered/, 'webhook_url');
+    expect((await move(`${receiver.url}/moved`)).status).toBe(200);
+    expect((await list())[0]).toMatchObject({ id, url: `${receiver.url}/moved`, event_types: null });
+  });
+
   test('receives other event types after an update, and all if none is set', async () => {
     const { id, receiver } = await register();
     const edit = (event_types: string[] | null) =>

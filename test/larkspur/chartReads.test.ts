@@ -200,6 +200,7 @@ test('the control API can update and delete every kind of record', async () => {
     'eligibility-checks': ['90001', { statusCode: 'INA' }],
     balances: ['10002', { accountBalance: '-3.00' }],
     alerts: ['10001', { billingAlert: 'Y', globalAlerts: [] }],
+    medications: ['20001', { activeFlag: 'N', notes: null }],
   };
   const kinds = editableKinds
     .map(pathSegment)

@@ -51,7 +51,24 @@ const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   defaultRadius: 'md',
   cursorType: 'pointer',
+  // One type scale and one spacing grid (multiples of 4 px) for all pages.
+  fontSizes: { xs: '0.75rem', sm: '0.875rem', md: '0.9375rem', lg: '1rem', xl: '1.25rem' },
+  spacing: { xs: '0.5rem', sm: '0.75rem', md: '1rem', lg: '1.5rem', xl: '2rem' },
+  headings: {
+    fontWeight: '600',
+    sizes: {
+      h1: { fontSize: '1.5rem', lineHeight: '2rem' },
+      h2: { fontSize: '1.5rem', lineHeight: '2rem' },
+      h3: { fontSize: '1.125rem', lineHeight: '1.5rem' },
+      h4: { fontSize: '1rem', lineHeight: '1.5rem' },
+      h5: { fontSize: '0.875rem', lineHeight: '1.25rem' },
+    },
+  },
   components: {
+    Badge: { defaultProps: { radius: 'sm' } },
+    Button: { styles: { label: { fontWeight: 500 } } },
+    // Above the input, a list of options would cover the label.
+    Select: { defaultProps: { comboboxProps: { position: 'bottom-start', middlewares: { flip: false } } } },
     InputWrapper: { defaultProps: { withAsterisk: false } },
   },
 });

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { dashboard_kinds, isSearched, type KindRow, kind_row } from '../../model/dashboard/recordKinds.ts';
-import { success } from '../../model/fields.ts';
-import { countRecords } from '../../records/countRecords.ts';
+import { dashboard_kinds, isSearched, type KindRow, kind_row, latest_sync } from '../../model/dashboard/recordKinds.ts';
+import { nullable, success } from '../../model/fields.ts';
+import { countRecords, latestSync } from '../../records/countRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({
@@ -14,23 +14,26 @@ export default endpoint({
   audited: false,
   summary: 'List record kinds with their number of records and last sync',
   params: organization_params,
-  response: Type.Object({ success, kinds: Type.Array(kind_row) }),
+  response: Type.Object({ success, kinds: Type.Array(kind_row), sync: nullable(latest_sync) }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params }) => {
-    const counts = await countRecords(ctx.db, await openOrganization(ctx, client, params));
+    const scope = await openOrganization(ctx, client, params);
+    const [counts, sync] = await Promise.all([countRecords(ctx.db, scope), latestSync(ctx.db, scope)]);
     const kinds = dashboard_kinds.map((kind): KindRow => {
       const { name, labels, dashboard_columns, filters } = kind;
-      const { total = 0, synced_at = null } = counts.find((count) => count.kind === name) ?? {};
+      const count = counts.find((each) => each.kind === name);
       return {
         kind: name,
         label: labels.plural.replace(/^./, (letter) => letter.toUpperCase()),
         reads: isSearched(kind) ? 'search' : 'all',
         filters: Object.keys(filters),
         columns: [...dashboard_columns],
-        total,
-        synced_at,
+        total: count?.total ?? 0,
+        synced_at: count?.synced_at ?? null,
+        first_sync_pending: count?.first_sync_pending ?? true,
+        refused_in: count?.refused_in ?? null,
       };
     });
-    return { success: true, kinds };
+    return { success: true, kinds, sync };
   },
 });

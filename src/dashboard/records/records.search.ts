@@ -2,7 +2,9 @@ import { Type } from 'typebox';
 import { patientsOf } from '../../events.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { type DashboardKind, dashboard_kinds, isSearched } from '../../model/dashboard/recordKinds.ts';
+import { found_patient } from '../../model/dashboard/records.ts';
 import { nullable, success } from '../../model/fields.ts';
+import { findPatients } from '../../records/findPatients.ts';
 import { readPage } from '../../records/readRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
@@ -51,6 +53,28 @@ function searchEndpoint(kind: DashboardKind): Endpoint {
     },
   });
 }
+
+const patients_max = 20;
+
+/** Over all organizations of a client. Filters are in the body for the same reason. */
+export const patientsFind = endpoint({
+  id: 'dashboard.patients.find',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/patients/find',
+  auth: 'operator_in_client',
+  role: 'read_only',
+  summary: 'Find patients of all organizations by name, date of birth, phone number or MRN',
+  params: Type.Object({ client_id: Type.String() }),
+  body: Type.Object({ text: Type.String({ minLength: 2, maxLength: 200 }) }),
+  response: Type.Object({ success, patients: Type.Array(found_patient) }),
+  handle: async ({ ctx, client, body: { text }, auditPatients }) => {
+    const patients = await findPatients(ctx.db, client.id, text, { patients_max });
+    // The text too, in case it was the MRN of a patient who is not stored.
+    auditPatients(patientsOf({ mrn: text.trim(), patients }));
+    return { success: true, patients };
+  },
+});
 
 type PageJson = { pagination: { current_page: number; total_pages: number; total_count: number } } & Record<
   string,

@@ -1,4 +1,7 @@
-/** State filters. A parked job is a queued job that waits for its account to be re-linked. */
+/**
+ * State filters. A parked job is a queued job that waits for its account to be re-linked. `unfixed` are the failed and
+ * partial ones that were not run again.
+ */
 export const job_filters = [
   'queued',
   'running',
@@ -8,6 +11,7 @@ export const job_filters = [
   'failed',
   'needs_review',
   'unresolved',
+  'unfixed',
 ] as const;
 export type JobFilter = (typeof job_filters)[number];
 

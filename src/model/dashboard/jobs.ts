@@ -16,6 +16,8 @@ export const job_row = Type.Object({
   created_at: date_time,
   started_at: optional_time,
   finished_at: optional_time,
+  /** How long it waited for its account to be re-linked. */
+  parked_ms: Type.Integer(),
   error_code: nullable(Type.String()),
   review_outcome: nullable(Type.Enum([...review_outcomes])),
   run_again_of: nullable(Type.Integer()),
@@ -27,11 +29,23 @@ export const job_filter_fields = {
   type: Type.Optional(Type.String({ maxLength: 100 })),
   state: Type.Optional(Type.Enum([...job_filters])),
   account_id: Type.Optional(Type.String({ maxLength: 36 })),
+  /** A failure code. */
+  code: Type.Optional(Type.String({ maxLength: 100 })),
   from: Type.Optional(date_time),
   to: Type.Optional(date_time),
+  finished_from: Type.Optional(date_time),
+  finished_to: Type.Optional(date_time),
   before: Type.Optional(Type.String({ pattern: '^\\d{1,15}$' })),
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
 };
+
+/** What a list row says about a patient: the MRN, and the failure reason, which may quote the chart. */
+export const job_patient = Type.Object({
+  job_id: Type.Integer(),
+  mrn: nullable(Type.String()),
+  message: nullable(Type.String()),
+});
+export type JobPatient = Static<typeof job_patient>;
 
 export const job_step = Type.Object({
   name: Type.String(),
@@ -64,6 +78,8 @@ export const job_details = Type.Object({
   /** The accepted request. */
   input: Type.Record(Type.String(), Type.Unknown()),
   patient_mrn: nullable(Type.String()),
+  /** The patient's id in the EMR, if the patient is in the cache. */
+  patient_ehr_id: nullable(Type.String()),
   account_reason: nullable(Type.String()),
   parked_since: optional_time,
   /** For a waiting job: its next attempt, or the job of the same patient that runs first. */
@@ -88,6 +104,8 @@ export const job_details = Type.Object({
   /** The traces of the request and of the last attempt; null if they were not recorded. */
   request_trace_id: nullable(Type.String()),
   attempt_trace_id: nullable(Type.String()),
+  /** The latest other jobs of the same patient. */
+  related: Type.Array(job_row),
   /** Why the job cannot be run again; null if it can. */
   not_again: nullable(Type.String()),
 });

@@ -1,8 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
 
+/** Jobs that failed for the same reason in the last seven days and were not run again. */
+export const failure_group = Type.Object({
+  code: Type.String(),
+  jobs: Type.Integer(),
+  /** The newest of them. */
+  example: Type.Object({ job_id: Type.Integer(), type: Type.String(), org_id: Type.String(), finished_at: date_time }),
+});
+
 /** What needs an operator's attention. */
 export const attention = Type.Object({
+  failures: Type.Array(failure_group),
   accounts: Type.Array(
     Type.Object({ id, user_id: Type.String(), org_id: Type.String(), reason: nullable(Type.String()) }),
   ),
@@ -39,10 +48,16 @@ export const restore = Type.Object({ restored_at: date_time, backup_at: date_tim
 export type Restore = Static<typeof restore>;
 
 /** `clients` includes the selected client. */
-export const overview = Type.Object({ attention, clients: Type.Array(client_load), restore: nullable(restore) });
+export const overview = Type.Object({
+  attention,
+  /** Jobs accepted in the last 24 hours that failed and were not run again. */
+  failed_day: Type.Integer(),
+  clients: Type.Array(client_load),
+  restore: nullable(restore),
+});
 export type Overview = Static<typeof overview>;
 
-/** The jobs that finished in one interval, and their duration since acceptance. */
+/** The jobs that finished in one interval, and their duration since acceptance without waits for re-linking. */
 export const history_bin = Type.Object({
   at: date_time,
   succeeded: Type.Integer(),

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { date_time, nullable } from '../fields.ts';
 import { type Kind, record_kinds } from '../records/kinds.ts';
+import { job_row } from './jobs.ts';
 
 export type DashboardKind = Kind & { dashboard_columns: readonly string[] };
 
@@ -22,8 +23,21 @@ export const kind_row = Type.Object({
   total: Type.Integer(),
   /** When a sync last read the kind; null if none has. */
   synced_at: nullable(date_time),
+  /** What is stored is incomplete until the first sync has read the list to its end. */
+  first_sync_pending: Type.Boolean(),
+  /** The newest sync, if the EMR refused it this list. */
+  refused_in: nullable(Type.Integer()),
 });
 export type KindRow = Static<typeof kind_row>;
+
+/** The error's text is on the job's page. */
+export const latest_sync = Type.Object({
+  job_id: Type.Integer(),
+  state: job_row.properties.state,
+  error_code: nullable(Type.String()),
+  at: date_time,
+});
+export type LatestSync = Static<typeof latest_sync>;
 
 /** Kinds with filters are searched, except for short ones, which are returned in one response. */
 export function isSearched(kind: Kind): boolean {

@@ -10,6 +10,18 @@ export const organization_choice = Type.Object({
 });
 export type OrganizationChoice = Static<typeof organization_choice>;
 
+/** A patient found among all organizations of a client. */
+export const found_patient = Type.Object({
+  id,
+  organization_id: id,
+  org_id: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  dob: nullable(Type.String()),
+  mrn: nullable(Type.String()),
+});
+export type FoundPatient = Static<typeof found_patient>;
+
 /** A provider for the editor: its current values, which of them are set in the service, and the EMR's. */
 export const edited_provider = Type.Object({
   provider: Provider,

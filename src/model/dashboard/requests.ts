@@ -15,6 +15,11 @@ export const request_row = Type.Object({
   duration_ms: Type.Integer(),
   /** The code of the error response. */
   code: nullable(Type.String()),
+  /** The path of a request to an unknown route, with everything masked that is not part of a declared path. */
+  path: nullable(Type.String()),
+  /** The field that the error response names. */
+  field: nullable(Type.String()),
+  job_id: nullable(Type.Integer()),
 });
 export type RequestRow = Static<typeof request_row>;
 

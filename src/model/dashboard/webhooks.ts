@@ -10,6 +10,8 @@ export const webhook_row = Type.Object({
   event_types: nullable(Type.Array(Type.String())),
   created_at: date_time,
   failing_since: nullable(date_time),
+  /** Of a failing endpoint: the error of the last attempt at the next due delivery. */
+  problem: nullable(Type.String()),
   last_success_at: nullable(date_time),
   /** In the last 24 hours. */
   tries_day: Type.Integer(),
@@ -20,6 +22,21 @@ export const webhook_row = Type.Object({
   built_in: Type.Boolean(),
 });
 export type WebhookRow = Static<typeof webhook_row>;
+
+/** The attempts of one hour. */
+export const webhook_bin = Type.Object({ at: date_time, delivered: Type.Integer(), failed: Type.Integer() });
+export type WebhookBin = Static<typeof webhook_bin>;
+
+/** The last failed attempt, with the beginning of the response. */
+export const webhook_error = Type.Object({
+  at: date_time,
+  status_code: nullable(Type.Integer()),
+  problem: nullable(Type.String()),
+  snippet: nullable(Type.String()),
+  event_id: Type.String(),
+  event_type: Type.String(),
+});
+export type WebhookError = Static<typeof webhook_error>;
 
 /** The only response that shows the secret. */
 export const webhook_secret = Type.Object({ webhook_id: Type.String(), webhook_secret: Type.String() });

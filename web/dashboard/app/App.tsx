@@ -1,5 +1,7 @@
 import { Center, Loader } from '@mantine/core';
 import { Router } from 'wouter';
+import { ToastProvider } from '../parts/Toasts.tsx';
+import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
 import { Shell } from './Shell.tsx';
 import { SignIn } from './SignIn.tsx';
@@ -8,7 +10,11 @@ export function App() {
   return (
     <Router base="/dashboard">
       <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
-        <Shell />
+        <ToastProvider>
+          <PatientRequestProvider>
+            <Shell />
+          </PatientRequestProvider>
+        </ToastProvider>
       </SessionGate>
     </Router>
   );

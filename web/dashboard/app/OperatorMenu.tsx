@@ -1,11 +1,12 @@
 import { Button, Menu, Modal, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { ErrorAlert } from '../parts/errors.tsx';
+import { Icon } from '../parts/Icon.tsx';
 import type { ApiError } from '../service/api.ts';
 import { useSession } from '../service/session.tsx';
 import { role_labels } from '../service/types.ts';
 
-export function OperatorMenu() {
+export function OperatorMenu({ openShortcuts }: { openShortcuts: () => void }) {
   const { operator, signOut } = useSession();
   const signingOut = useMutation<void, ApiError>({ mutationFn: signOut });
   const { setColorScheme } = useMantineColorScheme();
@@ -14,8 +15,16 @@ export function OperatorMenu() {
     <>
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
-          <Button variant="subtle" color="gray" size="compact-md" maw={220}>
-            <Text size="sm" truncate>
+          <Button
+            variant="subtle"
+            color="gray"
+            size="compact-md"
+            maw={220}
+            aria-label={operator.name || operator.email}
+          >
+            <Icon name="user" />
+            {/* On a phone the icon leaves room for the environment. */}
+            <Text size="sm" ml={8} truncate visibleFrom="sm">
               {operator.name || operator.email}
             </Text>
           </Button>
@@ -27,6 +36,7 @@ export function OperatorMenu() {
           <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
             {scheme === 'dark' ? 'Light' : 'Dark'} mode
           </Menu.Item>
+          <Menu.Item onClick={openShortcuts}>Keyboard shortcuts</Menu.Item>
           <Menu.Item onClick={() => signingOut.mutate()}>Sign out</Menu.Item>
         </Menu.Dropdown>
       </Menu>

@@ -1,12 +1,15 @@
 import {
+  ActionIcon,
   Alert,
   Anchor,
   AppShell,
   Badge,
   Box,
   Burger,
+  Button,
   Center,
   Group,
+  Kbd,
   Loader,
   NavLink,
   ScrollArea,
@@ -18,6 +21,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
+import { Icon } from '../parts/Icon.tsx';
 import { PageTitle } from '../parts/layout.tsx';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
@@ -25,8 +29,10 @@ import { useSession } from '../service/session.tsx';
 import type { Client } from '../service/types.ts';
 import { useActivity } from '../service/useActivity.ts';
 import { useLive } from '../service/useLive.ts';
+import { CommandPalette } from './CommandPalette.tsx';
 import { OperatorMenu } from './OperatorMenu.tsx';
 import { type PageEntry, pages } from './pages.ts';
+import { ShortcutList, useShortcuts } from './Shortcuts.tsx';
 import { useNavigationFocus } from './useNavigationFocus.ts';
 
 /** The frame around every page: header, menu and the selected client. */
@@ -35,11 +41,18 @@ export function Shell() {
   const connected = useLive(session.expire);
   useActivity(session.expire);
   const [open, menu] = useDisclosure();
-  const [location] = useLocation();
+  const [palette_open, palette] = useDisclosure();
+  const [shortcuts_open, shortcuts] = useDisclosure();
+  const [location, navigate] = useLocation();
   const clients = useQuery('clients.list', {}, { live: ['accounts'] });
   const selected = useSelectedClient(clients.data?.clients);
   const shown = pages.filter((page) => (!page.sandbox || session.sandbox) && (!page.role || session.may(page.role)));
   useNavigationFocus(location, open, menu.close);
+  useShortcuts(shown, {
+    openPalette: palette.open,
+    openList: shortcuts.open,
+    openPage: (page) => navigate(urlOfPage(page, selected) ?? '/'),
+  });
   // If a later refetch fails, the page and its input stay.
   if (clients.error && !clients.data) return <ErrorAlert error={clients.error} retry={clients.refetch} />;
   return (
@@ -67,7 +80,7 @@ export function Shell() {
               Chartwire
             </Text>
             {session.sandbox && (
-              <Badge color="orange" variant="light" visibleFrom="xs">
+              <Badge color="orange" variant="light">
                 Sandbox
               </Badge>
             )}
@@ -77,9 +90,14 @@ export function Shell() {
               </Badge>
             )}
           </Group>
-          <OperatorMenu />
+          <Group wrap="nowrap" gap="xs">
+            <PaletteButton onClick={palette.open} />
+            <OperatorMenu openShortcuts={shortcuts.open} />
+          </Group>
         </Group>
       </AppShell.Header>
+      <CommandPalette opened={palette_open} onClose={palette.close} pages={shown} client={selected} />
+      <ShortcutList opened={shortcuts_open} onClose={shortcuts.close} pages={shown} />
       <AppShell.Navbar p="sm" aria-label="Pages" className={open ? 'menu' : 'menu closed'}>
         <ScrollArea>
           <Stack gap={2}>
@@ -106,6 +124,29 @@ export function Shell() {
         </Box>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+/** Opens the command palette: a search box on wide windows, an icon on a phone. */
+function PaletteButton({ onClick }: { onClick: () => void }) {
+  return (
+    <>
+      <Button
+        variant="default"
+        size="xs"
+        c="dimmed"
+        fw={400}
+        visibleFrom="sm"
+        leftSection={<Icon name="search" size={16} />}
+        rightSection={<Kbd size="xs">Ctrl K</Kbd>}
+        onClick={onClick}
+      >
+        Go to…
+      </Button>
+      <ActionIcon variant="subtle" color="gray" size="lg" hiddenFrom="sm" aria-label="Go to" onClick={onClick}>
+        <Icon name="search" />
+      </ActionIcon>
+    </>
   );
 }
 
@@ -203,6 +244,7 @@ function PageLink({ page, selected }: { page: PageEntry; selected: Client | unde
       component={Link}
       href={url}
       label={page.label}
+      leftSection={<Icon name={page.icon} />}
       active={current}
       {...(current ? { 'aria-current': 'page' } : {})}
     />

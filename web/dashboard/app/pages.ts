@@ -1,10 +1,12 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import type { IconName } from '../parts/Icon.tsx';
 import type { OperatorRole } from '../service/types.ts';
 
 export type PageEntry = {
   /** Below `/dashboard`, or below `/dashboard/clients/<client>` for a client's pages. */
   path: string;
   label: string;
+  icon: IconName;
   per_client?: true;
   sandbox?: true;
   role?: OperatorRole;
@@ -23,13 +25,13 @@ const settings = lazy(() => import('../pages/settings/Settings.tsx'));
 
 /** All pages in the order of the menu. */
 export const pages: readonly PageEntry[] = [
-  { path: '/overview', label: 'Overview', per_client: true, component: overview },
-  { path: '/accounts', label: 'Accounts', per_client: true, component: accounts },
-  { path: '/jobs', label: 'Jobs', per_client: true, component: jobs },
-  { path: '/events', label: 'Events & webhooks', per_client: true, component: events },
-  { path: '/records', label: 'Records', per_client: true, component: records },
-  { path: '/requests', label: 'Requests', component: requests },
-  { path: '/sandbox', label: 'Sandbox', sandbox: true, component: sandbox },
-  { path: '/audit', label: 'Audit log', component: audit },
-  { path: '/settings', label: 'Settings', component: settings },
+  { path: '/overview', label: 'Overview', icon: 'overview', per_client: true, component: overview },
+  { path: '/accounts', label: 'Accounts', icon: 'accounts', per_client: true, component: accounts },
+  { path: '/jobs', label: 'Jobs', icon: 'jobs', per_client: true, component: jobs },
+  { path: '/events', label: 'Events & webhooks', icon: 'events', per_client: true, component: events },
+  { path: '/records', label: 'Records', icon: 'records', per_client: true, component: records },
+  { path: '/requests', label: 'Requests', icon: 'requests', component: requests },
+  { path: '/sandbox', label: 'Sandbox', icon: 'sandbox', sandbox: true, component: sandbox },
+  { path: '/audit', label: 'Audit log', icon: 'audit', component: audit },
+  { path: '/settings', label: 'Settings', icon: 'settings', component: settings },
 ];

@@ -10,10 +10,12 @@ type Props<Row> = {
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   keyOf: (row: Row) => string | number;
+  /** Where a row of the table leads; a click on the chart leads there too. */
+  href?: (row: Row) => string;
 };
 
 /** A chart and its data as a table. */
-export function Chart<Row>({ title, summary, children, rows, columns, keyOf }: Props<Row>) {
+export function Chart<Row>({ title, summary, children, ...table }: Props<Row>) {
   return (
     <Paper withBorder p="md" component="figure" m={0} miw={0}>
       <figcaption>
@@ -29,7 +31,7 @@ export function Chart<Row>({ title, summary, children, rows, columns, keyOf }: P
       </div>
       <details className="more">
         <summary>Show as table</summary>
-        <DataTable label={title} rows={rows} columns={columns} keyOf={keyOf} empty="No data in this period." />
+        <DataTable label={title} {...table} empty="No data in this period." />
       </details>
     </Paper>
   );

@@ -1,6 +1,6 @@
-import { Anchor, Button, Center, Table } from '@mantine/core';
+import { Anchor, Button, Center, Checkbox, Table } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import type { MouseEvent, ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiError } from '../service/api.ts';
 import { EmptyState } from './layout.tsx';
@@ -8,13 +8,24 @@ import { QueryResult } from './QueryResult.tsx';
 
 export type Column<Row> = { head: string; cell: (row: Row) => ReactNode; align?: 'right' };
 
+export type Selection<Row> = {
+  selected: ReadonlySet<string | number>;
+  onChange: (selected: ReadonlySet<string | number>) => void;
+  /** The accessible name of a row's checkbox. */
+  labelOf: (row: Row) => string;
+  /** Rows without a checkbox are not part of “select all”. */
+  isSelectable: (row: Row) => boolean;
+};
+
 type Props<Row> = {
   /** The table's accessible name. */
   label: string;
   columns: readonly Column<Row>[];
   keyOf: (row: Row) => string | number;
-  /** The link in the first cell of a row. */
+  /** The link in the first cell of a row. A click anywhere in the row follows it. */
   href?: (row: Row) => string;
+  /** Adds a checkbox to every row. */
+  selection?: Selection<Row>;
   /** Shown instead of an empty table. */
   empty: ReactNode;
 };
@@ -42,14 +53,16 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
 }
 
 /** A table that scrolls sideways in its own box where it is wider than the window. */
-export function DataTable<Row>({ rows, label, columns, keyOf, href, empty }: Props<Row> & { rows: readonly Row[] }) {
+export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
+  const { rows, label, columns, keyOf, href, selection, empty } = props;
   if (rows.length === 0) return <EmptyState>{empty}</EmptyState>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section className="scroll" aria-label={label} tabIndex={0}>
-      <Table highlightOnHover verticalSpacing="xs" aria-label={label}>
+      <Table highlightOnHover verticalSpacing="sm" horizontalSpacing="md" aria-label={label}>
         <Table.Thead>
           <Table.Tr>
+            {selection && <SelectAll rows={rows} keyOf={keyOf} selection={selection} />}
             {columns.map(({ head, align }) => (
               <Table.Th key={head} ta={align ?? 'left'}>
                 {head}
@@ -59,7 +72,8 @@ export function DataTable<Row>({ rows, label, columns, keyOf, href, empty }: Pro
         </Table.Thead>
         <Table.Tbody>
           {rows.map((row) => (
-            <Table.Tr key={keyOf(row)}>
+            <Table.Tr key={keyOf(row)} {...(href ? { className: 'row-link', onClick: followLink } : {})}>
+              {selection && <SelectRow row={row} id={keyOf(row)} selection={selection} />}
               {columns.map(({ head, cell, align }, index) => (
                 <Table.Td key={head} ta={align ?? 'left'}>
                   {href && index === 0 ? (
@@ -76,5 +90,46 @@ export function DataTable<Row>({ rows, label, columns, keyOf, href, empty }: Pro
         </Table.Tbody>
       </Table>
     </section>
+  );
+}
+
+/** Follows the link in the row, so that modifier keys work as on the link itself. Selecting text is not a click. */
+function followLink(event: MouseEvent<HTMLTableRowElement>): void {
+  const on_control = event.target instanceof Element && event.target.closest('a, button, input, label');
+  if (on_control || window.getSelection()?.toString()) return;
+  const { ctrlKey, metaKey, shiftKey } = event;
+  const click = { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey };
+  event.currentTarget.querySelector('a')?.dispatchEvent(new window.MouseEvent('click', click));
+}
+
+type SelectAllProps<Row> = Required<Pick<Props<Row>, 'keyOf' | 'selection'>> & { rows: readonly Row[] };
+
+function SelectAll<Row>({ rows, keyOf, selection: { selected, isSelectable, onChange } }: SelectAllProps<Row>) {
+  const keys = rows.filter(isSelectable).map(keyOf);
+  const all = keys.length > 0 && keys.every((key) => selected.has(key));
+  return (
+    <Table.Th w={40}>
+      <Checkbox
+        aria-label="Select all"
+        checked={all}
+        indeterminate={!all && keys.some((key) => selected.has(key))}
+        disabled={keys.length === 0}
+        onChange={() => onChange(new Set(all ? [] : keys))}
+      />
+    </Table.Th>
+  );
+}
+
+function SelectRow<Row>({ row, id, selection }: { row: Row; id: string | number; selection: Selection<Row> }) {
+  const { selected, onChange, labelOf, isSelectable } = selection;
+  const toggle = () => {
+    const next = new Set(selected);
+    if (!next.delete(id)) next.add(id);
+    onChange(next);
+  };
+  return (
+    <Table.Td>
+      {isSelectable(row) && <Checkbox aria-label={labelOf(row)} checked={selected.has(id)} onChange={toggle} />}
+    </Table.Td>
   );
 }

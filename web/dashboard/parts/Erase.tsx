@@ -39,15 +39,22 @@ export function Erase({ noun, name, erase, onErased }: Props) {
         This cannot be undone. Data in the EMR stays there; the audit log keeps its records, which contain no health
         data.
       </Text>
-      <TextInput
-        label={`Enter ${name} to confirm`}
-        name="name"
-        required
-        autoComplete="off"
-        // Browsers ignore a pattern with an unnecessary escape, and then any text would confirm.
-        pattern={name.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')}
-      />
+      <TypedConfirmation text={name} />
     </FormDialog>
+  );
+}
+
+/** An input that must contain the text, for what cannot be undone. */
+export function TypedConfirmation({ text }: { text: string }) {
+  return (
+    <TextInput
+      label={`Enter ${text} to confirm`}
+      name="confirmation"
+      required
+      autoComplete="off"
+      // Browsers ignore a pattern with an unnecessary escape, and then any text would confirm.
+      pattern={text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')}
+    />
   );
 }
 

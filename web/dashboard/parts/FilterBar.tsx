@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Select, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import type { FormEvent } from 'react';
 import { useUrlFilters } from '../service/useUrlFilters.ts';
@@ -11,6 +11,8 @@ export type Filter = {
   /** With options it is a select, else an input of this type. */
   options?: readonly { value: string; label: string }[];
   type?: 'text' | 'time' | 'number';
+  /** Lets people type to find one of many options. */
+  searchable?: true;
 };
 
 /** The values of these filters in the URL; times are in UTC. */
@@ -24,8 +26,23 @@ export function FilterBar({ filters }: { filters: readonly Filter[] }) {
   // Not one request per keystroke.
   const setSoon = useDebouncedCallback(set, 300);
   return (
-    <Group gap="sm" align="flex-end" mb="md" role="search">
-      {filters.map(({ name, label, options, type = 'text' }) => {
+    <Group gap="sm" align="flex-end" mb="md" role="search" className="filters">
+      {filters.map(({ name, label, options, searchable, type = 'text' }) => {
+        if (options && searchable) {
+          return (
+            <Select
+              key={name}
+              label={label}
+              placeholder="All"
+              searchable
+              clearable
+              w={300}
+              data={[...options]}
+              value={get(name) || null}
+              onChange={(value) => set(name, value ?? '')}
+            />
+          );
+        }
         if (options) {
           return (
             <NativeSelect

@@ -1,9 +1,11 @@
-import { Button, type ButtonProps, Group, Modal, Stack } from '@mantine/core';
+import { Button, type ButtonProps, Group, Menu, Modal, Stack } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import type { FormEvent, ReactNode } from 'react';
+import { type FormEvent, type ReactNode, use } from 'react';
 import type { ApiError } from '../service/api.ts';
 import { useAction } from '../service/queries.ts';
+import { InMenu } from './ActionMenu.tsx';
 import { ErrorAlert } from './errors.tsx';
+import { useToast } from './Toasts.tsx';
 
 type Props<Result> = {
   /** The label of the button that opens the dialog. */
@@ -13,15 +15,23 @@ type Props<Result> = {
   children: ReactNode | ((error: ApiError | null) => ReactNode);
   submit: string;
   action: (form: FormData) => Promise<Result>;
+  /** Shown in a corner after the dialog has closed, where the page does not show the result itself. */
+  success?: string;
   /** Replaces the form afterwards; without it the dialog closes. */
   done?: (result: Result) => ReactNode;
   look?: ButtonProps;
   danger?: boolean;
+  /** For pages that must keep the dialog while their data changes. */
+  onOpenChange?: (opened: boolean) => void;
 };
 
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
-export function FormDialog<Result>({ opener, title, children, submit, action, done, look, danger }: Props<Result>) {
-  const [opened, { open, close }] = useDisclosure();
+export function FormDialog<Result>(props: Props<Result>) {
+  const { opener, title, children, submit, action, success, done, look, danger, onOpenChange } = props;
+  const [opened, { open, close }] = useDisclosure(false, {
+    onOpen: () => onOpenChange?.(true),
+    onClose: () => onOpenChange?.(false),
+  });
   const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
   const leave = () => {
     close();
@@ -29,17 +39,32 @@ export function FormDialog<Result>({ opener, title, children, submit, action, do
   };
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    mutate(new FormData(event.currentTarget), { onSuccess: () => !done && leave() });
+    const onSuccess = () => {
+      if (done) return;
+      leave();
+      if (success) toast(success);
+    };
+    mutate(new FormData(event.currentTarget), { onSuccess });
   };
+  const in_menu = use(InMenu);
+  const toast = useToast();
   const color = danger ? { color: 'red' } : {};
   return (
     <>
-      <Button size="compact-sm" variant="light" {...color} {...look} onClick={open}>
-        {opener}
-      </Button>
+      {in_menu ? (
+        <Menu.Item {...color} onClick={open}>
+          {opener}
+        </Menu.Item>
+      ) : (
+        <Button size="compact-sm" variant="light" {...color} {...look} onClick={open}>
+          {opener}
+        </Button>
+      )}
       <Modal
         opened={opened}
         onClose={leave}
+        // A menu that contains the dialog must not move its focus with the arrow keys.
+        onKeyDown={(event) => event.stopPropagation()}
         title={title}
         closeButtonProps={{ 'aria-label': 'Close' }}
         transitionProps={{ duration: 0 }}

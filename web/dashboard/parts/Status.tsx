@@ -13,6 +13,7 @@ const statuses: Record<string, { label: string; color: string }> = {
   failed: { label: 'Failed', color: 'red' },
   needs_review: { label: 'Needs review', color: 'grape' },
   pending: { label: 'Pending', color: 'blue' },
+  retrying: { label: 'Retrying', color: 'orange' },
   pending_update: { label: 'Updating', color: 'blue' },
   success: { label: 'Delivered', color: 'green' },
   failing: { label: 'Failing', color: 'red' },
@@ -25,6 +26,23 @@ const statuses: Record<string, { label: string; color: string }> = {
   missing: { label: 'Not signed', color: 'gray' },
   inactive: { label: 'Inactive', color: 'gray' },
 };
+
+/** The status of a delivery or of an event's deliveries. Pending after a failed attempt means that it is retried. */
+export function deliveryStatus({
+  status,
+  tries,
+}: {
+  status: string | null;
+  tries: number | readonly unknown[];
+}): string {
+  const attempts = typeof tries === 'number' ? tries : tries.length;
+  return status === 'pending' && attempts > 0 ? 'retrying' : (status ?? 'none');
+}
+
+/** The label alone, for titles. */
+export function statusLabel(status: string): string {
+  return statuses[status]?.label ?? status;
+}
 
 export function Status({ of }: { of: string }) {
   const { label, color } = statuses[of] ?? { label: of, color: 'gray' };

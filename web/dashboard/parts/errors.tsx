@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { Component, type ReactNode } from 'react';
 import type { ApiError } from '../service/api.ts';
+import { fieldLabel } from './labels.ts';
 
 /** An API error, with a button to retry where that makes sense. */
 export function ErrorAlert({ error, retry }: { error: ApiError; retry?: () => unknown }) {
@@ -8,7 +9,7 @@ export function ErrorAlert({ error, retry }: { error: ApiError; retry?: () => un
     <Alert color="red" role="alert" my="sm">
       <Group justify="space-between" align="flex-start">
         <div>
-          <Text size="sm">{error.message}</Text>
+          <Text size="sm">{messageOf(error)}</Text>
           {error.status >= 500 && error.request_id && (
             <Text size="xs" c="dimmed">
               Request ID: {error.request_id}
@@ -59,7 +60,14 @@ export class ErrorBoundary extends Component<Props, State> {
   }
 }
 
-/** The message of an error about this field of a form. */
+/** The message of an error about this field of a form, which has a label of its own. */
 export function errorAt(error: ApiError | null, field: string): string | undefined {
-  return error?.field === field ? error.message : undefined;
+  if (error?.field !== field) return undefined;
+  const rule = error.message.startsWith(`${field} `) ? error.message.slice(field.length + 1) : messageOf(error);
+  return rule.replace(/^./, (letter) => letter.toUpperCase());
+}
+
+/** The message with a label instead of the name that the field has in the API. */
+function messageOf({ message, field }: ApiError): string {
+  return field === undefined ? message : message.replaceAll(field, fieldLabel(field.split('.').at(-1) ?? field));
 }

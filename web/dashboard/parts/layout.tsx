@@ -2,15 +2,30 @@ import { Group, Paper, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
 
 /** The heading of a page, which is also the title of the window, and the actions of the whole page. */
-export function PageTitle({ children, actions }: { children: string; actions?: ReactNode }) {
+export function PageTitle({
+  children,
+  actions,
+  subtitle,
+}: {
+  children: string;
+  actions?: ReactNode;
+  subtitle?: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${children} · Chartwire`;
   }, [children]);
   return (
-    <Group justify="space-between" mb="md">
-      <Title order={1} size="h2">
-        {children}
-      </Title>
+    <Group justify="space-between" align="flex-start" mb="lg">
+      <div>
+        <Title order={1} size="h2">
+          {children}
+        </Title>
+        {subtitle && (
+          <Text size="sm" c="dimmed" mt={4} component="div">
+            {subtitle}
+          </Text>
+        )}
+      </div>
       {actions && <Group gap="xs">{actions}</Group>}
     </Group>
   );

@@ -31,6 +31,19 @@ export function Copyable({ value, label }: { value: string; label: string }) {
   );
 }
 
+/** A button that copies a value that is not shown. */
+export function CopyValue({ value, children }: { value: string; children: string }) {
+  return (
+    <CopyButton value={value}>
+      {({ copied, copy }) => (
+        <Button size="compact-sm" variant="default" onClick={copy}>
+          {copied ? 'Copied' : children}
+        </Button>
+      )}
+    </CopyButton>
+  );
+}
+
 /** The body of a request or response; JSON is indented. */
 export function Payload({ text, label }: { text: string; label: string }) {
   return (

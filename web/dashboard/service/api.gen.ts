@@ -3,9 +3,15 @@ export const operator_roles = ["read_only","operator","owner"] as const;
 
 export const job_types = {"telephone_encounter.create":"Telephone encounter","telephone_encounter_action.create":"Telephone encounter action","document.upload":"Document","appointment.create":"Appointment","patient.create":"New patient","patient.update":"Patient update","patient.insurance.add":"New insurance","patient.insurance.update":"Insurance update","patient.fetch":"Live patient fetch","sync":"Sync"} as const;
 
-export const failures = {"patient_not_found":{"label":"Patient not found","remedy":"Check the MRN in the EMR. Charts may have been merged or renumbered."},"patient_ambiguous":{"label":"Several patients with this MRN","remedy":"Merge or renumber the charts in the EMR."},"duplicate_patient":{"label":"Duplicate patient","remedy":"Use the existing chart; duplicate_patient_mrn names it if the EMR does. If it is another person, correct the name, date of birth or sex."},"medication_not_found":{"label":"Medication not found","remedy":"Send the name of one of the listed medications."},"medication_ambiguous":{"label":"Several medications match","remedy":"Send the full name and strength of one of them."},"slot_taken":{"label":"Time not available","remedy":"Book another time from GET /v1/availability."},"record_not_found":{"label":"Record not found","remedy":"Check the ID or name in the EMR. Start a sync if the record was deleted there recently."},"record_ambiguous":{"label":"Several records match","remedy":"Send the ID of the record instead of its name."},"record_inactive":{"label":"Record inactive","remedy":"Send another one, or have it activated in the EMR."},"record_changed":{"label":"Changed at the same time","remedy":"Compare the current value in the EMR with yours."},"duplicate_record":{"label":"Duplicate record","remedy":"Use the existing record."},"unknown_value":{"label":"Unknown value","remedy":"Send one of the accepted values."},"emr_validation":{"label":"Invalid for the EMR","remedy":"Correct the value that the failure reason names."},"emr_refused":{"label":"Rejected by the EMR","remedy":"Resolve the cause in the EMR or in the request."},"not_permitted":{"label":"Not permitted","remedy":"Have the EMR’s administrator grant the permission, or link another EMR user."},"not_supported":{"label":"Not supported by the EMR","remedy":"Compare the capabilities in GET /v1/settings. Leave out the field that the failure reason names, if it names one."},"too_many_matches":{"label":"Too many matches","remedy":"Narrow the search."},"emr_address_refused":{"label":"EMR address not allowed","remedy":"Have the operator allow the address in the settings, or link the EMR at another one."},"unavailable":{"label":"EMR unavailable","remedy":"Wait until the EMR is available."},"outcome_unknown":{"label":"Outcome unknown","remedy":"Check in the EMR whether it was saved, then resolve the job in the dashboard."},"login_required":{"label":"Account not re-linked in time","remedy":"Run Link in update mode."},"account_unlinked":{"label":"Account unlinked","remedy":"Link the account again and use its new access token."},"internal":{"label":"Internal error","remedy":"Report the job ID to the operator of this service."}} as const;
+export const failures = {"patient_not_found":{"label":"Patient not found","cause":"The EMR has no patient with this MRN or ID.","remedy":"Check the MRN in the EMR. Charts may have been merged or renumbered.","send_again":"corrected"},"patient_ambiguous":{"label":"Several patients with this MRN","cause":"The EMR has more than one patient with this MRN.","remedy":"Merge or renumber the charts in the EMR.","send_again":"unchanged"},"duplicate_patient":{"label":"Duplicate patient","cause":"The EMR already has a chart for this person.","remedy":"Use the existing chart; duplicate_patient_mrn names it if the EMR does. If it is another person, correct the name, date of birth or sex.","send_again":"corrected"},"medication_not_found":{"label":"Medication not found","cause":"None of the patient’s active medications has this name. The failure reason lists them.","remedy":"Send the name of one of the listed medications.","send_again":"corrected"},"medication_ambiguous":{"label":"Several medications match","cause":"The name matches several different active medications of the patient. The failure reason lists them.","remedy":"Send the full name and strength of one of them.","send_again":"corrected"},"slot_taken":{"label":"Time not available","cause":"The provider has an appointment or a block at this time. The event says which.","remedy":"Book another time from GET /v1/availability.","send_again":"corrected"},"record_not_found":{"label":"Record not found","cause":"A record that the request refers to does not exist in the EMR (any more). The failure reason names it.","remedy":"Check the ID or name in the EMR. Start a sync if the record was deleted there recently.","send_again":"corrected"},"record_ambiguous":{"label":"Several records match","cause":"A name in the request matches several records in the EMR.","remedy":"Send the ID of the record instead of its name.","send_again":"corrected"},"record_inactive":{"label":"Record inactive","cause":"A record that the request refers to is inactive in the EMR. The failure reason names it.","remedy":"Send another one, or have it activated in the EMR.","send_again":"corrected"},"record_changed":{"label":"Changed at the same time","cause":"Somebody changed the same value in the EMR while it was being updated. Nothing was saved.","remedy":"Compare the current value in the EMR with yours.","send_again":"unchanged"},"duplicate_record":{"label":"Duplicate record","cause":"The EMR already has this record.","remedy":"Use the existing record.","send_again":"corrected"},"unknown_value":{"label":"Unknown value","cause":"The EMR does not know a coded value, such as a language, race, ethnicity or visit type. The failure reason lists the accepted values if the EMR provides them.","remedy":"Send one of the accepted values.","send_again":"corrected"},"emr_validation":{"label":"Invalid for the EMR","cause":"A rule of the EMR rejects the values: one is missing, malformed, too long or does not fit another one.","remedy":"Correct the value that the failure reason names.","send_again":"corrected"},"emr_refused":{"label":"Rejected by the EMR","cause":"The EMR rejected the request for a reason that has no code of its own. The failure reason quotes the EMR.","remedy":"Resolve the cause in the EMR or in the request.","send_again":"unchanged"},"not_permitted":{"label":"Not permitted","cause":"The linked EMR user may not do this in the EMR.","remedy":"Have the EMR’s administrator grant the permission, or link another EMR user.","send_again":"unchanged"},"not_supported":{"label":"Not supported by the EMR","cause":"The EMR does not offer this operation, search or field.","remedy":"Compare the capabilities in GET /v1/settings. Leave out the field that the failure reason names, if it names one.","send_again":"never"},"too_many_matches":{"label":"Too many matches","cause":"More records match the search than can be returned.","remedy":"Narrow the search.","send_again":"corrected"},"emr_address_refused":{"label":"EMR address not allowed","cause":"The outbound guard of this installation does not allow the EMR’s address, for example because it is private.","remedy":"Have the operator allow the address in the settings, or link the EMR at another one.","send_again":"unchanged"},"unavailable":{"label":"EMR unavailable","cause":"The EMR was unreachable, overloaded or failing. The job is retried for an hour.","remedy":"Wait until the EMR is available.","send_again":"unchanged"},"outcome_unknown":{"label":"Outcome unknown","cause":"The EMR did not confirm a write, and a search for it gave no result. The job’s status is needs_review.","remedy":"Check in the EMR whether it was saved, then resolve the job in the dashboard.","send_again":"if_not_saved"},"login_required":{"label":"Account not re-linked in time","cause":"The account link expired and was not re-linked within 14 days.","remedy":"Run Link in update mode.","send_again":"unchanged"},"account_unlinked":{"label":"Account unlinked","cause":"The account was unlinked or revoked before the job ran.","remedy":"Link the account again and use its new access token.","send_again":"never"},"internal":{"label":"Internal error","cause":"An error in this service. Its log has the details, by job ID.","remedy":"Report the job ID to the operator of this service.","send_again":"unchanged"}} as const;
 
-export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","unresolved"] as const;
+export const job_requests = {"telephone_encounter.create":{"method":"POST","path":"/v1/telephone-encounters","fields":["patient_mrn","provider_id","location_id","assigned_to_id","reason","refill_medication_name","pharmacy_ehr_id","caller","message","is_high_priority","template_name"],"file_field":null},"telephone_encounter_action.create":{"method":"POST","path":"/v1/telephone-encounters/actions","fields":["emr_appointment_id","text","is_high_priority"],"file_field":null},"appointment.create":{"method":"POST","path":"/v1/appointments","fields":["mrn","location","provider","type","datetime","date","time","secondary_provider","note","reason","duration","new_patient","prevent_double_booking"],"file_field":null},"document.upload":{"method":"POST","path":"/v1/documents","fields":["folder_name","patient_mrn","document","emr_assigned_to_id","is_reviewed","notes","is_high_priority","template_name"],"file_field":"document"},"patient.create":{"method":"POST","path":"/v1/patients","fields":["first_name","last_name","dob","sex","middle_name","phone","cell_phone","email","address_street","address_line2","address_city","address_state","address_zip","no_email_reason","insurance_name","insurance_provider_id","insurance_subscriber_number","insurance_sequence","secondary_insurance_name","secondary_insurance_subscriber_number","check_eligibility","responsible_party","responsible_party_first_name","responsible_party_last_name","responsible_party_sex","responsible_party_dob","responsible_party_phone","referring_provider_id","referring_provider_first_name","referring_provider_last_name","pcp_id","pcp_first_name","pcp_last_name","referred_to_provider_id","emergency_contact_first_name","emergency_contact_last_name","emergency_contact_relation","emergency_contact_phone","pharmacy_id","language","race","ethnicity","release_of_info","rx_history_consent","self_pay","default_facility_id"],"file_field":null},"patient.fetch":{"method":"POST","path":"/v1/patients/fetch","fields":["search_by","dob","first_name","last_name","phone","mrn","include"],"file_field":null},"patient.insurance.add":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances","fields":["member_id","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","priority"],"file_field":null},"patient.insurance.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}","fields":["member_id","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics"],"file_field":null}} as const;
+
+export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"availability.list":{"method":"GET","path":"/v1/availability"},"documents.create":{"method":"POST","path":"/v1/documents"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"claims.list":{"method":"GET","path":"/v1/claims"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"}} as const;
+
+export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to another EMR than this organization.","emr_app_exists":"There is already an EMR app for this address.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not know this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this way to sign in. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","emr_sign_in_refused":"{emr} rejected the sign-in: {reason}","emr_check_refused":"{emr} did not say what it supports: {reason}","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Idempotency-Key must be 1 to 255 printable characters.","client_credentials_invalid":"Invalid client credentials.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app.","operator_session_over":"Your session has ended. Sign in again.","operator_role_lacking":"This requires the {role} role.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","operator_exists":"An operator with this email address already exists.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","owner_last":"There must be at least one owner. Make another operator an owner first.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"document exceeds the maximum size of 5 MB.","document_over_emr_limit":"document is larger than the EMR accepts: up to {limit} per document.","document_script_refused":"document is a PDF with JavaScript, or one whose protection prevents the check. Print it to a new PDF and upload that.","document_type_unsupported":"document must be a PDF, JPEG or PNG file.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The service cannot reach its database. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment."} as const;
+
+export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","unresolved","unfixed"] as const;
 
 export const review_outcomes = ["done","not_done"] as const;
 
@@ -40,6 +46,8 @@ export const endpoints = {
   'organizations.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/erase' },
   'jobs.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs' },
   'jobs.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/search' },
+  'jobs.patients': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/patients' },
+  'jobs.export': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/export.csv' },
   'jobs.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}' },
   'jobs.run-again': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/run-again' },
   'jobs.review': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/review' },
@@ -50,8 +58,11 @@ export const endpoints = {
   'failedEvents.count': { method: 'GET', path: '/dashboard/api/clients/{client_id}/failed-events' },
   'failedEvents.resend': { method: 'POST', path: '/dashboard/api/clients/{client_id}/failed-events/resend' },
   'webhooks.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/webhooks' },
+  'webhooks.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/webhooks/{id}' },
+  'webhooks.last-error': { method: 'GET', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/last-error' },
   'webhooks.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks' },
   'webhooks.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/webhooks/{id}' },
+  'webhooks.send-waiting': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/send-waiting' },
   'webhooks.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret' },
   'webhooks.disable': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/disable' },
   'webhooks.enable': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/enable' },
@@ -73,6 +84,7 @@ export const endpoints = {
   'claims.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/records/claims/search' },
   'insurance-providers.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/records/insurance_providers/search' },
   'referring-providers.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/records/referring_providers/search' },
+  'patients.find': { method: 'POST', path: '/dashboard/api/clients/{client_id}/patients/find' },
   'patients.jobs': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/patients/{id}/jobs' },
   'patients.erase': { method: 'POST', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/patients/{id}/erase' },
   'providers.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/organizations/{organization_id}/providers/{id}' },
@@ -188,6 +200,7 @@ export type Appointment = {
 };
 
 export type Attention = {
+  failures: Array<FailureGroup>;
   accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null }>;
   endpoints: Array<{
     id: string;
@@ -557,7 +570,23 @@ export type EvidenceRow = {
   at: string;
 };
 
+export type FailureGroup = {
+  code: string;
+  jobs: number;
+  example: { job_id: number; type: string; org_id: string; finished_at: string };
+};
+
 export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
+
+export type FoundPatient = {
+  id: string;
+  organization_id: string;
+  org_id: string;
+  first_name: string;
+  last_name: string;
+  dob: string | null;
+  mrn: string | null;
+};
 
 export type HistoryBin = {
   at: string;
@@ -632,6 +661,7 @@ export type JobDetails = {
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
+  parked_ms: number;
   error_code: string | null;
   review_outcome: "done" | "not_done" | null;
   run_again_of: number | null;
@@ -639,6 +669,7 @@ export type JobDetails = {
   emr: string;
   input: Record<string, unknown>;
   patient_mrn: string | null;
+  patient_ehr_id: string | null;
   account_reason: string | null;
   parked_since: string | null;
   next_try_at: string | null;
@@ -652,10 +683,13 @@ export type JobDetails = {
   review: { outcome: "done" | "not_done"; note: string; by: string; at: string } | null;
   request_trace_id: string | null;
   attempt_trace_id: string | null;
+  related: Array<JobRow>;
   not_again: string | null;
 };
 
 export type JobEvent = { id: string; type: string; created_at: string; deliveries: Array<EventDelivery> };
+
+export type JobPatient = { job_id: number; mrn: string | null; message: string | null };
 
 export type JobRow = {
   job_id: number;
@@ -666,6 +700,7 @@ export type JobRow = {
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
+  parked_ms: number;
   error_code: string | null;
   review_outcome: "done" | "not_done" | null;
   run_again_of: number | null;
@@ -687,6 +722,15 @@ export type KindRow = {
   columns: Array<string>;
   total: number;
   synced_at: string | null;
+  first_sync_pending: boolean;
+  refused_in: number | null;
+};
+
+export type LatestSync = {
+  job_id: number;
+  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
+  error_code: string | null;
+  at: string;
 };
 
 export type Location = {
@@ -775,7 +819,12 @@ export type OrganizationRow = {
   accounts: Array<AccountRow>;
 };
 
-export type Overview = { attention: Attention; clients: Array<ClientLoad>; restore: Restore | null };
+export type Overview = {
+  attention: Attention;
+  failed_day: number;
+  clients: Array<ClientLoad>;
+  restore: Restore | null;
+};
 
 export type Patient = {
   id: string;
@@ -919,6 +968,9 @@ export type RequestRow = {
   status: number;
   duration_ms: number;
   code: string | null;
+  path: string | null;
+  field: string | null;
+  job_id: number | null;
 };
 
 export type RequestSearch = {
@@ -994,6 +1046,17 @@ export type SyncState = { state: "pending" };
 
 export type VisitCode = { code: string; description: string };
 
+export type WebhookBin = { at: string; delivered: number; failed: number };
+
+export type WebhookError = {
+  at: string;
+  status_code: number | null;
+  problem: string | null;
+  snippet: string | null;
+  event_id: string;
+  event_type: string;
+};
+
 export type WebhookRequest = {
   webhook_url: string;
   event_types?: Array<"telephone_encounter.created" | "telephone_encounter.created_partial" | "telephone_encounter.failed" | "telephone_encounter_action.created" | "telephone_encounter_action.failed" | "patient.created" | "patient.failed" | "patient.updated" | "patient.update_failed" | "patient.insurance.added" | "patient.insurance.updated" | "patient.insurance.failed" | "patient.live_fetch_completed" | "patient.live_fetch_failed" | "appointment.created" | "appointment.failed" | "document.uploaded" | "document.upload_failed" | "sync.completed" | "sync.failed" | "login_required">;
@@ -1007,6 +1070,7 @@ export type WebhookRow = {
   event_types: Array<string> | null;
   created_at: string;
   failing_since: string | null;
+  problem: string | null;
   last_success_at: string | null;
   tries_day: number;
   successes_day: number;
@@ -1088,10 +1152,13 @@ export type Endpoints = {
     params: { client_id: string };
     query: {
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "unresolved";
+      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "unresolved" | "unfixed";
       account_id?: string;
+      code?: string;
       from?: string;
       to?: string;
+      finished_from?: string;
+      finished_to?: string;
       before?: string;
       page_size?: number;
     };
@@ -1102,14 +1169,37 @@ export type Endpoints = {
     body: {
       mrn: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "unresolved";
+      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "unresolved" | "unfixed";
       account_id?: string;
+      code?: string;
       from?: string;
       to?: string;
+      finished_from?: string;
+      finished_to?: string;
       before?: string;
       page_size?: number;
     };
     response: { success: true; rows: Array<JobRow>; next: string | null };
+  };
+  'jobs.patients': {
+    params: { client_id: string };
+    body: { job_ids: Array<number> };
+    response: { success: true; patients: Array<JobPatient> };
+  };
+  'jobs.export': {
+    params: { client_id: string };
+    body: {
+      mrn?: string;
+      type?: string;
+      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "unresolved" | "unfixed";
+      account_id?: string;
+      code?: string;
+      from?: string;
+      to?: string;
+      finished_from?: string;
+      finished_to?: string;
+    };
+    response: string;
   };
   'jobs.get': {
     params: { client_id: string; job_id: string };
@@ -1132,6 +1222,7 @@ export type Endpoints = {
       delivery_status?: "pending" | "success" | "failed" | "none";
       job_id?: number;
       account_id?: string;
+      webhook_id?: string;
       start_date?: string;
       end_date?: string;
       before?: string;
@@ -1149,17 +1240,25 @@ export type Endpoints = {
   };
   'failedEvents.count': {
     params: { client_id: string };
-    query: { since: string };
+    query: { since: string; webhook_id?: string };
     response: { success: true; events: number; stuck: number; until: string };
   };
   'failedEvents.resend': {
     params: { client_id: string };
-    body: { since: string; until: string; after?: string };
+    body: { since: string; until: string; after?: string; webhook_id?: string };
     response: { success: true; resent: number; next: string | null };
   };
   'webhooks.list': {
     params: { client_id: string };
     response: { success: true; webhooks: Array<WebhookRow> };
+  };
+  'webhooks.get': {
+    params: { client_id: string; id: string };
+    response: { success: true; webhook: WebhookRow; hours: Array<WebhookBin> };
+  };
+  'webhooks.last-error': {
+    params: { client_id: string; id: string };
+    response: { success: true; error: WebhookError | null };
   };
   'webhooks.create': {
     params: { client_id: string };
@@ -1169,9 +1268,14 @@ export type Endpoints = {
   'webhooks.update': {
     params: { client_id: string; id: string };
     body: {
+      webhook_url?: string;
       event_types?: Array<"telephone_encounter.created" | "telephone_encounter.created_partial" | "telephone_encounter.failed" | "telephone_encounter_action.created" | "telephone_encounter_action.failed" | "patient.created" | "patient.failed" | "patient.updated" | "patient.update_failed" | "patient.insurance.added" | "patient.insurance.updated" | "patient.insurance.failed" | "patient.live_fetch_completed" | "patient.live_fetch_failed" | "appointment.created" | "appointment.failed" | "document.uploaded" | "document.upload_failed" | "sync.completed" | "sync.failed" | "login_required"> | null;
     };
     response: { success: true };
+  };
+  'webhooks.send-waiting': {
+    params: { client_id: string; id: string };
+    response: { success: true; deliveries: number };
   };
   'webhooks.rotate': {
     params: { client_id: string; id: string };
@@ -1218,7 +1322,7 @@ export type Endpoints = {
   };
   'records.count': {
     params: { client_id: string; organization_id: string };
-    response: { success: true; kinds: Array<KindRow> };
+    response: { success: true; kinds: Array<KindRow>; sync: LatestSync | null };
   };
   'records.list': {
     params: { client_id: string; organization_id: string; kind: string };
@@ -1309,6 +1413,11 @@ export type Endpoints = {
       page_size?: number;
     };
     response: { success: true; rows: Array<ReferringProvider>; next: string | null; total: number };
+  };
+  'patients.find': {
+    params: { client_id: string };
+    body: { text: string };
+    response: { success: true; patients: Array<FoundPatient> };
   };
   'patients.jobs': {
     params: { client_id: string; organization_id: string; id: string };

@@ -1,5 +1,6 @@
 import { Group, List, Text } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
@@ -21,11 +22,11 @@ export function AccountActions({ account, organization, syncing }: Props & { syn
       )}
       <Relink account={account} organization={organization} />
       {account.status !== 'revoked' && (
-        <>
+        <ActionMenu label={`More actions for ${account.user_id}`}>
           <AccessToken account={account} />
           <RotateToken account={account} />
           <Unlink account={account} organization={organization} />
-        </>
+        </ActionMenu>
       )}
     </Group>
   );
@@ -36,7 +37,8 @@ function useAccountParams({ id }: Account) {
   return { client_id, account_id: id };
 }
 
-function Relink({ account, organization }: Props) {
+/** Creates a link with which the account's user signs in to the EMR again. */
+export function Relink({ account, organization }: Props) {
   const params = useAccountParams(account);
   const revoked = account.status === 'revoked';
   return (
@@ -68,7 +70,6 @@ function AccessToken({ account }: { account: Account }) {
       opener="Access token"
       title="Access token"
       submit="Reveal"
-      look={{ variant: 'default' }}
       action={() => call('accounts.reveal', params)}
       done={({ access_token }) => (
         <>
@@ -92,7 +93,6 @@ function RotateToken({ account }: { account: Account }) {
       opener="Replace token"
       title={`Replace the access token of ${account.user_id}`}
       submit="Replace token"
-      look={{ variant: 'default' }}
       action={() => call('accounts.rotate', params)}
       done={({ access_token }) => (
         <>
@@ -118,6 +118,7 @@ function Unlink({ account, organization }: Props) {
       submit="Unlink"
       danger
       action={() => call('accounts.revoke', params)}
+      success={`${account.user_id} was unlinked.`}
     >
       <List size="sm" spacing={4}>
         <List.Item>The access token stops working immediately and permanently.</List.Item>

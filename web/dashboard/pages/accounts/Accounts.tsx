@@ -1,5 +1,6 @@
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link, Route, Switch } from 'wouter';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
@@ -74,9 +75,20 @@ function OrganizationCard({ organization }: { organization: Organization }) {
   };
   return (
     <Paper withBorder p="md" component="section" aria-label={organization.org_id}>
-      <Title order={2} size="h4" className="breakable">
-        {organization.org_id}
-      </Title>
+      <Group justify="space-between" align="flex-start" wrap="nowrap">
+        <Title order={2} size="h4" className="breakable">
+          {organization.org_id}
+        </Title>
+        {may('owner') && (
+          <ActionMenu label={`More actions for ${organization.org_id}`}>
+            <Erase
+              noun="practice"
+              name={organization.org_id}
+              erase={(body) => call('organizations.erase', { client_id, organization_id: organization.id }, { body })}
+            />
+          </ActionMenu>
+        )}
+      </Group>
       <Text size="sm" c="dimmed" className="breakable">
         {organization.emr_name} at {organization.emr_address} · {organization.timezone}
       </Text>
@@ -89,15 +101,6 @@ function OrganizationCard({ organization }: { organization: Organization }) {
         keyOf={(account) => account.id}
         empty="No linked accounts. Create a link and send it to the clinic."
       />
-      {may('owner') && (
-        <Group mt="sm">
-          <Erase
-            noun="practice"
-            name={organization.org_id}
-            erase={(body) => call('organizations.erase', { client_id, organization_id: organization.id }, { body })}
-          />
-        </Group>
-      )}
     </Paper>
   );
 }

@@ -1,5 +1,6 @@
 import { Alert, Anchor, Autocomplete, Group, Loader, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
@@ -39,7 +40,6 @@ export function CreateLink(props: Props) {
 function LinkFields({ error, organizations, emrs }: { error: ApiError | null } & Props) {
   const [org_id, setOrgId] = useState('');
   const existing = organizations.find((organization) => organization.org_id === org_id.trim());
-  const errorAt = (field: string) => (error?.field === field ? error.message : undefined);
   return (
     <>
       <Text size="sm">Anyone who opens the link can sign in to the EMR and connect their account.</Text>
@@ -51,7 +51,7 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
         data={organizations.map((organization) => organization.org_id)}
         value={org_id}
         onChange={setOrgId}
-        error={errorAt('org_id')}
+        error={errorAt(error, 'org_id')}
         data-autofocus
       />
       <TextInput
@@ -59,7 +59,7 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
         description="Your ID for the user, not an email address or phone number"
         name="user_id"
         required
-        error={errorAt('user_id')}
+        error={errorAt(error, 'user_id')}
       />
       {existing ? (
         <Text size="sm" c="dimmed" className="breakable">
@@ -71,14 +71,14 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
             label="EMR"
             name="emr_name"
             data={emrs.map(({ emr, emr_name }) => ({ value: emr, label: emr_name }))}
-            error={errorAt('emr_name')}
+            error={errorAt(error, 'emr_name')}
           />
           <TextInput
             label="EMR address"
             description="For example, clinic.example.com"
             name="emr_instance_domain"
             required
-            error={errorAt('emr_instance_domain')}
+            error={errorAt(error, 'emr_instance_domain')}
           />
         </>
       )}

@@ -4,6 +4,7 @@ import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
+import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { callForFile, type RowOf } from '../../service/api.ts';
 import { useAction, usePages } from '../../service/queries.ts';
@@ -79,9 +80,7 @@ function Export({ search }: { search: Record<string, string> }) {
   const { mutate, isPending, error } = useAction<void>(async () => {
     const body = Object.fromEntries(Object.entries(search).filter(([, value]) => value));
     // Always by POST, because the search may contain an MRN.
-    const url = URL.createObjectURL(await callForFile('audit.export-search', {}, { body }));
-    Object.assign(document.createElement('a'), { href: url, download: 'audit.csv' }).click();
-    URL.revokeObjectURL(url);
+    saveFile('audit.csv', await callForFile('audit.export-search', {}, { body }));
   });
   return (
     <>

@@ -1,5 +1,8 @@
-import { Code, Group, Stack, Text } from '@mantine/core';
+import { Code, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useLocation } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
+import { TypedConfirmation } from '../../parts/Erase.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Fields } from '../../parts/values.tsx';
@@ -10,6 +13,7 @@ import { EventTypes, NewSecret, selectedTypes } from './EndpointForm.tsx';
 
 export function EndpointActions({ webhook }: { webhook: Webhook }) {
   const { client_id } = useClient();
+  const [, navigate] = useLocation();
   const params = { client_id, id: webhook.id };
   return (
     <Group gap="xs">
@@ -17,6 +21,7 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         opener="Send test event"
         title="Send test event"
         submit="Send"
+        look={{ variant: 'default' }}
         action={() => call('webhooks.try', params)}
         done={(result) => <TestResult result={result} />}
       >
@@ -25,54 +30,80 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         </Text>
       </FormDialog>
       <FormDialog
-        opener="Edit event types"
-        title="Event types"
+        opener="Edit"
+        title="Edit endpoint"
         submit="Save"
-        action={(form) => call('webhooks.update', params, { body: { event_types: selectedTypes(form) ?? null } })}
+        success="The endpoint was saved."
+        look={{ variant: 'default' }}
+        action={(form) => {
+          const url = String(form.get('webhook_url') ?? webhook.url);
+          const event_types = selectedTypes(form) ?? null;
+          return call('webhooks.update', params, {
+            body: { event_types, ...(url === webhook.url ? {} : { webhook_url: url }) },
+          });
+        }}
       >
+        {!webhook.built_in && (
+          <TextInput
+            label="URL"
+            description="Pending deliveries go to the new URL. The secret stays the same."
+            name="webhook_url"
+            type="url"
+            required
+            defaultValue={webhook.url}
+          />
+        )}
         <EventTypes selected={webhook.event_types ?? []} />
       </FormDialog>
-      <FormDialog
-        opener="Rotate secret"
-        title="Rotate secret"
-        submit="Rotate"
-        action={() => call('webhooks.rotate', params)}
-        done={({ webhook_secret }) => (
-          <NewSecret secret={webhook_secret} note="The old secret remains valid for 24 hours." />
-        )}
-      >
-        <Text size="sm">
-          Creates a new secret. For 24 hours, deliveries are signed with both secrets, so that you can switch without
-          rejecting events.
-        </Text>
-      </FormDialog>
-      {webhook.status === 'enabled' ? (
-        <FormDialog
-          opener="Disable"
-          title="Disable endpoint"
-          submit="Disable"
-          action={() => call('webhooks.disable', params)}
-          danger
-        >
-          <Text size="sm">
-            No more events are sent to this endpoint. Pending deliveries fail and can be resent later.
-          </Text>
-        </FormDialog>
-      ) : (
+      {webhook.status !== 'enabled' && (
         <ActionButton action={() => call('webhooks.enable', params)}>Enable</ActionButton>
       )}
-      <FormDialog
-        opener="Delete"
-        title="Delete endpoint"
-        submit="Delete"
-        action={() => call('webhooks.delete', params)}
-        danger
-      >
-        <Text size="sm" className="breakable">
-          Deletes {webhook.url}, its secrets and its delivery history
-          {webhook.built_in && ', and all requests the built-in receiver has received'}. Events are kept.
-        </Text>
-      </FormDialog>
+      <ActionMenu label={`More actions for ${webhook.url}`}>
+        <FormDialog
+          opener="Rotate secret"
+          title="Rotate secret"
+          submit="Rotate"
+          action={() => call('webhooks.rotate', params)}
+          done={({ webhook_secret }) => (
+            <NewSecret secret={webhook_secret} note="The old secret remains valid for 24 hours." />
+          )}
+        >
+          <Text size="sm">
+            Creates a new secret. For 24 hours, deliveries are signed with both secrets, so that you can switch without
+            rejecting events.
+          </Text>
+        </FormDialog>
+        {webhook.status === 'enabled' && (
+          <FormDialog
+            opener="Disable"
+            title="Disable endpoint"
+            submit="Disable"
+            action={() => call('webhooks.disable', params)}
+            danger
+          >
+            <Text size="sm">
+              No more events are sent to this endpoint. Pending deliveries fail and can be resent later.
+            </Text>
+          </FormDialog>
+        )}
+        <FormDialog
+          opener="Delete"
+          title="Delete endpoint"
+          submit="Delete"
+          action={async () => {
+            await call('webhooks.delete', params);
+            navigate('/endpoints');
+          }}
+          success="The endpoint was deleted."
+          danger
+        >
+          <Text size="sm" className="breakable">
+            Deletes {webhook.url}, its secrets and its delivery history
+            {webhook.built_in && ', and all requests the built-in receiver has received'}. Events are kept.
+          </Text>
+          <TypedConfirmation text="delete" />
+        </FormDialog>
+      </ActionMenu>
     </Group>
   );
 }

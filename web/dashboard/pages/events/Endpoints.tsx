@@ -1,16 +1,16 @@
-import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { Link } from 'wouter';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { Webhook } from '../../service/types.ts';
-import { EndpointActions } from './EndpointActions.tsx';
 import { AddEndpoint } from './EndpointForm.tsx';
+import { endpointStatus, successRate } from './EndpointPage.tsx';
 
 export function Endpoints() {
   const { client_id } = useClient();
@@ -31,11 +31,14 @@ export function Endpoints() {
               to see which events are sent.
             </EmptyState>
           ) : (
-            <Stack>
-              {webhooks.map((webhook) => (
-                <Endpoint key={webhook.id} webhook={webhook} />
-              ))}
-            </Stack>
+            <DataTable
+              label="Endpoints"
+              rows={webhooks}
+              columns={columns}
+              keyOf={(webhook) => webhook.id}
+              href={(webhook) => `/endpoints/${webhook.id}`}
+              empty=""
+            />
           )
         }
       </QueryResult>
@@ -43,45 +46,35 @@ export function Endpoints() {
   );
 }
 
-function Endpoint({ webhook }: { webhook: Webhook }) {
-  const { may } = useSession();
-  const failing = webhook.status === 'enabled' && webhook.failing_since !== null;
-  return (
-    <Paper withBorder p="md">
-      <Group gap="xs" mb="xs">
-        <Status of={failing ? 'failing' : webhook.status} />
-        {webhook.built_in && (
-          <Badge color="blue" variant="light">
-            Built-in receiver
-          </Badge>
-        )}
-      </Group>
-      <Title order={2} size="h5" className="breakable">
-        {webhook.url}
-      </Title>
-      {webhook.disabled_reason && (
-        <Text size="sm" mt={4}>
-          {webhook.disabled_reason}
-        </Text>
-      )}
-      <Stack gap="sm" mt="sm">
-        <Fields
-          of={{
-            ...(failing ? { 'Failing since': <Timestamp at={webhook.failing_since} /> } : {}),
-            'Last success': <Timestamp at={webhook.last_success_at} />,
-            'Attempts (24 h)': successRate(webhook),
-            'Pending deliveries': webhook.pending,
-            'Event types': webhook.event_types ? webhook.event_types.join(', ') : 'All',
-            Added: <Timestamp at={webhook.created_at} />,
-          }}
-        />
-        {may('operator') && <EndpointActions webhook={webhook} />}
-      </Stack>
-    </Paper>
-  );
-}
+const columns: Column<Webhook>[] = [
+  { head: 'URL', cell: (webhook) => <span className="url">{webhook.url}</span> },
+  {
+    head: 'Status',
+    cell: (webhook) => (
+      <>
+        <Status of={endpointStatus(webhook)} />
+        {webhook.built_in && <div className="secondary">Built-in receiver</div>}
+      </>
+    ),
+  },
+  { head: 'Reason', cell: (webhook) => <Reason webhook={webhook} /> },
+  { head: 'Attempts (24 h)', cell: successRate },
+  { head: 'Pending', cell: (webhook) => webhook.pending.toLocaleString(), align: 'right' },
+  { head: 'Last success', cell: (webhook) => <Timestamp at={webhook.last_success_at} /> },
+];
 
-function successRate({ tries_day, successes_day }: Webhook): string {
-  if (tries_day === 0) return 'None';
-  return `${tries_day}, ${Math.floor((100 * successes_day) / tries_day)}% successful`;
+/** Why deliveries fail, or why the endpoint is disabled. */
+function Reason({ webhook: { disabled_reason, problem, failing_since } }: { webhook: Webhook }) {
+  const reason = disabled_reason ?? problem;
+  if (reason === null && failing_since === null) return '–';
+  return (
+    <div className="reason">
+      {reason ?? 'Deliveries are failing.'}
+      {failing_since !== null && (
+        <div className="secondary">
+          Since <Timestamp at={failing_since} />
+        </div>
+      )}
+    </div>
+  );
 }

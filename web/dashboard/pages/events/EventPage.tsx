@@ -4,7 +4,7 @@ import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
-import { Status } from '../../parts/Status.tsx';
+import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable, Fields, Payload } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
@@ -65,7 +65,7 @@ function Summary({ event }: { event: EventDetails }) {
   return (
     <Fields
       of={{
-        Delivery: <Status of={event.delivery_status ?? 'none'} />,
+        Delivery: <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />,
         Created: <Timestamp at={event.created_at} />,
         Job:
           event.job_id === null ? null : (
@@ -84,7 +84,7 @@ function DeliveryCard({ delivery }: { delivery: Delivery }) {
   return (
     <Paper withBorder p="md">
       <Group gap="xs" mb="xs">
-        <Status of={delivery.status} />
+        <Status of={deliveryStatus(delivery)} />
         <Text className="breakable" size="sm" fw={600}>
           {delivery.url}
         </Text>

@@ -1,6 +1,7 @@
 import { Tabs } from '@mantine/core';
 import { Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
+import { EndpointPage } from './EndpointPage.tsx';
 import { Endpoints } from './Endpoints.tsx';
 import { EventList } from './EventList.tsx';
 import { EventPage } from './EventPage.tsx';
@@ -35,6 +36,7 @@ export default function Events() {
             <Route path="/endpoints">
               <Endpoints />
             </Route>
+            <Route path="/endpoints/:endpoint">{({ endpoint }) => <EndpointPage key={endpoint} id={endpoint} />}</Route>
             <Route path="/receiver">
               <Receiver />
             </Route>

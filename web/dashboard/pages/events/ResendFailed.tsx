@@ -9,13 +9,13 @@ import { useQuery } from '../../service/queries.ts';
 
 const day_ms = 86_400_000;
 
-/** Resends all failed events since a chosen time, in batches. */
-export function ResendFailed() {
+/** Resends all failed events since a chosen time, in batches; with an endpoint, only to that one. */
+export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
   const { client_id } = useClient();
   const [since, setSince] = useState(() => toLocal(new Date(Date.now() - day_ms).toISOString()));
   const [progress, setProgress] = useState<{ resent: number; total: number }>();
   const resendAll = async () => {
-    const range = { since: toUtc(since) };
+    const range = { since: toUtc(since), ...(webhook_id === undefined ? {} : { webhook_id }) };
     const { events: total, until } = await call('failedEvents.count', { client_id }, { query: range });
     let resent = 0;
     setProgress({ resent, total });
@@ -30,8 +30,8 @@ export function ResendFailed() {
   };
   return (
     <FormDialog
-      opener="Resend failed"
-      title="Resend failed events"
+      opener={webhook_id === undefined ? 'Resend failed' : 'Recover failed'}
+      title={webhook_id === undefined ? 'Resend failed events' : 'Recover failed events of this endpoint'}
       submit="Resend"
       action={() => resendAll().finally(() => setProgress(undefined))}
       done={(resent) => <Text role="status">Resending {countOf(resent)}.</Text>}
@@ -44,7 +44,7 @@ export function ResendFailed() {
         onChange={({ currentTarget }) => setSince(currentTarget.value)}
         data-autofocus
       />
-      {since !== '' && <FailedCount since={toUtc(since)} />}
+      {since !== '' && <FailedCount since={toUtc(since)} webhook_id={webhook_id} />}
       {progress && (
         <Stack gap={4}>
           <Text size="sm" role="status">
@@ -60,9 +60,9 @@ export function ResendFailed() {
   );
 }
 
-function FailedCount({ since }: { since: string }) {
+function FailedCount({ since, webhook_id }: { since: string; webhook_id: string | undefined }) {
   const { client_id } = useClient();
-  const query = useQuery('failedEvents.count', { client_id }, { query: { since }, live: ['events'] });
+  const query = useQuery('failedEvents.count', { client_id }, { query: { since, webhook_id }, live: ['events'] });
   return (
     <QueryResult query={query}>
       {({ events, stuck }) => (

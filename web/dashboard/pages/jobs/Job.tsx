@@ -1,20 +1,20 @@
-import { Anchor, Paper, Stack, Text } from '@mantine/core';
+import { Anchor, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
-import { Status } from '../../parts/Status.tsx';
+import { Status, statusLabel } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
-import type { Job } from '../../service/types.ts';
+import type { Job, JobRow } from '../../service/types.ts';
 import { JobActions } from './JobActions.tsx';
 import { JobEvent } from './JobEvent.tsx';
 import { JobNotice } from './JobNotice.tsx';
-import { jobDuration, typeLabel } from './labels.ts';
-import { type TimelineLine, timelineOf } from './stepLabels.ts';
+import { duration, failureOf, jobDuration, typeLabel } from './labels.ts';
+import { Timeline } from './Timeline.tsx';
 
 export function JobPage({ job_id }: { job_id: string }) {
   const { client_id } = useClient();
@@ -27,15 +27,21 @@ export function JobPage({ job_id }: { job_id: string }) {
       isFinal: ({ job }) => isFinal(job),
     },
   );
+  const job = query.data?.job;
   return (
     <>
-      <PageTitle actions={query.data && <JobActions job={query.data.job} />}>{`Job ${job_id}`}</PageTitle>
-      <Text size="sm" mb="sm">
+      <Text size="sm" mb={4}>
         <Anchor component={Link} href="/" size="sm">
           All jobs
         </Anchor>
       </Text>
-      <QueryResult query={query}>{({ job }) => <JobDetails job={job} />}</QueryResult>
+      <PageTitle
+        actions={job && <JobActions job={job} />}
+        subtitle={job && `Job ${job_id} · ${job.account.org_id} · ${job.account.user_id} · ${job.emr}`}
+      >
+        {job ? `${typeLabel(job.type)} · ${statusLabel(job.state)}` : `Job ${job_id}`}
+      </PageTitle>
+      <QueryResult query={query}>{(response) => <JobDetails job={response.job} />}</QueryResult>
     </>
   );
 }
@@ -48,33 +54,26 @@ function JobDetails({ job }: { job: Job }) {
   return (
     <Stack>
       <JobNotice job={job} />
-      <Paper withBorder p="md">
-        <Fields
-          of={{
-            Type: typeLabel(job.type),
-            Status: <Status of={job.state} />,
-            Account: `${job.account.org_id} · ${job.account.user_id}`,
-            EMR: job.emr,
-            'Patient MRN': job.patient_mrn,
-            Accepted: <Timestamp at={job.created_at} />,
-            Started: <Timestamp at={job.started_at} />,
-            Finished: <Timestamp at={job.finished_at} />,
-            Duration: jobDuration(job),
-            Attempts: job.attempts,
-            ...(job.request_trace_id !== null && { 'Trace of the request': job.request_trace_id }),
-            ...(job.attempt_trace_id !== null && { 'Trace of the last attempt': job.attempt_trace_id }),
-          }}
-        />
-      </Paper>
-      <Section title="Timeline">
-        <DataTable
-          label="Timeline"
-          rows={timelineOf(job.steps, job.emr, job.finished_at !== null)}
-          columns={timeline_columns}
-          keyOf={(line) => line.key}
-          empty="Not started yet. The job is in the queue."
-        />
-      </Section>
+      <div className="columns">
+        <Section title="Timeline">
+          <Timeline job={job} />
+        </Section>
+        <Section title="Details">
+          <Fields
+            of={{
+              'Patient MRN': job.patient_mrn,
+              Accepted: <Timestamp at={job.created_at} />,
+              Started: <Timestamp at={job.started_at} />,
+              Finished: <Timestamp at={job.finished_at} />,
+              Duration: jobDuration(job),
+              ...(job.parked_ms > 0 && { 'Waited for re-linking': duration(job.parked_ms) }),
+              Attempts: job.attempts,
+              ...(job.request_trace_id !== null && { 'Trace of the request': job.request_trace_id }),
+              ...(job.attempt_trace_id !== null && { 'Trace of the last attempt': job.attempt_trace_id }),
+            }}
+          />
+        </Section>
+      </div>
       {job.changes.length > 0 && (
         <Section title="Changes in the EMR">
           <DataTable
@@ -86,11 +85,11 @@ function JobDetails({ job }: { job: Job }) {
           />
         </Section>
       )}
-      <Section title="Event">
-        <JobEvent job={job} />
-      </Section>
       <Section title="Request">
         <Fields of={Object.fromEntries(flatten(job.input))} />
+      </Section>
+      <Section title="Event">
+        <JobEvent job={job} />
       </Section>
       {job.runs.length > 1 && (
         <Section title="Runs of this request">
@@ -103,15 +102,28 @@ function JobDetails({ job }: { job: Job }) {
           />
         </Section>
       )}
+      {job.related.length > 0 && (
+        <Section title="Other jobs of this patient">
+          <DataTable
+            label="Other jobs of this patient"
+            rows={job.related}
+            columns={related_columns}
+            keyOf={(each) => each.job_id}
+            href={(each) => `/${each.job_id}`}
+            empty=""
+          />
+        </Section>
+      )}
     </Stack>
   );
 }
 
-const timeline_columns: Column<TimelineLine>[] = [
-  { head: 'Time', cell: (line) => <Timestamp at={line.at} /> },
-  { head: 'Attempt', cell: (line) => line.attempt },
-  { head: 'Step', cell: (line) => <span className="breakable">{line.text}</span> },
-  { head: 'Duration', cell: (line) => line.duration, align: 'right' },
+const related_columns: Column<JobRow>[] = [
+  { head: 'Job', cell: (each) => each.job_id },
+  { head: 'Type', cell: (each) => typeLabel(each.type) },
+  { head: 'Status', cell: (each) => <Status of={each.state} /> },
+  { head: 'Reason', cell: (each) => (each.error_code === null ? '–' : failureOf(each.error_code).label) },
+  { head: 'Accepted', cell: (each) => <Timestamp at={each.created_at} /> },
 ];
 
 const change_columns: Column<Job['changes'][number]>[] = [

@@ -1,25 +1,70 @@
-import { Radio, Stack, Text, Textarea } from '@mantine/core';
+import { Button, Radio, Stack, Text, Textarea } from '@mantine/core';
 import { useLocation } from 'wouter';
 import { FormDialog } from '../../parts/FormDialog.tsx';
+import { CopyValue } from '../../parts/values.tsx';
 import { review_outcomes } from '../../service/api.gen.ts';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { Job } from '../../service/types.ts';
-import { review_labels } from './labels.ts';
+import { Relink } from '../accounts/AccountActions.tsx';
+import { useAccounts } from '../accounts/useAccounts.ts';
+import { curlOf } from './curlOf.ts';
+import { failureOf, review_labels } from './labels.ts';
 
 export function JobActions({ job }: { job: Job }) {
-  const { may } = useSession();
-  if (!may('operator')) return null;
+  const { may, sandbox } = useSession();
+  const curl = curlOf(job);
   return (
     <>
+      <CopyValue value={String(job.job_id)}>Copy ID</CopyValue>
+      {curl !== undefined && <CopyValue value={curl}>Copy as curl</CopyValue>}
+      {sandbox && <OpenInEmr job={job} />}
+      {may('operator') && <Changes job={job} />}
+    </>
+  );
+}
+
+/** What resolves the job's problem comes last, as the main action. */
+function Changes({ job }: { job: Job }) {
+  return (
+    <>
+      {job.state === 'parked' && <RelinkAccount job={job} />}
       {job.state === 'needs_review' && job.review === null && <Resolve job={job} />}
       {job.not_again === null && <RunAgain job={job} />}
     </>
   );
 }
 
-function RunAgain({ job: { job_id } }: { job: Job }) {
+/** The patient's chart in the sandbox's EMR. */
+function OpenInEmr({ job: { emr, patient_ehr_id } }: { job: Job }) {
+  const clinic = useQuery('sandbox.get', {}).data?.sandbox;
+  if (!clinic || clinic.clinic_name !== emr || patient_ehr_id === null) return null;
+  return (
+    <Button
+      component="a"
+      href={`${clinic.clinic_url}/patients/${encodeURIComponent(patient_ehr_id)}`}
+      target="_blank"
+      rel="noreferrer"
+      size="compact-sm"
+      variant="default"
+    >
+      {`Open in ${emr}`}
+    </Button>
+  );
+}
+
+function RelinkAccount({ job }: { job: Job }) {
+  const { data } = useAccounts();
+  for (const organization of data?.organizations ?? []) {
+    const account = organization.accounts.find(({ id }) => id === job.account.id);
+    if (account) return <Relink account={account} organization={organization} />;
+  }
+  return null;
+}
+
+function RunAgain({ job: { job_id, error_code } }: { job: Job }) {
   const { client_id } = useClient();
   const [, navigate] = useLocation();
   return (
@@ -27,6 +72,8 @@ function RunAgain({ job: { job_id } }: { job: Job }) {
       opener="Run again"
       title={`Run job ${job_id} again`}
       submit="Run again"
+      // Not the main action where the same values would fail again.
+      look={{ variant: error_code !== null && failureOf(error_code).send_again === 'corrected' ? 'default' : 'filled' }}
       action={async () => {
         const created = await call('jobs.run-again', { client_id, job_id: String(job_id) });
         navigate(`/${created.job_id}`);
@@ -45,8 +92,10 @@ function Resolve({ job: { job_id } }: { job: Job }) {
   return (
     <FormDialog
       opener="Resolve"
+      look={{ variant: 'filled' }}
       title={`Resolve job ${job_id}`}
       submit="Resolve"
+      success={`Job ${job_id} was resolved.`}
       action={(form) => {
         const body = { outcome: String(form.get('outcome')), note: String(form.get('note')) };
         return call('jobs.review', { client_id, job_id: String(job_id) }, { body });

@@ -1,7 +1,7 @@
 import { Anchor, Group, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { Status } from '../../parts/Status.tsx';
+import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { useClient } from '../../service/client.tsx';
 import type { Delivery, DeliveryAttempt, Job } from '../../service/types.ts';
@@ -37,7 +37,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
   return (
     <>
       <Group gap="xs" mt="xs">
-        <Status of={delivery.status} />
+        <Status of={deliveryStatus(delivery)} />
         <Text size="sm" className="breakable">
           {delivery.url}
         </Text>

@@ -5,15 +5,11 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
 import { failureOf, review_labels } from './labels.ts';
 
-/** What went wrong and what to do, or what the job is waiting for. */
+/** The one thing to know about the job: what went wrong and what to do, or what it is waiting for. */
 export function JobNotice({ job }: { job: Job }) {
-  return (
-    <>
-      {job.state === 'needs_review' && <Review job={job} />}
-      {job.error && job.finished_at !== null && <FailureNotice job={job} error={job.error} />}
-      <Waiting job={job} />
-    </>
-  );
+  if (job.state === 'needs_review') return <Review job={job} />;
+  if (job.error && job.finished_at !== null) return <FailureNotice job={job} error={job.error} />;
+  return <Waiting job={job} />;
 }
 
 function Review({ job }: { job: Job }) {
@@ -31,10 +27,15 @@ function Review({ job }: { job: Job }) {
   }
   const markers = openMarkers(job);
   return (
-    <Alert color="grape" title="Needs review">
+    <Alert color="grape" title={failureOf('outcome_unknown').label}>
       <Text size="sm">
         {job.emr} did not confirm a write. Check in the EMR whether it was saved, then resolve this job.
       </Text>
+      {job.error && (
+        <Text size="sm" c="dimmed" className="breakable">
+          Last error: {job.error.message}
+        </Text>
+      )}
       {markers.length > 0 && (
         <Text size="sm" className="breakable">
           Marker of the write: {markers.join(', ')}
@@ -53,26 +54,48 @@ function openMarkers({ steps }: Job): string[] {
 }
 
 function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error']> }) {
-  const { label, remedy } = failureOf(error.code);
+  const { label, cause, remedy } = failureOf(error.code);
+  const newer = job.runs.find(({ job_id }) => job_id > job.job_id);
   return (
-    <Alert color="red" title={label}>
+    <Alert color={newer ? 'gray' : 'red'} title={label}>
       <Text size="sm" className="breakable">
         {error.message}
       </Text>
-      {job.review === null && <Text size="sm">{remedy}</Text>}
-      {job.not_again !== null && job.state !== 'needs_review' && (
-        <Text size="sm">This job cannot be run again: {job.not_again}</Text>
-      )}
+      <Text size="sm" c="dimmed">
+        {cause}
+      </Text>
+      <Text size="sm" fw={500} mt="xs">
+        {newer ? (
+          <>
+            It was run again as{' '}
+            <Anchor component={Link} href={`/${newer.job_id}`} size="sm">
+              job {newer.job_id}
+            </Anchor>
+            .
+          </>
+        ) : (
+          `${remedy} ${nextStep(job, error.code)}`
+        )}
+      </Text>
     </Alert>
   );
+}
+
+/** How to repeat the write. It follows the remedy and must not contradict it. */
+function nextStep({ not_again, type }: Job, code: string): string {
+  if (not_again !== null) return `This job cannot be run again: ${not_again}`;
+  const { send_again } = failureOf(code);
+  if (type === 'sync' || send_again === 'unchanged') return 'Then run the job again.';
+  if (send_again === 'corrected') return 'If the cause was fixed in the EMR instead, run the job again.';
+  return '';
 }
 
 function Waiting({ job }: { job: Job }) {
   if (job.state === 'parked') {
     return (
       <Notice title="Waiting for re-linking">
-        Since <Timestamp at={job.parked_since} />. {job.account_reason ?? ''} The job resumes after re-linking and fails
-        after 14 days.
+        {job.account_reason ?? 'The account must be re-linked.'} Waiting since <Timestamp at={job.parked_since} />. The
+        job resumes after re-linking. Without it, the job fails on <Timestamp at={deadlineOf(job)} />.
       </Notice>
     );
   }
@@ -92,6 +115,11 @@ function Waiting({ job }: { job: Job }) {
       {job.error.message} Next attempt: <Timestamp at={job.next_try_at} />
     </Notice>
   );
+}
+
+/** Jobs wait for 14 days. */
+function deadlineOf({ parked_since }: Job): string | null {
+  return parked_since === null ? null : new Date(Date.parse(parked_since) + 14 * 86_400_000).toISOString();
 }
 
 function Notice({ title, children }: { title: string; children: ReactNode }) {

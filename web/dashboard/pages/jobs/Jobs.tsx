@@ -1,19 +1,22 @@
-import { Button, Group, Select, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Route, Switch } from 'wouter';
-import { type Column, PagedTable } from '../../parts/DataTable.tsx';
-import { MrnSearch } from '../../parts/FilterBar.tsx';
+import { type Column, PagedTable, type Selection } from '../../parts/DataTable.tsx';
+import { ErrorAlert } from '../../parts/errors.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
 import { Status } from '../../parts/Status.tsx';
-import { Timestamp, TimestampInput } from '../../parts/Timestamp.tsx';
-import { job_filters, job_types } from '../../service/api.gen.ts';
+import { Timestamp } from '../../parts/Timestamp.tsx';
 import { useClient } from '../../service/client.tsx';
+import { useRequestedPatient } from '../../service/patientRequest.tsx';
 import { usePages } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
 import type { JobRow } from '../../service/types.ts';
-import { useAccountOptions } from '../../service/useAccountOptions.ts';
-import { useUrlFilters } from '../../service/useUrlFilters.ts';
+import { ExportJobs } from './ExportJobs.tsx';
 import { JobPage } from './Job.tsx';
+import { JobFilters, useJobFilters } from './JobFilters.tsx';
 import { failureOf, jobDuration, review_labels, typeLabel } from './labels.ts';
+import { RunAgainMany } from './RunAgainMany.tsx';
+import { type JobPatients, useJobPatients } from './useJobPatients.ts';
 
 export default function Jobs() {
   return (
@@ -26,34 +29,58 @@ export default function Jobs() {
   );
 }
 
-const url_filters = ['type', 'state', 'account_id', 'from', 'to'] as const;
-
 function JobList() {
   const { client_id } = useClient();
-  const { get } = useUrlFilters();
+  const { may } = useSession();
   // Not in the URL, which ends up in browser histories and logs.
   const [mrn, setMrn] = useState('');
-  const filters = Object.fromEntries(url_filters.map((name) => [name, get(name)]));
-  const filtered = mrn !== '' || Object.values(filters).some((value) => value !== '');
+  useRequestedPatient(setMrn);
+  const [selected, setSelected] = useState<ReadonlySet<string | number>>(new Set());
+  // Those in the open dialog, which stays while their states change.
+  const [running, setRunning] = useState<readonly JobRow[]>();
+  const url_filters = useJobFilters();
+  const filtered = mrn !== '' || Object.values(url_filters).some((value) => value !== '');
+  const filters = mrn === '' ? url_filters : { ...url_filters, mrn };
   // Every read of a patient's jobs is in the audit log, so that list has no live updates.
   const jobs = usePages(
     mrn === '' ? 'jobs.list' : 'jobs.search',
     { client_id },
-    {
-      live: mrn === '' ? ['jobs'] : [],
-      filters: mrn === '' ? filters : { ...filters, mrn },
-    },
+    { live: mrn === '' ? ['jobs'] : [], filters },
   );
+  const patients = useJobPatients(jobs.data ?? []);
+  // Jobs that a live update or a filter has removed are no longer selected.
+  const chosen = running ?? (jobs.data ?? []).filter((job) => selected.has(job.job_id) && isUnfixed(job));
+  const onOpenChange = (opened: boolean) => {
+    setRunning(opened ? chosen : undefined);
+    if (!opened) setSelected(new Set());
+  };
+  const selection: Selection<JobRow> = {
+    selected: new Set(chosen.map(({ job_id }) => job_id)),
+    onChange: setSelected,
+    labelOf: ({ job_id }) => `Select job ${job_id}`,
+    isSelectable: isUnfixed,
+  };
   return (
     <>
-      <PageTitle>Jobs</PageTitle>
+      <PageTitle actions={<ExportJobs filters={filters} />}>Jobs</PageTitle>
       <JobFilters mrn={mrn} setMrn={setMrn} filtered={filtered} />
+      {patients.error && <ErrorAlert error={patients.error} retry={patients.retry} />}
+      {chosen.length > 0 && (
+        <Group mb="sm" gap="sm" role="region" aria-label="Selected jobs">
+          <Text size="sm">{chosen.length} selected</Text>
+          <RunAgainMany of={{ job_ids: chosen.map(({ job_id }) => job_id).reverse() }} onOpenChange={onOpenChange} />
+          <Button size="compact-sm" variant="subtle" onClick={() => setSelected(new Set())}>
+            Clear selection
+          </Button>
+        </Group>
+      )}
       <PagedTable
         query={jobs}
         label="Jobs"
-        columns={columns}
+        columns={columnsOf(patients)}
         keyOf={(job) => job.job_id}
         href={(job) => `/${job.job_id}`}
+        {...(may('operator') ? { selection } : {})}
         empty={
           filtered
             ? 'No matching jobs. Change or clear the filters.'
@@ -64,87 +91,61 @@ function JobList() {
   );
 }
 
-const columns: Column<JobRow>[] = [
-  { head: 'Job', cell: (job) => job.job_id },
-  { head: 'Type', cell: (job) => typeLabel(job.type) },
-  {
-    head: 'Status',
-    cell: (job) => (
-      <>
-        <Status of={job.state} />
-        {notesOf(job).map((note) => (
-          <Text key={note} size="xs" c="dimmed" maw={260}>
-            {note}
-          </Text>
-        ))}
-      </>
-    ),
-  },
-  { head: 'Account', cell: (job) => `${job.account.org_id} · ${job.account.user_id}` },
-  { head: 'Accepted', cell: (job) => <Timestamp at={job.created_at} /> },
-  { head: 'Duration', cell: jobDuration, align: 'right' },
-  { head: 'Attempts', cell: (job) => job.attempts, align: 'right' },
-];
-
-/** What happened to the job, and what to do if it failed. */
-function notesOf(job: JobRow): string[] {
-  if (job.review_outcome) return [`Resolved: ${review_labels[job.review_outcome].toLowerCase()}`];
-  const rerun = job.run_again_of === null ? [] : [`Rerun of job ${job.run_again_of}`];
-  if (job.error_code === null) return rerun;
-  const { label, remedy } = failureOf(job.error_code);
-  return [...rerun, label, ...(job.finished_at === null || remedy === '' ? [] : [remedy])];
+/** Whether running it again may make sense. The server decides about each one. */
+function isUnfixed({ state, review_outcome }: JobRow): boolean {
+  return state === 'failed' || state === 'partial' || (state === 'needs_review' && review_outcome === 'not_done');
 }
 
-const status_labels: Record<(typeof job_filters)[number], string> = {
-  queued: 'Queued',
-  running: 'Running',
-  parked: 'Waiting for re-linking',
-  succeeded: 'Succeeded',
-  partial: 'Partial',
-  failed: 'Failed',
-  needs_review: 'Needs review (all)',
-  unresolved: 'Needs review (unresolved)',
-};
+function columnsOf(patients: JobPatients): Column<JobRow>[] {
+  return [
+    { head: 'Job', cell: (job) => job.job_id },
+    { head: 'Type', cell: (job) => typeLabel(job.type) },
+    { head: 'Status', cell: (job) => <Status of={job.state} /> },
+    { head: 'Reason', cell: (job) => <Reason job={job} message={patients.of(job)?.message ?? null} /> },
+    { head: 'MRN', cell: (job) => <span className="nowrap">{patients.of(job)?.mrn ?? '–'}</span> },
+    {
+      head: 'Practice',
+      cell: ({ account }) => (
+        <div className="nowrap">
+          {account.org_id}
+          <div className="secondary">{account.user_id}</div>
+        </div>
+      ),
+    },
+    { head: 'Accepted', cell: (job) => <Timestamp at={job.created_at} /> },
+    { head: 'Duration', cell: (job) => <span className="nowrap">{jobDuration(job)}</span>, align: 'right' },
+  ];
+}
 
-function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtered: boolean }) {
-  const { get, set, clear } = useUrlFilters();
-  const accounts = useAccountOptions();
-  // A new key empties the MRN input.
-  const [cleared, setCleared] = useState(0);
-  const select = (name: string, label: string, w: number, data: { value: string; label: string }[]) => (
-    <Select
-      label={label}
-      placeholder="All"
-      clearable
-      searchable={name === 'account_id'}
-      w={w}
-      data={data}
-      value={get(name) || null}
-      onChange={(value) => set(name, value ?? '')}
-    />
-  );
-  const types = Object.entries(job_types).map(([value, label]) => ({ value, label }));
-  const states = job_filters.map((value) => ({ value, label: status_labels[value] }));
+/** Why the job failed or waits: the label of its code, and what the EMR said. */
+function Reason({ job, message }: { job: JobRow; message: string | null }) {
+  const notes = [
+    job.review_outcome && `Resolved: ${review_labels[job.review_outcome].toLowerCase()}`,
+    job.state === 'parked' && 'The account must be re-linked',
+    job.run_again_of !== null && `Rerun of job ${job.run_again_of}`,
+    job.finished_at === null && job.attempts > 1 && `Attempt ${job.attempts}`,
+  ].filter((note) => typeof note === 'string');
+  if (job.error_code === null && notes.length === 0) return '–';
   return (
-    <Group align="flex-end" mb="md" gap="sm">
-      {select('type', 'Type', 190, types)}
-      {select('state', 'Status', 190, states)}
-      {select('account_id', 'Account', 200, accounts)}
-      <TimestampInput label="From" value={get('from')} onChange={(time) => set('from', time)} />
-      <TimestampInput label="To" value={get('to')} onChange={(time) => set('to', time)} />
-      <MrnSearch key={cleared} mrn={props.mrn} setMrn={props.setMrn} />
-      {props.filtered && (
-        <Button
-          variant="subtle"
-          onClick={() => {
-            props.setMrn('');
-            setCleared(cleared + 1);
-            clear();
-          }}
-        >
-          Clear filters
-        </Button>
+    <div className="reason">
+      {job.error_code !== null && (
+        <>
+          <Text size="sm" fw={500}>
+            {failureOf(job.error_code).label}
+          </Text>
+          <code className="secondary">{job.error_code}</code>
+          {message && (
+            <Text size="sm" lineClamp={2} title={message}>
+              {message}
+            </Text>
+          )}
+        </>
       )}
-    </Group>
+      {notes.map((note) => (
+        <div key={note} className="secondary">
+          {note}
+        </div>
+      ))}
+    </div>
   );
 }

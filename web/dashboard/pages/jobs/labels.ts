@@ -18,13 +18,29 @@ export function duration(ms: number): string {
   return minutes < 2_880 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.floor(minutes / 1_440)} days`;
 }
 
-/** From acceptance to finish. */
-export function jobDuration({ created_at, finished_at }: Pick<JobRow, 'created_at' | 'finished_at'>): string {
-  return finished_at === null ? '–' : duration(Date.parse(finished_at) - Date.parse(created_at));
+/** From acceptance to finish, without the time it waited for re-linking. */
+export function jobDuration(job: Pick<JobRow, 'created_at' | 'finished_at' | 'parked_ms'>): string {
+  const { created_at, finished_at, parked_ms } = job;
+  return finished_at === null ? '–' : duration(Date.parse(finished_at) - Date.parse(created_at) - parked_ms);
+}
+
+/** How long ago a time was, by the operator's clock: `40 s`, `12 min`, `3 h`. */
+export function age(at: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1_000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
 /** What a failure code means and what to do about it. Jobs of earlier versions may have other codes. */
-export function failureOf(code: string): { label: string; remedy: string } {
+export function failureOf(code: string): Failure {
   const label = code.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
-  return (failures as Record<string, { label: string; remedy: string }>)[code] ?? { label, remedy: '' };
+  return (failures as Record<string, Failure>)[code] ?? { label, cause: '', remedy: '', send_again: 'unchanged' };
 }
+
+type Failure = {
+  label: string;
+  cause: string;
+  remedy: string;
+  send_again: (typeof failures)[keyof typeof failures]['send_again'];
+};

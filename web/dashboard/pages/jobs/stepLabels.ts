@@ -1,9 +1,10 @@
+import type { IconName } from '../../parts/Icon.tsx';
 import { fieldLabel, operationLabels } from '../../parts/labels.ts';
 import type { JobStep } from '../../service/types.ts';
 import { duration, failureOf } from './labels.ts';
 
 /** One line of a job's timeline. */
-export type TimelineLine = { key: string; attempt: number; at: string; text: string; duration: string };
+export type TimelineLine = { key: string; at: string; text: string; duration: string; icon: IconName; color: string };
 
 /** A job's steps as lines of text: a write and its outcome are one line. `finished`: no response can arrive anymore. */
 export function timelineOf(steps: readonly JobStep[], emr: string, finished: boolean): TimelineLine[] {
@@ -14,9 +15,33 @@ export function timelineOf(steps: readonly JobStep[], emr: string, finished: boo
     if (step.kind === 'outcome' && intentOf(steps, n)) continue;
     const took = outcome ? between(step, outcome) : step.kind === 'note' ? listDuration(step, steps[n - 1]) : '';
     const text = step.kind === 'note' ? noteLabel(step) : writeLabel(step, outcome, emr, finished);
-    lines.push({ key: String(n), attempt: step.attempt, at: step.at, text, duration: took });
+    lines.push({ key: String(n), at: step.at, text, duration: took, ...lookOf(step, outcome) });
   }
   return lines;
+}
+
+const good = 'var(--chart-succeeded)';
+const bad = 'var(--chart-failed)';
+const open = 'var(--chart-p95)';
+const neutral = 'var(--mantine-color-dimmed)';
+
+const note_looks: Record<string, Pick<TimelineLine, 'icon' | 'color'>> = {
+  started: { icon: 'play', color: neutral },
+  retry: { icon: 'retry', color: open },
+  parked: { icon: 'pause', color: open },
+  succeeded: { icon: 'check', color: good },
+  partial: { icon: 'alert', color: open },
+  failed: { icon: 'cross', color: bad },
+  needs_review: { icon: 'question', color: open },
+};
+
+function lookOf(step: JobStep, outcome: JobStep | undefined): Pick<TimelineLine, 'icon' | 'color'> {
+  if (step.kind === 'note') return note_looks[step.name] ?? { icon: 'note', color: neutral };
+  if (step.kind === 'outcome') return { icon: 'check', color: good };
+  if (!outcome) return { icon: 'send', color: open };
+  return typeof outcome.detail?.not_applied === 'string'
+    ? { icon: 'cross', color: bad }
+    : { icon: 'check', color: good };
 }
 
 function outcomeOf(steps: readonly JobStep[], n: number): JobStep | undefined {

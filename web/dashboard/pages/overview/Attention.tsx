@@ -1,68 +1,161 @@
-import { Anchor, Stack, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
+import { Icon, type IconName } from '../../parts/Icon.tsx';
 import { Section } from '../../parts/layout.tsx';
-import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { job_types } from '../../service/api.gen.ts';
 import type { ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
+import { useSession } from '../../service/session.tsx';
+import { failureOf, typeLabel } from '../jobs/labels.ts';
+import { RunAgainMany } from '../jobs/RunAgainMany.tsx';
 
+type AttentionData = ResponseOf<'overview.get'>['overview']['attention'];
+type FailureGroupData = AttentionData['failures'][number];
 type Props = {
-  attention: ResponseOf<'overview.get'>['overview']['attention'];
+  attention: AttentionData;
   /** All jobs that need review, including those that are not listed. */
   review_count: number;
 };
 
-/** What does not resolve itself. */
-export function Attention({ attention: { accounts, endpoints, reviews }, review_count }: Props) {
+/** What does not resolve itself, by cause. */
+export function Attention({ attention: { failures, accounts, endpoints, reviews }, review_count }: Props) {
   const { linkTo } = useClient();
-  const more = review_count - reviews.length;
+  const [review] = reviews;
+  // While its dialog is open, a group stays as it was: running its jobs again removes it from the list.
+  const [opened, setOpened] = useState<FailureGroupData>();
+  const groups = failures.filter(({ code }) => code !== opened?.code);
+  const clear = failures.length + accounts.length + endpoints.length + reviews.length === 0;
   return (
     <Section title="Needs attention">
-      {accounts.length + endpoints.length + reviews.length === 0 && <Text c="dimmed">All clear</Text>}
-      <Stack gap="sm">
-        {accounts.map(({ id, user_id, org_id, reason }) => (
-          <Item key={id} status="login_required" href={linkTo('/accounts')} name={`${org_id} · ${user_id}`}>
-            {reason ?? 'The account must be re-linked.'}
-          </Item>
-        ))}
-        {endpoints.map(({ id, url, status, since, reason }) => (
-          <Item
-            key={id}
-            status={status === 'disabled' ? 'disabled' : 'failing'}
-            href={linkTo('/events/endpoints')}
-            name={url}
-          >
-            {reason} {since !== null && <>Since </>}
-            {since !== null && <Timestamp at={since} />}
-          </Item>
-        ))}
-        {reviews.map(({ job_id, type, finished_at }) => (
-          <Item key={job_id} status="needs_review" href={linkTo(`/jobs/${job_id}`)} name={`Job ${job_id}`}>
-            {(job_types as Record<string, string>)[type] ?? type}, finished <Timestamp at={finished_at} />
-          </Item>
-        ))}
-        {more > 0 && (
-          <Anchor component={Link} size="sm" href={`${linkTo('/jobs')}?state=unresolved`}>
-            {more} more to review
-          </Anchor>
-        )}
-      </Stack>
+      {clear && (
+        <Group gap="xs">
+          <Icon name="check" color="var(--chart-succeeded)" />
+          <Text c="dimmed">All clear</Text>
+        </Group>
+      )}
+      {endpoints.map(({ id, url, status, since, reason }) => (
+        <Problem
+          key={id}
+          icon="events"
+          title={status === 'disabled' ? 'Webhook endpoint disabled' : 'Webhook endpoint failing'}
+          href={linkTo(`/events/endpoints/${id}`)}
+          name={url}
+        >
+          {reason} {since !== null && <>Since </>}
+          {since !== null && <Timestamp at={since} />}
+        </Problem>
+      ))}
+      {accounts.map(({ id, user_id, org_id, reason }) => (
+        <Problem
+          key={id}
+          icon="accounts"
+          title="Account needs re-linking"
+          href={linkTo('/accounts')}
+          name={`${org_id} · ${user_id}`}
+        >
+          {reason ?? 'The account must be re-linked.'}
+        </Problem>
+      ))}
+      {review && (
+        <Problem
+          icon="question"
+          title={`${review_count.toLocaleString()} × ${failureOf('outcome_unknown').label}`}
+          href={`${linkTo('/jobs')}?state=unresolved`}
+          name="View"
+          example={<Example {...review} />}
+        >
+          Check in the EMR whether it was saved, then resolve the job.
+        </Problem>
+      )}
+      {[...groups, ...(opened ? [opened] : [])].map((group) => (
+        <FailureGroup
+          key={group.code}
+          group={group}
+          onOpenChange={(is_open) => setOpened(is_open ? group : undefined)}
+        />
+      ))}
     </Section>
   );
 }
 
-function Item(props: { status: string; href: string; name: string; children: ReactNode }) {
+function FailureGroup(props: { group: FailureGroupData; onOpenChange: (opened: boolean) => void }) {
+  const { code, jobs, example } = props.group;
+  const { linkTo } = useClient();
+  const { may } = useSession();
+  const { label, remedy } = failureOf(code);
+  const filters = { state: 'unfixed', code };
   return (
-    <div className="item">
-      <Status of={props.status} />
+    <Problem
+      icon="alert"
+      title={`${jobs.toLocaleString()} × ${label}`}
+      href={`${linkTo('/jobs')}?${new URLSearchParams({ ...filters, period: '7d' })}`}
+      name="View"
+      example={<Example {...example} />}
+      action={
+        may('operator') && <RunAgainMany of={{ filters, count: jobs }} code={code} onOpenChange={props.onOpenChange} />
+      }
+    >
+      {remedy}
+    </Problem>
+  );
+}
+
+type ExampleProps = { job_id: number; type: string; finished_at: string; org_id?: string };
+
+function Example({ job_id, type, finished_at, org_id }: ExampleProps) {
+  const { linkTo } = useClient();
+  return (
+    <>
+      Latest:{' '}
+      <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} inherit underline="always">
+        Job {job_id}
+      </Anchor>
+      , {typeLabel(type)}
+      {org_id && `, ${org_id}`}, <Timestamp at={finished_at} />
+    </>
+  );
+}
+
+type ProblemProps = {
+  icon: IconName;
+  title: string;
+  href: string;
+  /** The link: `View`, or the name of what has the problem. */
+  name: string;
+  example?: ReactNode;
+  action?: ReactNode;
+  children: ReactNode;
+};
+
+function Problem({ icon, title, href, name, example, action, children }: ProblemProps) {
+  return (
+    <article className="problem" aria-label={title}>
+      <Icon name={icon} color="var(--mantine-color-error)" />
       <div>
-        <Anchor component={Link} href={props.href} size="sm" className="breakable">
-          {props.name}
-        </Anchor>
-        <Text size="sm">{props.children}</Text>
+        <Text size="sm" fw={600}>
+          {title}
+        </Text>
+        {name !== 'View' && (
+          <Anchor component={Link} href={href} size="sm" className="breakable">
+            {name}
+          </Anchor>
+        )}
+        <Text size="sm">{children}</Text>
+        {example && <div className="secondary">{example}</div>}
       </div>
-    </div>
+      <Group gap="xs">
+        {action}
+        <Button
+          component={Link}
+          href={href}
+          size="compact-sm"
+          variant="default"
+          aria-label={name === 'View' ? `View ${title}` : `View ${name}`}
+        >
+          View
+        </Button>
+      </Group>
+    </article>
   );
 }

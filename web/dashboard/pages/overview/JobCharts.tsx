@@ -1,8 +1,10 @@
 import { BarChart, LineChart } from '@mantine/charts';
+import { useLocation } from 'wouter';
 import { Chart } from '../../parts/Chart.tsx';
 import type { Column } from '../../parts/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { ranges } from '../../service/api.gen.ts';
+import { useClient } from '../../service/client.tsx';
 import type { HistoryBin } from '../../service/types.ts';
 
 export type Range = keyof typeof ranges;
@@ -25,11 +27,32 @@ const shared = {
   withLegend: true,
   accessibilityLayer: false,
   tooltipAnimationDuration: 0,
-  xAxisProps: { minTickGap: 24 },
+  // Labels at the ends of the time axis are centered on their tick and need room on both sides.
+  xAxisProps: { minTickGap: 24, padding: { left: 8, right: 8 } },
 } as const;
+
+const margin = { top: 8, right: 32, bottom: 0, left: 8 };
+
+/** Opens the jobs that finished in one interval. */
+function useJobsOf(bins: readonly HistoryBin[]) {
+  const { linkTo } = useClient();
+  const [, navigate] = useLocation();
+  const [first, second] = bins;
+  const width_ms = first && second ? Date.parse(second.at) - Date.parse(first.at) : 0;
+  const href = ({ at }: HistoryBin) => {
+    const finished_to = new Date(Date.parse(at) + width_ms).toISOString();
+    return `${linkTo('/jobs')}?${new URLSearchParams({ finished_from: at, finished_to })}`;
+  };
+  const onClick = ({ activeTooltipIndex }: { activeTooltipIndex?: number | string | null | undefined }) => {
+    const bin = activeTooltipIndex == null ? undefined : bins[Number(activeTooltipIndex)];
+    if (bin) navigate(href(bin));
+  };
+  return { href, chart: { margin, onClick } };
+}
 
 /** The number of finished jobs by state. */
 export function FinishedJobsChart({ bins, range }: Props) {
+  const { href, chart } = useJobsOf(bins);
   const total = (state: (typeof states)[number]['name']) => bins.reduce((sum, bin) => sum + bin[state], 0);
   const all = states.reduce((sum, { name }) => sum + total(name), 0);
   const not_succeeded = all - total('succeeded');
@@ -40,6 +63,7 @@ export function FinishedJobsChart({ bins, range }: Props) {
       rows={[...bins].reverse().filter((bin) => states.some(({ name }) => bin[name] > 0))}
       columns={columnsOf(states, (jobs) => jobs.toLocaleString())}
       keyOf={({ at }) => at}
+      href={href}
     >
       <BarChart
         {...shared}
@@ -47,14 +71,16 @@ export function FinishedJobsChart({ bins, range }: Props) {
         type="stacked"
         series={[...states]}
         barProps={{ isAnimationActive: false }}
+        barChartProps={chart}
         yAxisProps={{ allowDecimals: false, width: 44, tickFormatter: (jobs: number) => compact.format(jobs) }}
       />
     </Chart>
   );
 }
 
-/** How long jobs took from acceptance to finish. */
+/** How long jobs took from acceptance to finish, without waits for re-linking. */
 export function DurationChart({ bins, range }: Props) {
+  const { href, chart } = useJobsOf(bins);
   const newest = bins.findLast(({ p50_s }) => p50_s !== null);
   return (
     <Chart
@@ -67,6 +93,7 @@ export function DurationChart({ bins, range }: Props) {
       rows={[...bins].reverse().filter(({ p50_s }) => p50_s !== null)}
       columns={columnsOf(percentiles, duration)}
       keyOf={({ at }) => at}
+      href={href}
     >
       <LineChart
         {...shared}
@@ -75,6 +102,7 @@ export function DurationChart({ bins, range }: Props) {
         connectNulls={false}
         curveType="linear"
         lineProps={{ isAnimationActive: false }}
+        lineChartProps={chart}
         valueFormatter={duration}
         yAxisProps={{ width: 56 }}
       />

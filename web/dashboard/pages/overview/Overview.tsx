@@ -1,4 +1,4 @@
-import { SegmentedControl, Stack, Title } from '@mantine/core';
+import { Group, SegmentedControl, Stack, Title } from '@mantine/core';
 import { useSearchParams } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
@@ -8,29 +8,37 @@ import { useQuery } from '../../service/queries.ts';
 import { Attention } from './Attention.tsx';
 import { ClientTable } from './ClientTable.tsx';
 import { DurationChart, FinishedJobsChart, type Range } from './JobCharts.tsx';
-import { QueueNumbers } from './QueueNumbers.tsx';
 import { RestoreNotice } from './RestoreNotice.tsx';
+import { Tiles } from './Tiles.tsx';
 
 /** The charts aggregate many jobs, so they refresh at this interval; the numbers refresh with every change. */
 const charts_ms = 10_000;
+
+/** The queue's age changes by itself. */
+const ages_ms = 30_000;
 
 export default function Overview() {
   const { client_id } = useClient();
   const [search, setSearch] = useSearchParams();
   const range = readRange(search.get('range'));
-  const overview = useQuery('overview.get', { client_id }, { live: ['jobs', 'events', 'accounts'] });
+  const overview = useQuery(
+    'overview.get',
+    { client_id },
+    { live: ['jobs', 'events', 'accounts'], refresh_ms: ages_ms },
+  );
   const history = useQuery('overview.history', { client_id }, { query: { range }, refresh_ms: charts_ms });
   return (
     <>
       <PageTitle>Overview</PageTitle>
       <Stack gap="lg">
         <QueryResult query={overview}>
-          {({ overview: { clients, attention, restore } }) => {
+          {({ overview: data }) => {
+            const { clients, attention } = data;
             const load = clients.find((each) => each.client_id === client_id);
             return (
               <Stack gap="lg">
-                {restore && <RestoreNotice restore={restore} />}
-                {load && <QueueNumbers load={load} />}
+                {data.restore && <RestoreNotice restore={data.restore} />}
+                <Tiles overview={data} />
                 <Attention attention={attention} review_count={load?.needs_review ?? 0} />
                 {clients.length > 1 && <ClientTable clients={clients} />}
               </Stack>
@@ -38,16 +46,18 @@ export default function Overview() {
           }}
         </QueryResult>
         <section aria-label="Jobs over time">
-          <Title order={2} size="h4" mb="xs">
-            Jobs over time
-          </Title>
-          <SegmentedControl
-            aria-label="Period"
-            mb="sm"
-            data={Object.entries(ranges).map(([value, label]) => ({ value, label }))}
-            value={range}
-            onChange={(value) => setSearch({ range: value }, { replace: true })}
-          />
+          <Group justify="space-between" mb="sm">
+            <Title order={2} size="h4">
+              Jobs over time
+            </Title>
+            <SegmentedControl
+              size="xs"
+              aria-label="Period"
+              data={Object.entries(ranges).map(([value, label]) => ({ value, label }))}
+              value={range}
+              onChange={(value) => setSearch({ range: value }, { replace: true })}
+            />
+          </Group>
           <QueryResult query={history}>
             {({ bins }) => (
               <div className="tiles wide">

@@ -1,12 +1,12 @@
 import { Stack, Title } from '@mantine/core';
 import type { Column } from '../../parts/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
-import { Timestamp } from '../../parts/Timestamp.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Appointment } from '../../service/types.ts';
+import { ClinicTime } from './ClinicTime.tsx';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
-import { RecordFields } from './RecordFields.tsx';
+import { RecordFields, RecordTable } from './RecordFields.tsx';
 import { SearchList, useRecords } from './RecordList.tsx';
 
 export function Appointments() {
@@ -17,6 +17,7 @@ export function Appointments() {
   const options = providers.map(({ ehr_id, name }) => ({ value: ehr_id, label: name }));
   return (
     <SearchList
+      kind="appointments"
       title="Appointments"
       query={query}
       filtered={Object.keys(state.filters).length > 0}
@@ -30,7 +31,7 @@ export function Appointments() {
 }
 
 export const appointment_columns: Column<Appointment>[] = [
-  { head: 'Start', cell: (row) => <Timestamp at={row.datetime} /> },
+  { head: 'Start (clinic time)', cell: (row) => <ClinicTime at={row.datetime} /> },
   { head: 'Minutes', cell: (row) => row.duration, align: 'right' },
   { head: 'Type', cell: (row) => row.appointment_type },
   { head: 'Status', cell: (row) => row.status },
@@ -46,12 +47,12 @@ export function AppointmentPage({ id }: { id: string }) {
         'datetime' in record && (
           <Stack>
             <Title order={2} size="h4">
-              Appointment on <Timestamp at={record.datetime} />
+              Appointment on <ClinicTime at={record.datetime} />
             </Title>
-            <RecordFields title="Appointment" of={record} />
-            <RecordFields title="Insurances" of={record.insurances} />
-            <RecordFields title="Diagnoses" of={record.diagnoses} />
-            <RecordFields title="Medications" of={record.medications} />
+            <RecordFields title="Appointment" of={record} shown={{ datetime: <ClinicTime at={record.datetime} /> }} />
+            <RecordTable title="Insurances" rows={record.insurances} />
+            <RecordTable title="Diagnoses" rows={record.diagnoses} />
+            <RecordTable title="Medications" rows={record.medications} />
           </Stack>
         )
       }

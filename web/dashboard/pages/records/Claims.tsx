@@ -5,7 +5,7 @@ import { usePages, useQuery } from '../../service/queries.ts';
 import type { Claim } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
-import { RecordFields } from './RecordFields.tsx';
+import { money, RecordFields, RecordTable } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
 
 export function Claims() {
@@ -14,6 +14,7 @@ export function Claims() {
   const query = usePages('claims.search', params, { filters: state.filters });
   return (
     <SearchList
+      kind="claims"
       title="Claims"
       query={query}
       filtered={Object.keys(state.filters).length > 0}
@@ -35,10 +36,6 @@ export const claim_columns: Column<Claim>[] = [
   { head: 'Balance', cell: (row) => money(row.balance), align: 'right' },
 ];
 
-function money(amount: number | null): string {
-  return amount === null ? '–' : amount.toLocaleString(undefined, { style: 'currency', currency: 'USD' });
-}
-
 export function ClaimPage({ id }: { id: string }) {
   const { params } = useOrganization();
   const query = useQuery('records.get', { ...params, kind: 'claims', id });
@@ -51,13 +48,13 @@ export function ClaimPage({ id }: { id: string }) {
               Claim {record.emr_claim_id}
             </Title>
             <RecordFields title="Claim" of={record} />
-            <RecordFields title="Line items" of={record.line_items} />
-            <RecordFields title="Payments" of={record.payments} />
-            <RecordFields title="Insurances" of={record.insurances} />
+            <RecordTable title="Line items" rows={record.line_items} />
+            <RecordTable title="Payments" rows={record.payments} />
+            <RecordTable title="Insurances" rows={record.insurances} />
             <RecordFields title="Balances" of={record.balances} />
             <RecordFields title="Voids and copies" of={record.void_claim} />
-            <RecordFields title="Submissions" of={record.submission_history.entries} />
-            <RecordFields title="Billing activity" of={record.billing_activity_log} />
+            <RecordTable title="Submissions" rows={record.submission_history.entries} />
+            <RecordTable title="Billing activity" rows={record.billing_activity_log} />
           </Stack>
         )
       }

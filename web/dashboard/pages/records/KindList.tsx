@@ -3,13 +3,12 @@ import { type ReactNode, useState } from 'react';
 import type { Column } from '../../parts/DataTable.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { Status } from '../../parts/Status.tsx';
-import type { PagedId, ResponseOf } from '../../service/api.ts';
+import type { PagedId } from '../../service/api.ts';
 import { usePages } from '../../service/queries.ts';
 import { useOrganization } from './organization.tsx';
 import { display } from './RecordFields.tsx';
 import { SearchList, type ShortKind, ShortList } from './RecordList.tsx';
-
-export type KindRow = ResponseOf<'records.count'>['kinds'][number];
+import type { KindRow } from './SyncNotes.tsx';
 
 /** The path of a kind's list below the organization. */
 export function kindPath(kind: string): string {
@@ -31,6 +30,7 @@ function KindSearch({ kind }: { kind: KindRow }) {
   const query = usePages(id, params, { filters });
   return (
     <SearchList
+      kind={kind.kind}
       title={kind.label}
       query={query}
       filtered={Object.keys(filters).length > 0}

@@ -11,6 +11,7 @@ export function Orders() {
   const query = usePages('orders.search', params, { filters: state.filters });
   return (
     <SearchList
+      kind="orders"
       title="Orders"
       query={query}
       filtered={Object.keys(state.filters).length > 0}

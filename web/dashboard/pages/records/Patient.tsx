@@ -1,5 +1,6 @@
 import { Group, Stack, Title } from '@mantine/core';
 import { useLocation } from 'wouter';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
 import { Section } from '../../parts/layout.tsx';
@@ -34,6 +35,16 @@ export function PatientPage({ id }: { id: string }) {
                 {[record.first_name, record.middle_name, record.last_name].filter(Boolean).join(' ')}
               </Title>
               <Status of={record.status} />
+              {may('owner') && (
+                <ActionMenu label="More actions for this patient">
+                  <Erase
+                    noun="patient"
+                    name={record.mrn ?? record.id}
+                    erase={(body) => call('patients.erase', { ...params, id }, { body })}
+                    onErased={() => navigate('/patients')}
+                  />
+                </ActionMenu>
+              )}
             </Group>
             <Section title="Demographics" order={3}>
               <Demographics patient={record} />
@@ -47,16 +58,6 @@ export function PatientPage({ id }: { id: string }) {
               <Jobs id={id} />
             </Section>
             {record.mrn !== null && <Visits mrn={record.mrn} />}
-            {may('owner') && (
-              <Group>
-                <Erase
-                  noun="patient"
-                  name={record.mrn ?? record.id}
-                  erase={(body) => call('patients.erase', { ...params, id }, { body })}
-                  onErased={() => navigate('/patients')}
-                />
-              </Group>
-            )}
           </Stack>
         )
       }

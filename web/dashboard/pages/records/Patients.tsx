@@ -12,6 +12,7 @@ export function Patients() {
   const query = usePages('patients.search', params, { filters: search });
   return (
     <SearchList
+      kind="patients"
       title="Patients"
       query={query}
       filtered={Object.keys(search).length > 0}

@@ -1,15 +1,14 @@
 import { Title } from '@mantine/core';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
-import { Timestamp } from '../../parts/Timestamp.tsx';
-import { useQuery } from '../../service/queries.ts';
-import { type KindRow, kindPath } from './KindList.tsx';
+import { kindPath } from './KindList.tsx';
 import { useOrganization } from './organization.tsx';
+import { type KindRow, SyncAge, useKinds } from './SyncNotes.tsx';
 
 /** How many records of each type are stored, and when they were last synced. */
 export function RecordCounts() {
-  const { organization, params } = useOrganization();
-  const counts = useQuery('records.count', params, { live: ['jobs'] });
+  const { organization } = useOrganization();
+  const counts = useKinds();
   return (
     <>
       <Title order={2} size="h4" mb="sm">
@@ -34,5 +33,5 @@ export function RecordCounts() {
 const columns: Column<KindRow>[] = [
   { head: 'Type', cell: (row) => row.label },
   { head: 'Records', cell: (row) => row.total.toLocaleString(), align: 'right' },
-  { head: 'Last synced', cell: (row) => (row.synced_at ? <Timestamp at={row.synced_at} /> : 'Never') },
+  { head: 'Last synced', cell: (row) => <SyncAge kind={row} /> },
 ];

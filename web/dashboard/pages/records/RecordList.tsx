@@ -1,4 +1,4 @@
-import { Title } from '@mantine/core';
+import { Group, Title } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { type Column, DataTable, PagedTable } from '../../parts/DataTable.tsx';
@@ -6,8 +6,10 @@ import { QueryResult } from '../../parts/QueryResult.tsx';
 import type { ApiError, ResponseOf } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
 import { useOrganization } from './organization.tsx';
+import { ListSync } from './SyncNotes.tsx';
 
 type Props<Row> = {
+  kind: string;
   title: string;
   query: UseInfiniteQueryResult<Row[], ApiError>;
   columns: readonly Column<Row>[];
@@ -19,10 +21,10 @@ type Props<Row> = {
 };
 
 /** A searchable list of records, page by page. */
-export function SearchList<Row>({ title, filtered, children, ...table }: Props<Row>) {
+export function SearchList<Row>({ kind, title, filtered, children, ...table }: Props<Row>) {
   return (
     <>
-      <ListTitle>{title}</ListTitle>
+      <ListTitle kind={kind}>{title}</ListTitle>
       {children}
       <PagedTable
         label={title}
@@ -53,7 +55,7 @@ export function ShortList<Kind extends ShortKind>(props: {
   const query = useRecords(kind);
   return (
     <>
-      <ListTitle>{title}</ListTitle>
+      <ListTitle kind={kind}>{title}</ListTitle>
       <QueryResult query={query}>
         {(response) => (
           <DataTable
@@ -72,10 +74,13 @@ export function ShortList<Kind extends ShortKind>(props: {
 
 const no_records = 'No records yet. They appear after the next sync.';
 
-function ListTitle({ children }: { children: string }) {
+function ListTitle({ kind, children }: { kind: string; children: string }) {
   return (
-    <Title order={2} size="h4" mb="sm">
-      {children}
-    </Title>
+    <Group mb="sm" gap="sm" align="baseline">
+      <Title order={2} size="h4">
+        {children}
+      </Title>
+      <ListSync kind={kind} />
+    </Group>
   );
 }

@@ -13,10 +13,11 @@ import { DefaultHours } from './hours/DefaultHours.tsx';
 import { ProviderPage } from './hours/Provider.tsx';
 import { KindList, kindPath } from './KindList.tsx';
 import { Orders } from './Orders.tsx';
-import { OrganizationProvider, useOrganization } from './organization.tsx';
+import { OrganizationProvider } from './organization.tsx';
 import { PatientPage } from './Patient.tsx';
 import { Patients } from './Patients.tsx';
 import { RecordCounts } from './RecordCounts.tsx';
+import { SyncNotes, useKinds } from './SyncNotes.tsx';
 
 export default function Records() {
   const { client_id, linkTo } = useClient();
@@ -62,6 +63,7 @@ function OrganizationRecords({ organizations, id }: { organizations: readonly Or
         // Keyed, so that a search is not carried over to another organization.
         <OrganizationProvider key={id} organization={organization}>
           <KindMenu />
+          <SyncNotes />
           <Routes />
         </OrganizationProvider>
       ) : (
@@ -96,8 +98,7 @@ function OrganizationSelect({ organizations, id }: { organizations: readonly Org
 }
 
 function KindMenu() {
-  const { params } = useOrganization();
-  const counts = useQuery('records.count', params, { live: ['jobs'] });
+  const counts = useKinds();
   return (
     <Group component="nav" gap={4} mb="md" aria-label="Record types">
       <KindLink href="/" label="Overview" />
@@ -153,8 +154,7 @@ function Routes() {
 
 /** The list of a kind without a page of its own. */
 function OtherList({ path }: { path: string }) {
-  const { params } = useOrganization();
-  const counts = useQuery('records.count', params, { live: ['jobs'] });
+  const counts = useKinds();
   return (
     <QueryResult query={counts}>
       {({ kinds }) => {

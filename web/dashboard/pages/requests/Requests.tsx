@@ -3,37 +3,57 @@ import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { type Filter, FilterBar, useFilters } from '../../parts/FilterBar.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { api_routes } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
 import { usePages } from '../../service/queries.ts';
 import { useClientOptions } from '../../service/useClientOptions.ts';
+import { useUrlFilters } from '../../service/useUrlFilters.ts';
+import { pathOf } from './pathOf.ts';
+import { RequestDrawer } from './RequestDrawer.tsx';
+import { StatusCode } from './StatusCode.tsx';
 
-const columns: Column<RowOf<'requests.list'>>[] = [
+type RequestRow = RowOf<'requests.list'>;
+
+const columns: Column<RequestRow>[] = [
   { head: 'Time', cell: (request) => <Timestamp at={request.at} /> },
-  { head: 'Client', cell: (request) => request.client_name ?? 'Unauthenticated' },
-  { head: 'Endpoint', cell: (request) => `${request.method} ${request.endpoint}` },
+  { head: 'Status', cell: (request) => <StatusCode status={request.status} /> },
   {
-    head: 'Status',
+    head: 'Request',
     cell: (request) => (
-      <>
-        {request.status}
+      <div className="reason">
+        <Text size="sm" component="code">
+          {request.method} {pathOf(request)}
+        </Text>
         {request.code && (
-          <Text size="xs" c="dimmed">
+          <div className="secondary">
             {request.code}
-          </Text>
+            {request.field && ` · ${request.field}`}
+          </div>
         )}
-      </>
+      </div>
     ),
   },
-  { head: 'Duration', cell: (request) => `${request.duration_ms} ms`, align: 'right' },
-  { head: 'Request ID', cell: (request) => <Text size="xs">{request.id}</Text> },
+  { head: 'Client', cell: (request) => request.client_name ?? 'Unauthenticated' },
+  {
+    head: 'Duration',
+    cell: (request) => <span className="nowrap">{request.duration_ms.toLocaleString()} ms</span>,
+    align: 'right',
+  },
+  { head: 'Request ID', cell: (request) => <code className="secondary">{request.id}</code> },
+];
+
+const endpoint_options = [
+  ...Object.entries(api_routes).map(([value, { method, path }]) => ({ value, label: `${method} ${path}` })),
+  { value: 'unknown', label: 'Unknown routes' },
 ];
 
 /** Recent API requests. Bodies and IP addresses are not stored. */
 export default function Requests() {
+  const { get, set } = useUrlFilters();
   const filters: Filter[] = [
     { name: 'id', label: 'Request ID' },
     { name: 'client_id', label: 'Client', options: useClientOptions() },
-    { name: 'endpoint', label: 'Endpoint' },
+    { name: 'endpoint', label: 'Endpoint', options: endpoint_options, searchable: true },
     {
       name: 'status',
       label: 'Status',
@@ -47,17 +67,29 @@ export default function Requests() {
     { name: 'duration_ms_min', label: 'Min. duration (ms)', type: 'number' },
   ];
   const requests = usePages('requests.list', {}, { filters: useFilters(filters) });
+  const shown = requests.data?.find(({ id }) => id === get('request'));
   return (
     <>
-      <PageTitle>Requests</PageTitle>
+      <PageTitle subtitle="API requests of the last days. Bodies, query strings and addresses are not stored.">
+        Requests
+      </PageTitle>
       <FilterBar filters={filters} />
       <PagedTable
         query={requests}
         label="Requests"
         columns={columns}
         keyOf={(request) => request.id}
+        href={(request) => `?${withRequest(request.id)}`}
         empty="No matching requests. Requests from the last few days appear here."
       />
+      <RequestDrawer request={shown} onClose={() => set('request', '')} />
     </>
   );
+}
+
+/** The current filters, with this request opened. */
+function withRequest(id: string): URLSearchParams {
+  const params = new URLSearchParams(window.location.search);
+  params.set('request', id);
+  return params;
 }

@@ -1,8 +1,9 @@
 import { Anchor, Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { Erase } from '../../parts/Erase.tsx';
-import { ErrorAlert } from '../../parts/errors.tsx';
+import { ErrorAlert, errorAt } from '../../parts/errors.tsx';
 import { LogoField } from '../../parts/LogoField.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
@@ -31,22 +32,22 @@ export function ClientPage({ client_id }: { client_id: string }) {
                 {client.name}
               </Title>
               <Mode of={client.mode} />
+              {may('owner') && (
+                <ActionMenu label={`More actions for ${client.name}`}>
+                  <Erase
+                    noun="client"
+                    name={client.name}
+                    erase={(body) => call('clients.erase', { client_id }, { body })}
+                    onErased={() => navigate('/clients')}
+                  />
+                </ActionMenu>
+              )}
             </Group>
             <Copyable label="client ID" value={client.client_id} />
             <Secrets client={client} />
             {/* Keyed, so that the form starts over from the saved values. */}
             <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
             <EmrApps client_id={client_id} />
-            {may('owner') && (
-              <Group>
-                <Erase
-                  noun="client"
-                  name={client.name}
-                  erase={(body) => call('clients.erase', { client_id }, { body })}
-                  onErased={() => navigate('/clients')}
-                />
-              </Group>
-            )}
           </Stack>
         )}
       </QueryResult>
@@ -61,7 +62,6 @@ function LinkSettings({ client }: { client: ClientSettings }) {
   const save = useAction((body: Body<'clients.update'>) =>
     call('clients.update', { client_id: client.client_id }, { body }),
   );
-  const errorAt = (field: string) => (save.error?.field === field ? save.error.message : undefined);
   const read_only = !may('owner');
   const lines = (name: 'frame_origins' | 'callback_urls', label: string, description: string) => (
     <Textarea
@@ -72,7 +72,7 @@ function LinkSettings({ client }: { client: ClientSettings }) {
       autosize
       minRows={2}
       readOnly={read_only}
-      error={errorAt(name)}
+      error={errorAt(save.error, name)}
     />
   );
   return (
@@ -104,7 +104,7 @@ function LinkSettings({ client }: { client: ClientSettings }) {
           required
           maxLength={100}
           readOnly={read_only}
-          error={errorAt('name')}
+          error={errorAt(save.error, 'name')}
         />
         {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
         {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
@@ -114,10 +114,10 @@ function LinkSettings({ client }: { client: ClientSettings }) {
           value={color}
           onChange={setColor}
           readOnly={read_only}
-          error={errorAt('colour')}
+          error={errorAt(save.error, 'colour')}
           eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
         />
-        <LogoField value={logo} onChange={setLogo} error={errorAt('logo')} read_only={read_only} />
+        <LogoField value={logo} onChange={setLogo} error={errorAt(save.error, 'logo')} read_only={read_only} />
         {save.error && <ErrorAlert error={save.error} />}
         {!read_only && (
           <Group>

@@ -50,6 +50,7 @@ export function Mode({ of }: { of: 'live' | 'test' }) {
 }
 
 function AddClient() {
+  const { sandbox } = useSession();
   return (
     <FormDialog
       opener="Add client"
@@ -70,6 +71,8 @@ function AddClient() {
       <NativeSelect
         name="mode"
         label="Mode"
+        // The sandbox has synthetic patients only.
+        defaultValue={sandbox ? 'test' : 'live'}
         data={[
           { value: 'live', label: 'Live (real patients)' },
           { value: 'test', label: 'Test (synthetic patients only)' },

@@ -1,6 +1,7 @@
 import { Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -116,13 +117,7 @@ function AddOperator() {
       {(error) => (
         <>
           <TextInput name="name" label="Name" required maxLength={100} data-autofocus />
-          <TextInput
-            name="email"
-            type="email"
-            label="Email"
-            required
-            error={error?.field === 'email' && error.message}
-          />
+          <TextInput name="email" type="email" label="Email" required error={errorAt(error, 'email')} />
           <NativeSelect name="role" label="Role" data={role_options} defaultValue="operator" />
         </>
       )}

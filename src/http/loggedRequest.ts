@@ -1,0 +1,47 @@
+import type { FastifyRequest } from 'fastify';
+import type { LoggedRequest } from '../context.ts';
+import type { Surface } from './endpoint.ts';
+
+const policies: Record<Surface, { logged: boolean }> = {
+  api: { logged: true },
+  link_page: { logged: true },
+  // The page's own requests would flood the request log.
+  dashboard: { logged: false },
+};
+
+/** A request over its address's limit is not logged: the flood would fill the log. */
+export function isLogged({ routeOptions, code, caller, url }: FastifyRequest): boolean {
+  const { endpoint } = routeOptions.config;
+  if (code === 'rate_limited' && !caller) return false;
+  if (code === 'route_not_found') return !url.startsWith('/dashboard');
+  return endpoint !== undefined && policies[endpoint.surface].logged;
+}
+
+/** What the request log stores. */
+export function loggedRequest(
+  request: FastifyRequest,
+  { endpoint, status, duration_ms }: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
+  maskPath: (url: string) => string,
+): LoggedRequest {
+  return {
+    id: request.id,
+    client_id: request.caller?.client?.id ?? null,
+    account_id: request.caller?.account?.id ?? null,
+    endpoint,
+    method: request.method,
+    status,
+    duration_ms,
+    code: request.code ?? null,
+    path: request.routeOptions.config.endpoint ? null : maskPath(request.url),
+    field: declaredField(request),
+    job_id: request.audit?.entry(status).job_id ?? null,
+  };
+}
+
+/** The field at fault, if the endpoint declares it: any other name is the caller's text. */
+function declaredField({ error_field, routeOptions }: FastifyRequest): string | null {
+  const { body, query, params } = routeOptions.config.endpoint ?? {};
+  const name = error_field?.split(/[.[]/)[0] ?? '';
+  const declared = [body, query, params].some((schema) => schema && Object.hasOwn(schema.properties, name));
+  return declared ? (error_field ?? null) : null;
+}

@@ -1,0 +1,117 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { finishedCall } from '../dashboard/finishedCalls.ts';
+import { clinicRows } from '../spec/support/emrRecords.ts';
+import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+
+let fixture: DashboardFixture;
+beforeAll(async () => {
+  fixture = await startDashboard();
+});
+afterAll(() => fixture?.close());
+
+/** Opens the palette, types the text and waits for the option that Enter would choose. */
+async function type(page: Page, text: string, first: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Go to' }).waitFor();
+  await page.keyboard.type(text);
+  await page.getByRole('option', { selected: true }).filter({ hasText: first }).waitFor();
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+test('the palette reaches jobs, events, requests, patients, accounts, pages and documents by keyboard alone', async () => {
+  const { api, sandbox } = fixture.product;
+  const { patient_mrn } = sandbox.example;
+  const { job_id } = await finishedCall(fixture.product);
+  const { event_id } = await api.untilEvent(job_id);
+  const request_id = (await api.call('GET', '/v1/staff')).headers.get('x-request-id') ?? '';
+  const [patient] = await clinicRows(fixture.product, 'patients', { mrn: patient_mrn });
+  const page = await fixture.open();
+  await heading(page, 'Overview');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'Audit log' }).waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await page.getByRole('combobox', { name: 'Go to' }).waitFor({ state: 'detached' });
+
+  await type(page, String(job_id), `Job ${job_id}`);
+  await page.keyboard.press('Enter');
+  await heading(page, 'Telephone encounter · Succeeded');
+
+  await type(page, request_id, 'Request with this ID');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'GET /v1/staff' }).waitFor();
+  await page.keyboard.press('Escape');
+
+  await type(page, event_id, 'Request with this ID');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 2, name: 'telephone_encounter.created' }).waitFor();
+
+  await type(page, 'aud', 'Audit log');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Audit log');
+
+  await type(page, sandbox.user_id, `${sandbox.org_id} · ${sandbox.user_id}`);
+  await page.keyboard.press('Enter');
+  await heading(page, 'Jobs');
+  await page.waitForURL(/account_id=/);
+
+  // By MRN: the jobs of the patient, and the patient. Neither URL nor history contains the MRN.
+  await type(page, patient_mrn, 'Find patients');
+  await page.keyboard.press('ArrowDown');
+  await page
+    .getByRole('option', { selected: true })
+    .filter({ hasText: `Jobs of MRN ${patient_mrn}` })
+    .waitFor();
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByLabel('Patient MRN').inputValue()).toBe(patient_mrn);
+  await page.getByRole('cell', { name: patient_mrn }).first().waitFor();
+  for (const text of [patient_mrn, patient.birthDate, `${patient.firstName} ${patient.lastName}`]) {
+    await type(page, text, 'Find patients');
+    await page.keyboard.press('Enter');
+    await page
+      .getByRole('option', { name: new RegExp(`${patient.lastName}, ${patient.firstName}.*${patient_mrn}`) })
+      .waitFor();
+    await page.keyboard.press('Escape');
+  }
+  await type(page, patient_mrn, 'Find patients');
+  await page.keyboard.press('Enter');
+  await page.getByRole('option', { selected: true, name: `${patient.lastName}, ` }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: new RegExp(`${patient.firstName}.*${patient.lastName}`) }).waitFor();
+  expect(`${page.url()} ${await page.evaluate('JSON.stringify(history.state)')}`).not.toContain(patient_mrn);
+
+  await type(page, 'api ref', 'API reference');
+  const opened = page.waitForEvent('popup');
+  await page.keyboard.press('Enter');
+  expect((await opened).url()).toBe(`${sandbox.base_url}/docs`);
+  expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  await page.close();
+});
+
+test('lists its shortcuts under “?”, and those of one key can be turned off', async () => {
+  const page = await fixture.open();
+  await heading(page, 'Overview');
+  await page.keyboard.press('g');
+  await page.keyboard.press('j');
+  await heading(page, 'Jobs');
+  // Not while typing.
+  await page.getByLabel('Patient MRN').fill('?');
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  await page.getByRole('heading', { level: 1 }).click();
+  await page.keyboard.press('?');
+  const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await list.getByRole('row', { name: 'Jobs g j' }).waitFor();
+  await expectAccessible(page, { within: '[role=dialog]' });
+  await list.getByLabel('Shortcuts without Ctrl').uncheck();
+  await page.keyboard.press('Escape');
+  await list.waitFor({ state: 'detached' });
+  await page.keyboard.press('g');
+  await page.keyboard.press('o');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Go to' }).waitFor();
+  await heading(page, 'Jobs');
+  await page.close();
+});

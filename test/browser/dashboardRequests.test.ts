@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ApiResponse } from '../harness/api.ts';
+import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+
+let fixture: DashboardFixture;
+beforeAll(async () => {
+  fixture = await startDashboard();
+});
+afterAll(() => fixture?.close());
+
+const idOf = ({ headers }: ApiResponse) => headers.get('x-request-id') ?? '';
+
+/** A page that may read what the page has copied. */
+const openRequests = (query = '') =>
+  fixture.open(`/requests${query}`, { permissions: ['clipboard-read', 'clipboard-write'] });
+
+test('filters by endpoint and status, and shows error, field and job of a request', async () => {
+  const { api, sandbox } = fixture.product;
+  const { patient_mrn } = sandbox.example;
+  const refused = await api.call('POST', '/v1/telephone-encounters', { body: { patient_mrn } });
+  const accepted = await api.callIn();
+  await api.call('GET', `/v1/patients?mrn=${patient_mrn}`);
+  const page = await openRequests();
+  const row = (text: string) => page.getByRole('row').filter({ hasText: text });
+  await row('GET /v1/patients').waitFor();
+  await expectAccessible(page);
+
+  // Part of the path finds the endpoint. The options do not cover the label, even where there is little room below.
+  const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
+  await page.setViewportSize({ width: 1280, height: 320 });
+  await endpoint.click();
+  const [input, options] = [await endpoint.boundingBox(), await page.getByRole('listbox').boundingBox()];
+  expect(options?.y).toBeGreaterThanOrEqual((input?.y ?? 0) + (input?.height ?? 0));
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await endpoint.fill('telephone');
+  await page.getByRole('option', { name: 'POST /v1/telephone-encounters', exact: true }).click();
+  await expect.poll(() => row('GET /v1/patients').count()).toBe(0);
+  await row(idOf(accepted)).waitFor();
+  await page.getByLabel('Status').selectOption('4xx');
+  await expect.poll(() => row(idOf(accepted)).count()).toBe(0);
+
+  await row(idOf(refused)).click();
+  const drawer = page.getByRole('dialog', { name: 'POST /v1/telephone-encounters' });
+  await drawer.getByText(refused.body.message).waitFor();
+  await drawer.getByText(refused.body.field, { exact: true }).waitFor();
+  await drawer.getByText('missing_field', { exact: true }).waitFor();
+  await expectAccessible(page, { within: '[role=dialog]' });
+  await drawer.getByRole('button', { name: 'Copy as curl' }).click();
+  await drawer.getByRole('button', { name: 'Copied' }).waitFor();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(copied).toContain(`curl -X POST '${new URL(page.url()).origin}/v1/telephone-encounters'`);
+  expect(copied).toContain('$CLIENT_SECRET');
+  expect(copied).not.toContain(patient_mrn);
+  expect(copied).not.toContain(sandbox.client_secret);
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+
+  await page.getByLabel('Status').selectOption('2xx');
+  await row(idOf(accepted)).click();
+  await drawer.getByRole('link', { name: `Job ${accepted.body.job_id}` }).click();
+  await page.getByText(`Job ${accepted.body.job_id} · `).waitFor();
+  expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  await page.context().close();
+});
+
+test('finds an unknown route and an unauthenticated request by request id, without what the path contained', async () => {
+  const { api, sandbox } = fixture.product;
+  const { patient_mrn } = sandbox.example;
+  const unknown = await api.call('GET', `/v1/patient/${patient_mrn}/chart`);
+  const stranger = await api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
+  const page = await openRequests();
+  const found = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
+  for (const [response, ...texts] of [
+    [unknown, '404', 'GET /v1/patient/{…}/{…}', 'route_not_found'],
+    [stranger, '401', 'GET /v1/staff', 'client_credentials_invalid', 'Unauthenticated'],
+  ] as const) {
+    await page.getByLabel('Request ID').fill(idOf(response));
+    await found.filter({ hasText: idOf(response) }).waitFor();
+    await expect.poll(() => found.count()).toBe(1);
+    for (const text of texts) expect(await found.innerText()).toContain(text);
+  }
+  await found.click();
+  await page.getByRole('dialog').getByText('Invalid client credentials.').waitFor();
+  expect(await page.content()).not.toContain(patient_mrn);
+  await page.keyboard.press('Escape');
+
+  await page.getByLabel('Request ID').fill('');
+  const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
+  await endpoint.fill('unknown');
+  await page.getByRole('option', { name: 'Unknown routes' }).click();
+  await expect.poll(() => found.count()).toBe(1);
+  expect(await found.innerText()).toContain(idOf(unknown));
+  expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  await page.context().close();
+});

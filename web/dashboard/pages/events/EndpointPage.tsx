@@ -1,0 +1,163 @@
+import { Alert, Anchor, Badge, Code, Group, Stack, Text, Title } from '@mantine/core';
+import { Link } from 'wouter';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
+import { call, type ResponseOf } from '../../service/api.ts';
+import { useClient } from '../../service/client.tsx';
+import { useQuery } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
+import type { Webhook } from '../../service/types.ts';
+import { EndpointActions } from './EndpointActions.tsx';
+import { EventTable } from './EventTable.tsx';
+import { ResendFailed } from './ResendFailed.tsx';
+
+/** One endpoint: whether it works, why not, and what was sent to it. */
+export function EndpointPage({ id }: { id: string }) {
+  const { client_id } = useClient();
+  const query = useQuery('webhooks.get', { client_id, id }, { live: ['events'] });
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        <Anchor component={Link} href="/endpoints" size="sm">
+          All endpoints
+        </Anchor>
+      </Text>
+      <QueryResult query={query}>{(response) => <Details {...response} />}</QueryResult>
+    </>
+  );
+}
+
+function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' | 'hours'>) {
+  const { may } = useSession();
+  return (
+    <Stack>
+      <Group justify="space-between" align="flex-start">
+        <div>
+          <Title order={2} size="h3" className="breakable">
+            {webhook.url}
+          </Title>
+          <Group gap="xs" mt={4}>
+            <Status of={endpointStatus(webhook)} />
+            {webhook.built_in && (
+              <Badge color="blue" variant="light">
+                Built-in receiver
+              </Badge>
+            )}
+          </Group>
+        </div>
+        {may('operator') && <EndpointActions webhook={webhook} />}
+      </Group>
+      {webhook.failing_since !== null && <LastError webhook={webhook} />}
+      <Section title="Last 24 hours" order={3}>
+        <Hours hours={hours} />
+        <Fields
+          of={{
+            'Last success': <Timestamp at={webhook.last_success_at} />,
+            Attempts: successRate(webhook),
+            'Pending deliveries': <Pending webhook={webhook} />,
+            'Event types': webhook.event_types ? webhook.event_types.join(', ') : 'All',
+            Added: <Timestamp at={webhook.created_at} />,
+          }}
+        />
+      </Section>
+      <Group justify="space-between">
+        <Title order={3} size="h4">
+          Deliveries
+        </Title>
+        {may('operator') && <ResendFailed webhook_id={webhook.id} />}
+      </Group>
+      <EventTable
+        filters={{ webhook_id: webhook.id }}
+        empty="No deliveries yet. Send a test event, or send a write request."
+      />
+    </Stack>
+  );
+}
+
+export function endpointStatus({ status, failing_since }: Webhook): string {
+  return status === 'enabled' && failing_since !== null ? 'failing' : status;
+}
+
+export function successRate({ tries_day, successes_day }: Webhook): string {
+  if (tries_day === 0) return 'None';
+  return `${tries_day}, ${Math.floor((100 * successes_day) / tries_day)}% successful`;
+}
+
+function Pending({ webhook: { id, pending, status } }: { webhook: Webhook }) {
+  const { client_id } = useClient();
+  const { may } = useSession();
+  return (
+    <Group gap="xs">
+      {pending.toLocaleString()}
+      {pending > 0 && status === 'enabled' && may('operator') && (
+        <ActionButton
+          action={() => call('webhooks.send-waiting', { client_id, id })}
+          done={({ deliveries }) => (deliveries === 1 ? 'Sending 1 now.' : `Sending ${deliveries} now.`)}
+        >
+          Send waiting now
+        </ActionButton>
+      )}
+    </Group>
+  );
+}
+
+/** Reading it is in the audit log, because the response may quote the event. So it is read once, without live updates. */
+function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhook: Webhook }) {
+  const { client_id } = useClient();
+  const query = useQuery('webhooks.last-error', { client_id, id });
+  const error = query.data?.error;
+  return (
+    <Alert color="red" title={disabled_reason ?? error?.problem ?? 'Deliveries are failing.'}>
+      <Text size="sm">
+        Failing since <Timestamp at={failing_since} />.{' '}
+        {disabled_reason
+          ? 'Fix the receiver, enable the endpoint, then recover the failed events.'
+          : 'Deliveries are retried. After fixing the receiver, send the waiting ones now.'}
+      </Text>
+      {error && (
+        <>
+          <Text size="sm" mt="xs">
+            Last error: <Timestamp at={error.at} />,{' '}
+            <Anchor component={Link} href={`/${error.event_id}`} size="sm">
+              {error.event_type}
+            </Anchor>
+            . {disabled_reason && error.problem}
+          </Text>
+          {error.snippet && (
+            <Code block mt="xs">
+              {error.snippet}
+            </Code>
+          )}
+        </>
+      )}
+    </Alert>
+  );
+}
+
+function Hours({ hours }: Pick<ResponseOf<'webhooks.get'>, 'hours'>) {
+  const total = (name: 'delivered' | 'failed') => hours.reduce((sum, hour) => sum + hour[name], 0);
+  if (total('delivered') + total('failed') === 0) return null;
+  const highest = Math.max(...hours.map(({ delivered, failed }) => delivered + failed));
+  return (
+    <figure className="sparkline">
+      <svg viewBox="0 0 240 48" width="100%" height={48} preserveAspectRatio="none" aria-hidden="true">
+        {hours.map(({ at, delivered, failed }, n) => {
+          const [good, bad] = [(48 * delivered) / highest, (48 * failed) / highest];
+          return (
+            <g key={at}>
+              <rect x={n * 10 + 1} y={48 - good} width={8} height={good} fill="var(--chart-succeeded)" />
+              <rect x={n * 10 + 1} y={48 - good - bad} width={8} height={bad} fill="var(--chart-failed)" />
+            </g>
+          );
+        })}
+      </svg>
+      <figcaption className="secondary">
+        {total('delivered').toLocaleString()} delivered, {total('failed').toLocaleString()} failed attempts, by hour
+      </figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,48 @@
+import { Text } from '@mantine/core';
+import { type Column, PagedTable } from '../../parts/DataTable.tsx';
+import { deliveryStatus, Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import type { Query } from '../../service/api.ts';
+import { useClient } from '../../service/client.tsx';
+import { usePages } from '../../service/queries.ts';
+import type { EventRow } from '../../service/types.ts';
+
+/** Events with the state of their delivery: to all endpoints, or to the one in the filters. */
+export function EventTable({ filters, empty }: { filters: Query<'events.list'>; empty: string }) {
+  const { client_id } = useClient();
+  const events = usePages('events.list', { client_id }, { live: ['events'], filters });
+  return (
+    <PagedTable
+      query={events}
+      label="Events"
+      columns={columns}
+      keyOf={(event) => event.id}
+      href={(event) => `/${event.id}`}
+      empty={empty}
+    />
+  );
+}
+
+const columns: Column<EventRow>[] = [
+  { head: 'Type', cell: (event) => event.type },
+  {
+    head: 'Delivery',
+    cell: (event) => (
+      <>
+        <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
+        {event.next_try_at && event.tries > 0 && (
+          <Text size="xs">
+            Next attempt: <Timestamp at={event.next_try_at} />
+          </Text>
+        )}
+      </>
+    ),
+  },
+  { head: 'Attempts', cell: (event) => event.tries, align: 'right' },
+  { head: 'Job', cell: (event) => event.job_id ?? '–', align: 'right' },
+  {
+    head: 'Account',
+    cell: ({ account }) => <span className="nowrap">{`${account.org_id} · ${account.user_id}`}</span>,
+  },
+  { head: 'Created', cell: (event) => <Timestamp at={event.created_at} /> },
+];

@@ -1,0 +1,98 @@
+import { Badge, Button, CloseButton, Group, Select } from '@mantine/core';
+import { useState } from 'react';
+import { MrnSearch } from '../../parts/FilterBar.tsx';
+import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { failures, job_filters, job_types } from '../../service/api.gen.ts';
+import { useAccountOptions } from '../../service/useAccountOptions.ts';
+import { useUrlFilters } from '../../service/useUrlFilters.ts';
+
+const names = ['type', 'state', 'code', 'account_id', 'finished_from', 'finished_to'] as const;
+
+/** The filters in the URL. */
+export function useJobFilters(): Record<string, string> {
+  const { get } = useUrlFilters();
+  return { ...Object.fromEntries(names.map((name) => [name, get(name)])), ...usePeriod('from', 'to') };
+}
+
+const status_labels: Record<(typeof job_filters)[number], string> = {
+  queued: 'Queued',
+  running: 'Running',
+  parked: 'Waiting for re-linking',
+  succeeded: 'Succeeded',
+  partial: 'Partial',
+  failed: 'Failed',
+  unfixed: 'Failed or partial, not run again',
+  needs_review: 'Needs review (all)',
+  unresolved: 'Needs review (unresolved)',
+};
+
+type Option = { value: string; label: string };
+
+export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtered: boolean }) {
+  const { get, set, clear } = useUrlFilters();
+  const accounts = useAccountOptions();
+  // A new key resets the MRN input.
+  const [cleared, setCleared] = useState(0);
+  const select = (name: string, label: string, w: number, data: Option[]) => (
+    <Select
+      label={label}
+      placeholder="All"
+      clearable
+      searchable={name === 'account_id' || name === 'code'}
+      w={w}
+      data={data}
+      value={get(name) || null}
+      onChange={(value) => set(name, value ?? '')}
+      comboboxProps={{ width: 'max-content', position: 'bottom-start', middlewares: { flip: false } }}
+    />
+  );
+  const types = Object.entries(job_types).map(([value, label]) => ({ value, label }));
+  const states = job_filters.map((value) => ({ value, label: status_labels[value] }));
+  const codes = Object.entries(failures).map(([value, { label }]) => ({ value, label }));
+  return (
+    <Group align="flex-end" mb="md" gap="sm" className="filters">
+      {select('state', 'Status', 180, states)}
+      {select('code', 'Failure', 180, codes)}
+      {select('type', 'Type', 170, types)}
+      {select('account_id', 'Account', 170, accounts)}
+      <PeriodFilter from="from" to="to" />
+      <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />
+      <FinishedFilter />
+      {props.filtered && (
+        <Button
+          variant="subtle"
+          onClick={() => {
+            props.setMrn('');
+            setCleared(cleared + 1);
+            clear();
+          }}
+        >
+          Clear filters
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+/** Set by a click on a chart; can only be removed here. */
+function FinishedFilter() {
+  const { get, setAll } = useUrlFilters();
+  const [from, to] = [get('finished_from'), get('finished_to')];
+  if (from === '' && to === '') return null;
+  return (
+    <Badge
+      size="lg"
+      variant="light"
+      rightSection={
+        <CloseButton
+          size="xs"
+          aria-label="Remove filter Finished"
+          onClick={() => setAll({ finished_from: '', finished_to: '' })}
+        />
+      }
+    >
+      Finished <Timestamp at={from || null} /> to <Timestamp at={to || null} />
+    </Badge>
+  );
+}

@@ -1,0 +1,118 @@
+import { Anchor, List, Progress, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { ApiError, call, type Query } from '../../service/api.ts';
+import { useClient } from '../../service/client.tsx';
+import { failureOf } from './labels.ts';
+
+type Chosen =
+  | { job_ids: readonly number[] }
+  /** All jobs of the last seven days that match. */
+  | { filters: Query<'jobs.list'>; count: number };
+type Result = { queued: number; refused: { job_id: number; reason: string }[] };
+
+type Props = {
+  of: Chosen;
+  code?: string;
+  /** Jobs that were run again leave the list; until the dialog is closed, the page must keep rendering it. */
+  onOpenChange: (opened: boolean) => void;
+};
+
+/** Nobody waits for more in one dialog; the rest can be run again afterwards. */
+const jobs_max = 1_000;
+
+/** Runs several jobs again, one request per job: each is checked, locked and recorded as if it were the only one. */
+export function RunAgainMany({ of, code, onOpenChange }: Props) {
+  const { client_id } = useClient();
+  const [progress, setProgress] = useState<{ done: number; total: number }>();
+  const count = 'job_ids' in of ? of.job_ids.length : of.count;
+  const runAll = async (): Promise<Result> => {
+    const job_ids = 'job_ids' in of ? of.job_ids : await findJobs(client_id, of.filters);
+    const result: Result = { queued: 0, refused: [] };
+    for (const [n, job_id] of job_ids.entries()) {
+      setProgress({ done: n, total: job_ids.length });
+      await call('jobs.run-again', { client_id, job_id: String(job_id) }).then(
+        () => {
+          result.queued += 1;
+        },
+        (error: unknown) => {
+          // Only a rule about this one job lets the others continue.
+          if (!(error instanceof ApiError) || !rules.includes(error.code)) throw error;
+          result.refused.push({ job_id, reason: error.message });
+        },
+      );
+    }
+    return result;
+  };
+  return (
+    <FormDialog
+      opener="Run again"
+      title={count === 1 ? 'Run 1 job again' : `Run ${count.toLocaleString()} jobs again`}
+      submit="Run again"
+      // Not the main action where the same values would fail again.
+      look={{ variant: code && failureOf(code).send_again === 'corrected' ? 'default' : 'light' }}
+      action={() => runAll().finally(() => setProgress(undefined))}
+      done={(result) => <Summary result={result} />}
+      onOpenChange={onOpenChange}
+    >
+      <Text size="sm">
+        Each job is queued again, unless that would be unsafe. Anything already saved in the EMR is not written again.
+        Every new job sends its own event.
+      </Text>
+      {code !== undefined && failureOf(code).send_again === 'corrected' && (
+        <Text size="sm">
+          These jobs usually need a new request with corrected values. Run them again only if the cause was fixed in the
+          EMR.
+        </Text>
+      )}
+      {progress && (
+        <Stack gap={4}>
+          <Text size="sm" role="status">
+            {progress.done} of {progress.total} processed
+          </Text>
+          <Progress value={(100 * progress.done) / Math.max(1, progress.total)} aria-label="Jobs processed" />
+        </Stack>
+      )}
+    </FormDialog>
+  );
+}
+
+const rules = ['job_not_repeatable', 'record_not_found'];
+
+async function findJobs(client_id: string, filters: Query<'jobs.list'>): Promise<number[]> {
+  const from = new Date(Date.now() - 7 * 86_400_000).toISOString();
+  const found: number[] = [];
+  for (let before: string | null | undefined; before !== null && found.length < jobs_max; ) {
+    const query = { ...filters, from, page_size: 200, ...(before && { before }) };
+    const page = await call('jobs.list', { client_id }, { query });
+    found.push(...page.rows.map(({ job_id }) => job_id));
+    before = page.next;
+  }
+  // In the order in which they were accepted.
+  return found.slice(0, jobs_max).reverse();
+}
+
+function Summary({ result: { queued, refused } }: { result: Result }) {
+  const { linkTo } = useClient();
+  return (
+    <Stack gap="xs" role="status">
+      <Text size="sm">{queued === 1 ? '1 job was queued again.' : `${queued} jobs were queued again.`}</Text>
+      {refused.length > 0 && (
+        <>
+          <Text size="sm">{refused.length === 1 ? '1 was not:' : `${refused.length} were not:`}</Text>
+          <List size="sm" mah={240} className="overflowing">
+            {refused.map(({ job_id, reason }) => (
+              <List.Item key={job_id}>
+                <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} inherit>
+                  Job {job_id}
+                </Anchor>
+                : {reason}
+              </List.Item>
+            ))}
+          </List>
+        </>
+      )}
+    </Stack>
+  );
+}
