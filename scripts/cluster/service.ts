@@ -18,7 +18,8 @@ export type ServiceProcess = Program & { role: Role; url: string };
 
 const start_timeout_ms = 120_000;
 
-export function openInstallation(folder: string, env: Record<string, string>): Installation {
+/** `program_folder` has the version to run, built. Two versions can share one installation. */
+export function openInstallation(folder: string, env: Record<string, string>, program_folder = root): Installation {
   const data_dir = join(folder, 'data');
   mkdirSync(data_dir, { recursive: true, mode: 0o700 });
   const processes: ServiceProcess[] = [];
@@ -29,8 +30,8 @@ export function openInstallation(folder: string, env: Record<string, string>): I
     start: async (role, own = {}) => {
       const port = own.PORT ?? `${await freePort()}`;
       const all = { ...unset, SANDBOX: 'on', ...limits, DATA_DIR: data_dir, PORT: port, ...env, ...own };
-      const command = [process.execPath, join(root, 'dist/bin/chartwire.js'), 'serve', '--role', role];
-      const log_file = join(folder, `${role}-${processes.length}.log`);
+      const command = [process.execPath, join(program_folder, 'dist/bin/chartwire.js'), 'serve', '--role', role];
+      const log_file = join(folder, `${role}-${port}.log`);
       const program = startProgram(command, { env: all, log_file });
       const started = { ...program, role, url: `http://127.0.0.1:${port}` };
       processes.push(started);

@@ -1,13 +1,11 @@
 import type { Document, Parameter, Schema } from '../../src/openapi/document.ts';
+import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
 import { camelCase, pascalCase } from '../../src/openapi/names.ts';
 import {
   className,
   errorCodes,
   eventName,
-  type Method,
   membersOf,
-  methodsOf,
-  nameOf,
   resourcesOf,
   responseName,
   typeName,
