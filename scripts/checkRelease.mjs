@@ -35,8 +35,11 @@ async function check(scratch) {
   const child = spawn('/bin/sh', [join(folder, 'chartwire'), 'serve'], { cwd: data, env, ...unprivileged });
   try {
     await ready(child);
-    const job = await write(JSON.parse(readFileSync(join(data, 'sandbox.json'), 'utf8')));
+    const sandbox = JSON.parse(readFileSync(join(data, 'sandbox.json'), 'utf8'));
+    const job = await write(sandbox);
     process.stdout.write(`ok: a first write finished: ${job.type} ${job.status}\n`);
+    await checkPages(sandbox.base_url);
+    process.stdout.write('ok: the documentation is complete\n');
   } finally {
     child.kill('SIGTERM');
     await exit(child);
@@ -45,6 +48,17 @@ async function check(scratch) {
   if (readdirSync(home).length > 0) throw new ScriptError(`Written to the home folder: ${readdirSync(home)}`);
   if (listing(folder) !== before) throw new ScriptError('The release folder was changed.');
   process.stdout.write('ok: stopped; nothing was written outside of the data folder\n');
+}
+
+/** Every page that /llms.txt lists, which come from files of the release folder. */
+async function checkPages(base_url) {
+  const list = await (await fetch(`${base_url}/llms.txt`)).text();
+  const pages = [...list.matchAll(/\((http[^)]+)\.md\)/g)].map(([, page]) => page.replace(/\/quickstart$/, ''));
+  if (pages.length === 0) throw new ScriptError('/llms.txt lists no pages.');
+  for (const page of [...pages, `${base_url}/docs/docs.js`, `${base_url}/docs/images/link-light.png`]) {
+    const { status } = await fetch(page);
+    if (status !== 200) throw new ScriptError(`${page} returned ${status}.`);
+  }
 }
 
 /** An empty home folder, a data folder, and a folder with the programs that the release may use. */

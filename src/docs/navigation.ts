@@ -36,6 +36,7 @@ export const sections: readonly Section[] = [
         'What to repeat, what to correct, and what to show to a person.',
       ),
       guide('testing-with-larkspur', 'Testing with Larkspur', 'Make the sandbox EMR fail in the ways real ones do.'),
+      guide('agents', 'AI agents', 'The API as tools of the Model Context Protocol, and the risks.'),
       guide('fhir', 'FHIR', 'Connect a FHIR R4 server, and what to expect of it.'),
       file('emrs', 'Supported EMRs', 'docs/reference/emrs.md', 'Operations and fields that each EMR supports.'),
     ],

@@ -86,7 +86,7 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
   await type(page, 'api ref', 'API reference');
   const opened = page.waitForEvent('popup');
   await page.keyboard.press('Enter');
-  expect((await opened).url()).toBe(`${sandbox.base_url}/docs`);
+  expect((await opened).url()).toBe(`${sandbox.base_url}/docs/reference`);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
   await page.close();
 });

@@ -96,7 +96,9 @@ export function accountItems(
 
 export function documentItems(text: string): PaletteGroup {
   const documents = [
-    { label: 'API reference', document: '/docs' },
+    { label: 'API reference', document: '/docs/reference' },
+    { label: 'Guides', document: '/docs' },
+    { label: 'What failures mean', document: '/docs/reference/failures' },
     { label: 'OpenAPI document', document: '/openapi.json' },
   ];
   const items = documents
