@@ -1,0 +1,194 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Chance, seededChance } from '../../../larkspur/seed/random.ts';
+import { print, until } from '../../cluster/programs.ts';
+import type { Account } from './accounts.ts';
+import type { Installation, Slot } from './installation.ts';
+import type { Load } from './load.ts';
+import type { Operator } from './operator.ts';
+
+/** What the faults act on, and where they note what they measured. */
+export type Target = {
+  installation: Installation;
+  accounts: readonly Account[];
+  operator: Operator;
+  load: Load;
+  measured: Measured;
+};
+
+export type Measured = {
+  /** How often each fault was caused. */
+  faults: Map<string, number>;
+  /** How long the lanes of a killed or frozen worker waited for another one. */
+  resumed_ms: number[];
+  /** How long no write was acknowledged after the database was stopped. */
+  database_back_ms: number[];
+  run_again: number;
+  rewrapped_keys: number;
+};
+
+type Fault = { name: string; weight: number; act(target: Target, chance: Chance): Promise<void> };
+
+/** Longer than the lease of 15 s, so that another worker has taken over. */
+const frozen_ms = 18_000;
+const pause_ms = { min: 1_000, more: 5_000 };
+
+/** The order of faults, and what each of them picks, follow from the seed; their exact times do not. */
+export async function causeFaults(target: Target, options: { seed: number; until: number }): Promise<void> {
+  const chance = seededChance(options.seed);
+  const weighted = faults.flatMap((fault) => Array.from({ length: fault.weight }, () => fault));
+  const lasting: Promise<void>[] = [];
+  while (Date.now() < options.until) {
+    await pause(pause_ms.min + chance.below(pause_ms.more));
+    const fault = weighted[chance.below(weighted.length)];
+    if (!fault) continue;
+    const { faults: counts } = target.measured;
+    counts.set(fault.name, (counts.get(fault.name) ?? 0) + 1);
+    print(`fault: ${fault.name}`);
+    // Faults that last, such as a frozen worker, overlap with the next ones.
+    lasting.push(fault.act(target, chance));
+  }
+  await Promise.all(lasting);
+}
+
+const faults: readonly Fault[] = [
+  { name: 'worker killed', weight: 4, act: (target) => withSlot(target, 'worker', killWorker) },
+  { name: 'worker frozen past its lease', weight: 2, act: (target) => withSlot(target, 'worker', freezeWorker) },
+  {
+    name: 'worker restarted',
+    weight: 1,
+    act: (target) => withSlot(target, 'worker', (slot) => restart(slot, 'SIGTERM')),
+  },
+  { name: 'API killed', weight: 3, act: (target) => withSlot(target, 'api', (slot) => restart(slot, 'SIGKILL')) },
+  { name: 'EMR killed', weight: 1, act: (target) => withSlot(target, 'emr', (slot) => restart(slot, 'SIGKILL')) },
+  { name: 'database stopped (fast)', weight: 1, act: (target) => stopDatabase(target, 'SIGINT') },
+  { name: 'database stopped (immediate)', weight: 1, act: (target) => stopDatabase(target, 'SIGQUIT') },
+  { name: 'database connections cut', weight: 2, act: cutConnections },
+  { name: 'EMR failing', weight: 9, act: failEmr },
+  { name: 'EMR sessions expired', weight: 1, act: (target) => expireSessions(target, 'session') },
+  { name: 'EMR links expired', weight: 1, act: (target) => expireSessions(target, 'link') },
+  { name: 'failed jobs run again', weight: 2, act: runAgain },
+  { name: 'master key rotated', weight: 1, act: rotateKey },
+];
+
+/** Acts on a process that no other fault acts on. Both workers may be busy; then the fault is left out. */
+async function withSlot(
+  target: Target,
+  role: Slot['role'],
+  act: (slot: Slot, target: Target) => Promise<void>,
+): Promise<void> {
+  const slot = target.installation.slots.find((each) => each.role === role && !each.busy);
+  if (!slot) return;
+  slot.busy = true;
+  try {
+    await act(slot, target);
+  } finally {
+    slot.busy = false;
+  }
+}
+
+async function restart(slot: Slot, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  await slot.kill(signal);
+  await slot.start();
+}
+
+async function killWorker(slot: Slot, target: Target): Promise<void> {
+  const abandoned = await lanesOf(target, slot.pid());
+  const killed_at = Date.now();
+  const resumed = noteResumed(target, abandoned, killed_at);
+  await restart(slot, 'SIGKILL');
+  await resumed;
+}
+
+async function freezeWorker(slot: Slot, target: Target): Promise<void> {
+  process.kill(slot.pid(), 'SIGSTOP');
+  const frozen_at = Date.now();
+  const resumed = noteResumed(target, await lanesOf(target, slot.pid()), frozen_at);
+  await pause(frozen_ms);
+  process.kill(slot.pid(), 'SIGCONT');
+  await resumed;
+}
+
+type Claim = { id: string; fence: number };
+
+/** The lanes that a worker holds: its process is part of the owner's name. */
+async function lanesOf({ installation: { sql } }: Target, pid: number): Promise<Claim[]> {
+  // Empty while the database is down.
+  return sql<Claim[]>`SELECT id, fence FROM lanes WHERE owner LIKE ${`%:${pid}:%`}`.catch(() => []);
+}
+
+/** Waits until every claim has been replaced by a newer one, or its lane is gone. */
+async function noteResumed({ installation: { sql }, measured }: Target, claims: Claim[], since: number): Promise<void> {
+  if (claims.length === 0) return;
+  const ids = claims.map(({ id }) => id);
+  const fences = new Map(claims.map(({ id, fence }) => [id, fence]));
+  await until(
+    'the lanes of a killed worker are claimed again',
+    async () => {
+      const rows = await sql<
+        Claim[]
+      >`SELECT id, fence FROM lanes WHERE id = ANY (${ids}::uuid[]) AND owner IS NOT NULL`;
+      return rows.every(({ id, fence }) => fence !== fences.get(id));
+    },
+    180_000,
+  );
+  measured.resumed_ms.push(Date.now() - since);
+}
+
+async function stopDatabase({ installation, load, measured }: Target, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+  // It may be down already.
+  const stopped = await installation.stopDatabase(signal).then(
+    () => true,
+    () => false,
+  );
+  if (!stopped) return;
+  const stopped_at = Date.now();
+  // What was under way may still end.
+  await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000);
+  measured.database_back_ms.push(load.lastAt() - stopped_at);
+}
+
+async function cutConnections({ installation: { sql } }: Target, chance: Chance): Promise<void> {
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE usename LIKE 'chartwire_%' AND pid % 2 = ${chance.below(2)}`.catch(() => []);
+}
+
+const emr_faults = ['delay', 'error_500', 'error_429', 'reset', 'truncate', 'html', 'empty', 'lose_answer', 'refuse'];
+const emr_reads = ['find_receipt', 'list_patients', 'login_device'];
+
+/** Mostly writes fail, and sometimes what the service reads to look up a write. Delays exceed the timeout of 10 s. */
+async function failEmr({ installation }: Target, chance: Chance): Promise<void> {
+  const kind = emr_faults[chance.below(emr_faults.length)];
+  const writes_only = kind === 'lose_answer' || kind === 'refuse';
+  const operation = !writes_only && chance.happens(0.3) ? emr_reads[chance.below(emr_reads.length)] : '*';
+  const times = 1 + chance.below(8);
+  const delay = kind === 'delay' ? { delay_ms: 500 + chance.below(12_000) } : {};
+  // The EMR may be down itself.
+  await installation.control('POST', '/control/faults', { operation, kind, times, ...delay }).catch(() => {});
+}
+
+async function expireSessions({ installation }: Target, mode: 'session' | 'link'): Promise<void> {
+  await installation.control('POST', '/control/sessions/expire', { mode }).catch(() => {});
+}
+
+/** Documents are left out: their file is removed when the job ends. */
+async function runAgain({ installation: { sql }, accounts, measured }: Target): Promise<void> {
+  const failed = await sql<{ id: number; org_id: string; user_id: string }[]>`
+    SELECT jobs.id, org_id, user_id FROM jobs JOIN accounts ON accounts.id = jobs.account_id
+      JOIN organizations ON organizations.id = jobs.organization_id
+     WHERE state IN ('failed', 'partial') AND jobs.type NOT IN ('document.upload', 'sync')
+       AND NOT EXISTS (SELECT FROM jobs AS newer WHERE newer.run_again_of = jobs.id)
+     ORDER BY jobs.id DESC LIMIT 10`.catch(() => []);
+  for (const { id, org_id, user_id } of failed) {
+    const account = accounts.find((each) => each.org_id === org_id && each.user_id === user_id);
+    // Twice at once, of which one must be refused; both fail while the API is down or the change was superseded.
+    const again = () => account?.call('POST', `/v1/jobs/${id}/run-again`, {});
+    const [one, two] = await Promise.allSettled([again(), again()]);
+    if (one?.status === 'fulfilled' || two?.status === 'fulfilled') measured.run_again++;
+  }
+}
+
+async function rotateKey({ operator, measured }: Target): Promise<void> {
+  // The API may be down.
+  const { rewrapped } = await operator('POST', '/dashboard/api/encryption/rotate', {}).catch(() => ({ rewrapped: 0 }));
+  measured.rewrapped_keys += rewrapped;
+}
