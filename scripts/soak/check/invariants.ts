@@ -5,35 +5,46 @@ import type { Evidence, LedgerEntry } from './evidence.ts';
 /** What must be true after a run, whatever failed during it. */
 export type Invariant = {
   name: string;
+  /** The promises that it is part of; see soak/promises.ts. */
+  rows: readonly number[];
   /** How many things were checked, and the ids of those that break the invariant. */
   check(evidence: Evidence): Promise<{ checked: number; violations: string[] }>;
 };
 
 export const invariants: readonly Invariant[] = [
-  { name: 'every acknowledged write has its job', check: acknowledgedWrites },
-  { name: 'a write repeated with its Idempotency-Key has one operation', check: repeatedRequests },
-  { name: 'every job has finished', check: ({ sql }) => count(sql, jobs, 'finished_at IS NULL') },
-  { name: 'no unfinished job is outside a lane and a parking place', check: ({ sql }) => count(sql, jobs, stranded) },
-  { name: 'no lane is left without a job', check: ({ sql }) => count(sql, 'lanes', empty_lane) },
-  { name: 'every finished job has exactly one event', check: terminalEvents },
-  { name: 'the event of a job agrees with its state', check: eventTypes },
-  { name: 'no write needs a review, because this EMR can be searched', check: ({ sql }) => count(sql, jobs, review) },
-  { name: 'every failure has a documented code and a readable text', check: failureTexts },
-  { name: 'no write was applied twice in the EMR', check: doubledWrites },
-  { name: 'every write that succeeded was applied in the EMR', check: lostWrites },
-  { name: 'no write that failed was applied in the EMR', check: hiddenWrites },
-  { name: 'the EMR has no write without an intent', check: unknownWrites },
-  { name: 'the writes of a patient were applied in the order of acceptance', check: order },
-  { name: 'every event has a delivery to every endpoint', check: missingDeliveries },
+  { rows: [1, 3, 4, 5], name: 'every acknowledged write has its job', check: acknowledgedWrites },
+  { rows: [3], name: 'a write repeated with its Idempotency-Key has one operation', check: repeatedRequests },
+  { rows: [1, 8], name: 'every job has finished', check: ({ sql }) => count(sql, jobs, 'finished_at IS NULL') },
   {
+    rows: [42],
+    name: 'no unfinished job is outside a lane and a parking place',
+    check: ({ sql }) => count(sql, jobs, stranded),
+  },
+  { rows: [42], name: 'no lane is left without a job', check: ({ sql }) => count(sql, 'lanes', empty_lane) },
+  { rows: [1, 6], name: 'every finished job has exactly one event', check: terminalEvents },
+  { rows: [1], name: 'the event of a job agrees with its state', check: eventTypes },
+  {
+    rows: [1],
+    name: 'no write needs a review, because this EMR can be searched',
+    check: ({ sql }) => count(sql, jobs, review),
+  },
+  { rows: [7], name: 'every failure has a documented code and a readable text', check: failureTexts },
+  { rows: [1, 6], name: 'no write was applied twice in the EMR', check: doubledWrites },
+  { rows: [1], name: 'every write that succeeded was applied in the EMR', check: lostWrites },
+  { rows: [1], name: 'no write that failed was applied in the EMR', check: hiddenWrites },
+  { rows: [1], name: 'the EMR has no write without an intent', check: unknownWrites },
+  { rows: [10], name: 'the writes of a patient were applied in the order of acceptance', check: order },
+  { rows: [11], name: 'every event has a delivery to every endpoint', check: missingDeliveries },
+  {
+    rows: [11],
     name: 'every delivery succeeded or is still to be retried',
     check: ({ sql }) => count(sql, 'deliveries', given_up),
   },
-  { name: 'every delivery that succeeded was received', check: undelivered },
-  { name: 'every received webhook is an event, byte by byte', check: unknownWebhooks },
-  { name: 'every received webhook has a valid signature and timestamp', check: signatures },
-  { name: 'every finished job has its audit record', check: ({ sql }) => count(sql, jobs, unaudited) },
-  { name: 'all keys are encrypted by one master key', check: masterKeys },
+  { rows: [11], name: 'every delivery that succeeded was received', check: undelivered },
+  { rows: [11], name: 'every received webhook is an event, byte by byte', check: unknownWebhooks },
+  { rows: [11], name: 'every received webhook has a valid signature and timestamp', check: signatures },
+  { rows: [25], name: 'every finished job has its audit record', check: ({ sql }) => count(sql, jobs, unaudited) },
+  { rows: [19], name: 'all keys are encrypted by one master key', check: masterKeys },
 ];
 
 const jobs = 'jobs';

@@ -11,7 +11,7 @@ import { type Acknowledged, type Received, readLedger, readLines } from './evide
 import { invariants } from './invariants.ts';
 
 /** One line of the result. */
-export type Checked = { name: string; checked: number; violations: number };
+export type Checked = { name: string; rows: readonly number[]; checked: number; violations: number };
 
 const shown_max = 5;
 const option = { type: 'string' } as const;
@@ -29,13 +29,13 @@ await runMain(async () => {
     ledger: await readLedger(emr, control_token),
   };
   const result: Checked[] = [];
-  for (const { name, check } of invariants) {
+  for (const { name, rows, check } of invariants) {
     const { checked, violations } = await check(evidence);
     const examples = violations.length > 0 ? `: ${violations.slice(0, shown_max).join(', ')}` : '';
     print(
       `${violations.length === 0 ? 'ok      ' : 'VIOLATED'} ${name}: ${violations.length} of ${checked}${examples}`,
     );
-    result.push({ name, checked, violations: violations.length });
+    result.push({ name, rows, checked, violations: violations.length });
   }
   await sql.end({ timeout_ms: 2_000 });
   process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -22,6 +22,8 @@ export type Measured = {
   resumed_ms: number[];
   /** How long no write was acknowledged after the database was stopped. */
   database_back_ms: number[];
+  /** Outages in progress, and how many there were. A time is noted only if it is that of a single outage. */
+  outages: { current: number; total: number };
   run_again: number;
   rewrapped_keys: number;
 };
@@ -56,16 +58,24 @@ const faults: readonly Fault[] = [
   {
     name: 'worker restarted',
     weight: 1,
-    act: (target) => withSlot(target, 'worker', (slot) => restart(slot, 'SIGTERM')),
+    act: (target) => withSlot(target, 'worker', (slot) => restart(slot, target, 'SIGTERM')),
   },
-  { name: 'API killed', weight: 3, act: (target) => withSlot(target, 'api', (slot) => restart(slot, 'SIGKILL')) },
-  { name: 'EMR killed', weight: 1, act: (target) => withSlot(target, 'emr', (slot) => restart(slot, 'SIGKILL')) },
+  {
+    name: 'API killed',
+    weight: 3,
+    act: (target) => withSlot(target, 'api', (slot) => restart(slot, target, 'SIGKILL')),
+  },
+  {
+    name: 'EMR killed',
+    weight: 1,
+    act: (target) => withSlot(target, 'emr', (slot) => restart(slot, target, 'SIGKILL')),
+  },
   { name: 'database stopped (fast)', weight: 1, act: (target) => stopDatabase(target, 'SIGINT') },
   { name: 'database stopped (immediate)', weight: 1, act: (target) => stopDatabase(target, 'SIGQUIT') },
   { name: 'database connections cut', weight: 2, act: cutConnections },
   { name: 'EMR failing', weight: 9, act: failEmr },
   { name: 'EMR sessions expired', weight: 1, act: (target) => expireSessions(target, 'session') },
-  { name: 'EMR links expired', weight: 1, act: (target) => expireSessions(target, 'link') },
+  { name: 'EMR links expired', weight: 2, act: (target) => expireSessions(target, 'link') },
   { name: 'failed jobs run again', weight: 2, act: runAgain },
   { name: 'master key rotated', weight: 1, act: rotateKey },
 ];
@@ -86,26 +96,49 @@ async function withSlot(
   }
 }
 
-async function restart(slot: Slot, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-  await slot.kill(signal);
-  await slot.start();
+/** Causes an outage and passes its length to `note`, unless another one overlapped with it. */
+async function during({ outages }: Measured, cause: () => Promise<number | undefined>, note: (ms: number) => void) {
+  outages.current++;
+  outages.total++;
+  const { current, total } = outages;
+  try {
+    const length_ms = await cause();
+    if (current === 1 && total === outages.total && length_ms !== undefined) note(length_ms);
+  } finally {
+    outages.current--;
+  }
+}
+
+async function restart(slot: Slot, { measured }: Target, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  const cause = async () => {
+    await slot.kill(signal);
+    await slot.start();
+    return undefined;
+  };
+  await during(measured, cause, () => {});
 }
 
 async function killWorker(slot: Slot, target: Target): Promise<void> {
   const abandoned = await lanesOf(target, slot.pid());
-  const killed_at = Date.now();
-  const resumed = noteResumed(target, abandoned, killed_at);
-  await restart(slot, 'SIGKILL');
-  await resumed;
+  const cause = async () => {
+    const killed_at = Date.now();
+    await slot.kill('SIGKILL');
+    const [resumed_ms] = await Promise.all([untilResumed(target, abandoned, killed_at), slot.start()]);
+    return resumed_ms;
+  };
+  await during(target.measured, cause, (ms) => target.measured.resumed_ms.push(ms));
 }
 
 async function freezeWorker(slot: Slot, target: Target): Promise<void> {
-  process.kill(slot.pid(), 'SIGSTOP');
-  const frozen_at = Date.now();
-  const resumed = noteResumed(target, await lanesOf(target, slot.pid()), frozen_at);
-  await pause(frozen_ms);
-  process.kill(slot.pid(), 'SIGCONT');
-  await resumed;
+  const cause = async () => {
+    process.kill(slot.pid(), 'SIGSTOP');
+    const frozen_at = Date.now();
+    const abandoned = await lanesOf(target, slot.pid());
+    const [resumed_ms] = await Promise.all([untilResumed(target, abandoned, frozen_at), pause(frozen_ms)]);
+    process.kill(slot.pid(), 'SIGCONT');
+    return resumed_ms;
+  };
+  await during(target.measured, cause, (ms) => target.measured.resumed_ms.push(ms));
 }
 
 type Claim = { id: string; fence: number };
@@ -116,9 +149,9 @@ async function lanesOf({ installation: { sql } }: Target, pid: number): Promise<
   return sql<Claim[]>`SELECT id, fence FROM lanes WHERE owner LIKE ${`%:${pid}:%`}`.catch(() => []);
 }
 
-/** Waits until every claim has been replaced by a newer one, or its lane is gone. */
-async function noteResumed({ installation: { sql }, measured }: Target, claims: Claim[], since: number): Promise<void> {
-  if (claims.length === 0) return;
+/** Waits until every claim has been replaced by a newer one, or its lane is gone. Undefined if there was none. */
+async function untilResumed({ installation: { sql } }: Target, claims: Claim[], since: number) {
+  if (claims.length === 0) return undefined;
   const ids = claims.map(({ id }) => id);
   const fences = new Map(claims.map(({ id, fence }) => [id, fence]));
   await until(
@@ -131,20 +164,26 @@ async function noteResumed({ installation: { sql }, measured }: Target, claims: 
     },
     180_000,
   );
-  measured.resumed_ms.push(Date.now() - since);
+  return Date.now() - since;
 }
 
-async function stopDatabase({ installation, load, measured }: Target, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
-  // It may be down already.
-  const stopped = await installation.stopDatabase(signal).then(
-    () => true,
-    () => false,
-  );
-  if (!stopped) return;
-  const stopped_at = Date.now();
-  // What was under way may still end.
-  await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000);
-  measured.database_back_ms.push(load.lastAt() - stopped_at);
+async function stopDatabase(target: Target, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+  const { installation, load, measured } = target;
+  const cause = async () => {
+    const stopped_at = Date.now();
+    // It may be down already.
+    if (
+      !(await installation.stopDatabase(signal).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return undefined;
+    // What was in progress may still end.
+    await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000);
+    return load.lastAt() - stopped_at;
+  };
+  await during(measured, cause, (ms) => measured.database_back_ms.push(ms));
 }
 
 async function cutConnections({ installation: { sql } }: Target, chance: Chance): Promise<void> {

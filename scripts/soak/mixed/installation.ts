@@ -35,6 +35,8 @@ export type Installation = {
   stop(): Promise<void>;
 };
 
+const start_timeout_ms = 300_000;
+
 export async function startInstallation(folder: string, seed: number): Promise<Installation> {
   const emr_database = await startEmbedded({ data_dir: join(folder, 'emr') });
   const emr_address = { ...addressOf(emr_database), database: 'larkspur' };
@@ -90,7 +92,8 @@ async function openSlot(role: Slot['role'], start: () => Promise<Program>): Prom
     pid: () => program.pid,
     kill: (signal) => program.stop(signal),
     start: async () => {
-      program = await start();
+      // As a supervisor does: a start fails while the database is down.
+      program = await until(`the ${role} starts`, start, start_timeout_ms);
     },
   };
 }

@@ -41,8 +41,12 @@ const refill: CreateRequest = ({ example }, _patient, reason) => {
   });
 };
 
-const action: CreateRequest = (_chart, _patient, text) =>
-  json('action', 'POST', '/v1/telephone-encounters/actions', { emr_appointment_id: '30001', text });
+/** Encounters that Larkspur was seeded with. */
+const action: CreateRequest = (_chart, _patient, text, chance) =>
+  json('action', 'POST', '/v1/telephone-encounters/actions', {
+    emr_appointment_id: `${30_001 + chance.below(40)}`,
+    text,
+  });
 
 const appointment: CreateRequest = ({ example }, { mrn }, reason, chance) => {
   const [month, day, hour] = [1 + chance.below(12), 1 + chance.below(28), 8 + chance.below(9)].map((part) =>
@@ -98,6 +102,6 @@ const pdf = Buffer.from(
 /** Telephone encounters are the most frequent write. */
 const kinds: readonly [CreateRequest, ...CreateRequest[]] = [
   ...([encounter, encounter, encounter, encounter, encounter] as const),
-  ...[refill, refill, action, appointment, appointment, newPatient, patientUpdate, patientUpdate],
+  ...[refill, action, action, appointment, appointment, newPatient, patientUpdate, patientUpdate],
   ...[insurance, fetchPatient, upload],
 ];

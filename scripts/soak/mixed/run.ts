@@ -30,6 +30,9 @@ const pause_ms = 400;
 const failing_receivers = 0.3;
 const queue_max = 250;
 const drain_timeout_ms = 300_000;
+/** The promises 1 and 4. */
+const resumed_ms_max = 30_000;
+const database_back_ms_max = 10_000;
 const progress_ms = 15_000;
 
 /** Writes of several clients while everything fails, then a drain, then the checks. */
@@ -53,6 +56,7 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
       faults: new Map(),
       resumed_ms: [],
       database_back_ms: [],
+      outages: { current: 0, total: 0 },
       run_again: 0,
       rewrapped_keys: 0,
     };
@@ -78,7 +82,7 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
       database_back_ms_max: Math.max(0, ...measured.database_back_ms),
       log_bytes,
       invariants,
-      problems: [...audit, ...lines, ...unexpectedResponses(load)],
+      problems: [...audit, ...lines, ...unexpectedResponses(load), ...lateRecoveries(measured)],
     };
   } finally {
     await installation.stop();
@@ -166,6 +170,16 @@ function unexpectedResponses({ failed }: Load): string[] {
   return [...failed]
     .filter(([kind]) => /^\d/.test(kind) && !/^(403|409|429|503)/.test(kind))
     .map(([kind, times]) => `${times} responses were ${kind}`);
+}
+
+/** Times of single outages only: those that overlap may take longer. */
+function lateRecoveries({ resumed_ms, database_back_ms }: Measured): string[] {
+  const late = (what: string, times_ms: readonly number[], limit_ms: number) =>
+    times_ms.filter((ms) => ms > limit_ms).map((ms) => `${what} after ${ms} ms, not within ${limit_ms}`);
+  return [
+    ...late('the work of a worker was resumed', resumed_ms, resumed_ms_max),
+    ...late('writes were accepted again', database_back_ms, database_back_ms_max),
+  ];
 }
 
 function sum(counts: ReadonlyMap<string, number>): number {
