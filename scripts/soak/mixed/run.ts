@@ -29,7 +29,7 @@ export type MixedResult = {
 const pause_ms = 400;
 const failing_receivers = 0.3;
 const queue_max = 250;
-const drain_timeout_ms = 300_000;
+const drain_timeout_ms = 600_000;
 /** The promises 1 and 4. */
 const resumed_ms_max = 30_000;
 const database_back_ms_max = 10_000;
