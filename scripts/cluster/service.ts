@@ -20,20 +20,21 @@ export type ServiceProcess = Program & { role: Role; url: string };
 
 const start_timeout_ms = 120_000;
 
-export function openInstallation(folder: string, env: Record<string, string>): Installation {
+/** `program_folder` has the version to run, built. Two versions can share one installation. */
+export function openInstallation(folder: string, env: Record<string, string>, program_folder = root): Installation {
   const data_dir = join(folder, 'data');
   mkdirSync(data_dir, { recursive: true, mode: 0o700 });
   const processes: ServiceProcess[] = [];
   // Empty, so that a .env file of this folder has no effect.
   const unset = Object.fromEntries(Object.keys(settings).map((name) => [name, '']));
-  const program_file = join(root, 'dist/bin/chartwire.js');
+  const program_file = join(program_folder, 'dist/bin/chartwire.js');
   const limits = { RATE_LIMIT: '1000000', RATE_BURST: '1000000', LOG_LEVEL: 'warn', DATABASE_POOL: '6' };
   const common = { ...unset, SANDBOX: 'on', ...limits, DATA_DIR: data_dir, ...env };
   return {
     start: async (role, own = {}) => {
       const port = own.PORT ?? `${await freePort()}`;
       const command = [process.execPath, program_file, 'serve', '--role', role];
-      const log_file = join(folder, `${role}-${processes.length}.log`);
+      const log_file = join(folder, `${role}-${port}.log`);
       const program = startProgram(command, { env: { ...common, PORT: port, ...own }, log_file });
       const started = { ...program, role, url: `http://127.0.0.1:${port}` };
       processes.push(started);

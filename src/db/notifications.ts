@@ -3,9 +3,15 @@ import type { Database } from './database.ts';
 /**
  * Channels on which processes notify each other. A NOTIFY inside a transaction takes a lock on the whole database at
  * its commit and so serializes all writers; ours are sent after the commit, once for all of the same turn of the event
- * loop. A lost notification delays work by at most a second, because workers also poll.
+ * loop. A lost notification delays work by at most a second, because workers also poll, and lets limits
+ * of other processes grant a little more.
  */
-export type Channel = 'chartwire_jobs' | 'chartwire_deliveries' | 'chartwire_access' | 'chartwire_live';
+export type Channel =
+  | 'chartwire_jobs'
+  | 'chartwire_deliveries'
+  | 'chartwire_access'
+  | 'chartwire_live'
+  | 'chartwire_limits';
 
 export type Notifications = {
   notify(channel: Channel, payload?: string): void;

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../errors.ts';
-import { rateLimiter } from './rateLimit.ts';
+import type { RateLimiter } from './rateLimit.ts';
 
 /**
  * How requests to a route count against the limit of their remote address. `every_request` (the default): no caller is
@@ -33,8 +33,7 @@ const credentials_max = 20_000;
 const delay_ms = 500;
 const delayed_max = 1000;
 
-export function openAddressLimit(per_second: number, burst: number): AddressLimit {
-  const limit = rateLimiter(per_second, burst);
+export function openAddressLimit(limit: RateLimiter): AddressLimit {
   const valid = new Set<string>();
   let delayed = 0;
   const reject = async (retry_after_s: number): Promise<never> => {

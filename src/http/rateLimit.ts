@@ -1,3 +1,6 @@
+import type { FastifyReply } from 'fastify';
+import { apiError } from '../errors.ts';
+
 /** Whether a request is allowed, and how many requests the caller has left. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; reset_s: number };
 
@@ -7,15 +10,14 @@ export type RateLimiter = {
   refund(key: string, cost?: number): void;
   /** Takes what turned out to be the cost of a request that was allowed, at most as much as is refilled in a second more. */
   charge(key: string, cost: number): void;
+  /** Takes what another process granted, also below zero. */
+  count(key: string, cost: number): void;
 };
 
 /** More callers than one process serves; bounds the memory that requests from invented addresses can take. */
 const buckets_max = 50_000;
 
-/**
- * A token bucket per caller that refills at `per_second` up to `burst`. It is kept in memory: each API process grants
- * the whole rate, because a shared counter would cost a round trip per request.
- */
+/** A token bucket per caller that refills at `per_second` up to `burst`, in memory. */
 export function rateLimiter(
   per_second: number,
   burst: number,
@@ -41,7 +43,7 @@ export function rateLimiter(
     return {
       allowed,
       limit: per_second,
-      remaining: Math.floor(bucket.tokens),
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
       reset_s: Math.max(1, Math.ceil(missing / per_second)),
     };
   };
@@ -53,5 +55,16 @@ export function rateLimiter(
     const bucket = buckets.get(key);
     if (bucket) bucket.tokens = Math.max(-per_second, bucket.tokens - cost);
   };
-  return Object.assign(take, { refund, charge });
+  const count = (key: string, cost: number) => {
+    fill(key, now()).tokens -= cost;
+  };
+  return Object.assign(take, { refund, charge, count });
+}
+
+/** Tells the caller what is left, or throws `rate_limited`. */
+export function applyRateLimit(reply: FastifyReply, allowance: Allowance): void {
+  reply.header('ratelimit-limit', allowance.limit);
+  reply.header('ratelimit-remaining', allowance.remaining);
+  reply.header('ratelimit-reset', allowance.reset_s);
+  if (!allowance.allowed) throw apiError('rate_limited', undefined, { retry_after_s: allowance.reset_s });
 }

@@ -14,10 +14,11 @@ import { requireRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
 import { body_bytes_max, type Endpoint, JsonText, Replayed, type Surface, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
-import { type Allowance, type RateLimiter, rateLimiter } from './rateLimit.ts';
+import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
 import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
+import { openSharedLimits } from './sharedLimits.ts';
 import { traceRequests } from './traceRequests.ts';
 import { reader, rejectUnstorable } from './validate.ts';
 
@@ -53,7 +54,10 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   endConnectionsOnClose(server, isDraining);
   const streams = openStreams(server);
   traceRequests(ctx, server);
-  const address_limit = openAddressLimit(ctx.config.address_rate_limit, ctx.config.address_rate_burst);
+  const { rate_limit, rate_burst, address_rate_limit, address_rate_burst } = ctx.config;
+  const shared = openSharedLimits(ctx.notifications);
+  server.addHook('onReady', shared.listen);
+  const address_limit = openAddressLimit(shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)));
   server.decorate('address_limit', address_limit);
   const https = ctx.config.base_url.startsWith('https:');
   server.addHook('onRequest', async (request, reply) => {
@@ -93,7 +97,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   acceptJson(server);
   server.register(multipart);
 
-  const limit = rateLimiter(ctx.config.rate_limit, ctx.config.rate_burst);
+  const limit = shared.share('client', rateLimiter(rate_limit, rate_burst));
   const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
   for (const endpoint of endpoints) {
     addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
@@ -275,13 +279,6 @@ function loggedRequest(
     duration_ms,
     code: request.code ?? null,
   };
-}
-
-function applyRateLimit(reply: FastifyReply, allowance: Allowance): void {
-  reply.header('ratelimit-limit', allowance.limit);
-  reply.header('ratelimit-remaining', allowance.remaining);
-  reply.header('ratelimit-reset', allowance.reset_s);
-  if (!allowance.allowed) throw apiError('rate_limited', undefined, { retry_after_s: allowance.reset_s });
 }
 
 function send(reply: FastifyReply, response: unknown): FastifyReply {

@@ -191,12 +191,12 @@ describe('an address limit', () => {
   };
 
   test('does not count requests that authenticate', async () => {
-    const { authenticate } = openAddressLimit(1, 50);
+    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
     for (let n = 0; n < 200; n++) expect(await authenticate(request, `credential ${n}`, valid)).toBe('caller');
   });
 
   test('counts parallel failures before they are known', async () => {
-    const { authenticate } = openAddressLimit(1, 50);
+    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
     let lookups = 0;
     const failing = () => {
       lookups += 1;
@@ -207,7 +207,7 @@ describe('an address limit', () => {
   });
 
   test('counts a failure with a body of 1 MB like 17 failures', async () => {
-    const { authenticate } = openAddressLimit(1, 50);
+    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
     const large = { ...request, headers: { 'content-length': `${1_048_576}` } };
     const attempt = () => authenticate(large, undefined, invalid).catch(({ code }) => code);
     expect([await attempt(), await attempt(), await attempt(), await attempt()]).toStrictEqual([
@@ -217,13 +217,13 @@ describe('an address limit', () => {
   });
 
   test('does not count the body of a request that authenticates', async () => {
-    const { authenticate } = openAddressLimit(1, 50);
+    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
     const large = { ...request, headers: { 'content-length': `${5_000_000}` } };
     for (let n = 0; n < 200; n++) expect(await authenticate(large, `credential ${n}`, valid)).toBe('caller');
   });
 
   test('does not count our own failures', async () => {
-    const { authenticate } = openAddressLimit(1, 50);
+    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
     for (let n = 0; n < 200; n++) {
       await expect(authenticate(request, 'a', () => Promise.reject(new Error('no database')))).rejects.toThrow(
         'no data',
