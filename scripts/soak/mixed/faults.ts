@@ -16,7 +16,7 @@ export type Target = {
 };
 
 export type Measured = {
-  /** How often each fault was caused. */
+  /** How often each fault was caused and had an effect. */
   faults: Map<string, number>;
   /** How long the lanes of a killed or frozen worker waited for another one. */
   resumed_ms: number[];
@@ -28,7 +28,8 @@ export type Measured = {
   rewrapped_keys: number;
 };
 
-type Fault = { name: string; weight: number; act(target: Target, chance: Chance): Promise<void> };
+/** `act` returns whether it had an effect: the process may be down already, or another fault may be acting on it. */
+type Fault = { name: string; weight: number; act(target: Target, chance: Chance): Promise<boolean> };
 
 /** Longer than the lease of 15 s, so that another worker has taken over. */
 const frozen_ms = 18_000;
@@ -43,11 +44,9 @@ export async function causeFaults(target: Target, options: { seed: number; until
     await pause(pause_ms.min + chance.below(pause_ms.more));
     const fault = weighted[chance.below(weighted.length)];
     if (!fault) continue;
-    const { faults: counts } = target.measured;
-    counts.set(fault.name, (counts.get(fault.name) ?? 0) + 1);
     print(`fault: ${fault.name}`);
     // Faults that last, such as a frozen worker, overlap with the next ones.
-    lasting.push(fault.act(target, chance));
+    lasting.push(fault.act(target, chance).then((effective) => noteFault(target.measured, fault.name, effective)));
   }
   await Promise.all(lasting);
 }
@@ -80,17 +79,23 @@ const faults: readonly Fault[] = [
   { name: 'master key rotated', weight: 1, act: rotateKey },
 ];
 
-/** Acts on a process that no other fault acts on. Both workers may be busy; then the fault is left out. */
+function noteFault({ faults: counts }: Measured, name: string, effective: boolean): void {
+  if (effective) counts.set(name, (counts.get(name) ?? 0) + 1);
+  else print(`without effect: ${name}`);
+}
+
+/** Acts on a process that no other fault acts on. Without effect if there is none. */
 async function withSlot(
   target: Target,
   role: Slot['role'],
   act: (slot: Slot, target: Target) => Promise<void>,
-): Promise<void> {
+): Promise<boolean> {
   const slot = target.installation.slots.find((each) => each.role === role && !each.busy);
-  if (!slot) return;
+  if (!slot) return false;
   slot.busy = true;
   try {
     await act(slot, target);
+    return true;
   } finally {
     slot.busy = false;
   }
@@ -167,50 +172,56 @@ async function untilResumed({ installation: { sql } }: Target, claims: Claim[], 
   return Date.now() - since;
 }
 
-async function stopDatabase(target: Target, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+async function stopDatabase(target: Target, signal: 'SIGINT' | 'SIGQUIT'): Promise<boolean> {
   const { installation, load, measured } = target;
+  let stopped = false;
   const cause = async () => {
     const stopped_at = Date.now();
     // It may be down already.
-    if (
-      !(await installation.stopDatabase(signal).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return undefined;
+    stopped = await succeeds(installation.stopDatabase(signal));
+    if (!stopped) return undefined;
     // What was in progress may still end.
     await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000);
     return load.lastAt() - stopped_at;
   };
   await during(measured, cause, (ms) => measured.database_back_ms.push(ms));
+  return stopped;
 }
 
-async function cutConnections({ installation: { sql } }: Target, chance: Chance): Promise<void> {
-  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+async function cutConnections({ installation: { sql } }: Target, chance: Chance): Promise<boolean> {
+  const cut = await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE usename LIKE 'chartwire_%' AND pid % 2 = ${chance.below(2)}`.catch(() => []);
+  return cut.length > 0;
 }
 
 const emr_faults = ['delay', 'error_500', 'error_429', 'reset', 'truncate', 'html', 'empty', 'lose_answer', 'refuse'];
 const emr_reads = ['find_receipt', 'list_patients', 'login_device'];
 
 /** Mostly writes fail, and sometimes what the service reads to look up a write. Delays exceed the timeout of 10 s. */
-async function failEmr({ installation }: Target, chance: Chance): Promise<void> {
+async function failEmr({ installation }: Target, chance: Chance): Promise<boolean> {
   const kind = emr_faults[chance.below(emr_faults.length)];
   const writes_only = kind === 'lose_answer' || kind === 'refuse';
   const operation = !writes_only && chance.happens(0.3) ? emr_reads[chance.below(emr_reads.length)] : '*';
   const times = 1 + chance.below(8);
   const delay = kind === 'delay' ? { delay_ms: 500 + chance.below(12_000) } : {};
   // The EMR may be down itself.
-  await installation.control('POST', '/control/faults', { operation, kind, times, ...delay }).catch(() => {});
+  return succeeds(installation.control('POST', '/control/faults', { operation, kind, times, ...delay }));
 }
 
-async function expireSessions({ installation }: Target, mode: 'session' | 'link'): Promise<void> {
-  await installation.control('POST', '/control/sessions/expire', { mode }).catch(() => {});
+async function expireSessions({ installation }: Target, mode: 'session' | 'link'): Promise<boolean> {
+  return succeeds(installation.control('POST', '/control/sessions/expire', { mode }));
+}
+
+function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Documents are left out: their file is removed when the job ends. */
-async function runAgain({ installation: { sql }, accounts, measured }: Target): Promise<void> {
+async function runAgain({ installation: { sql }, accounts, measured }: Target): Promise<boolean> {
+  const before = measured.run_again;
   const failed = await sql<{ id: number; org_id: string; user_id: string }[]>`
     SELECT jobs.id, org_id, user_id FROM jobs JOIN accounts ON accounts.id = jobs.account_id
       JOIN organizations ON organizations.id = jobs.organization_id
@@ -224,10 +235,12 @@ async function runAgain({ installation: { sql }, accounts, measured }: Target): 
     const [one, two] = await Promise.allSettled([again(), again()]);
     if (one?.status === 'fulfilled' || two?.status === 'fulfilled') measured.run_again++;
   }
+  return measured.run_again > before;
 }
 
-async function rotateKey({ operator, measured }: Target): Promise<void> {
+async function rotateKey({ operator, measured }: Target): Promise<boolean> {
   // The API may be down.
   const { rewrapped } = await operator('POST', '/dashboard/api/encryption/rotate', {}).catch(() => ({ rewrapped: 0 }));
   measured.rewrapped_keys += rewrapped;
+  return rewrapped > 0;
 }

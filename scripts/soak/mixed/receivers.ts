@@ -14,6 +14,7 @@ export type ReceiverMessage = { path: string; secret: string } | { failing: numb
 
 const [port = '', file = '', seed = ''] = process.argv.slice(2);
 const slow_ms = 3_000;
+const slow_share = 0.05;
 const secrets = new Map<string, string>();
 const chance = seededChance(Number(seed));
 let failing = 0;
@@ -32,7 +33,7 @@ const server = createServer(async (request, response) => {
     return;
   }
   const body = Buffer.concat(chunks);
-  const respond = chance.happens(failing) ? chance.pick(failures) : accept;
+  const respond = chance.happens(failing) ? chance.pick(failures) : chance.happens(slow_share) ? acceptSlowly : accept;
   note(request, body, respond.status);
   respond.send(response, chance);
 });
@@ -45,9 +46,12 @@ const failures: readonly [Response, ...Response[]] = [
   { status: 500, send: (response) => response.writeHead(500).end('failed') },
   { status: 503, send: (response) => response.writeHead(503, { 'retry-after': '2' }).end() },
   { status: null, send: (response) => response.destroy() },
-  // Longer than most receivers take, within the service's timeout.
-  { status: 200, send: (response) => setTimeout(() => response.writeHead(200).end(), slow_ms) },
 ];
+/** Longer than most receivers take, within the service's timeout. */
+const acceptSlowly: Response = {
+  status: 200,
+  send: (response) => setTimeout(() => response.writeHead(200).end(), slow_ms),
+};
 
 function note(request: IncomingMessage, body: Buffer, status: number | null): void {
   const { headers, url: path = '' } = request;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { print, root, startProgram, until } from '../../cluster/programs.ts';
+import { type Received, readLines } from '../check/evidence.ts';
 import { token_pattern } from '../check/invariants.ts';
 import type { Checked } from '../check/main.ts';
 import { createAccounts, startRelinking } from './accounts.ts';
@@ -19,8 +20,10 @@ export type MixedResult = {
   relinked: number;
   run_again: number;
   rewrapped_keys: number;
-  resumed_ms_max: number;
-  database_back_ms_max: number;
+  /** Only of outages that did not overlap with another one. */
+  resumed_ms: number[];
+  database_back_ms: number[];
+  webhook_attempts: { received: number; failed: number };
   log_bytes: number;
   invariants: Checked[];
   problems: string[];
@@ -78,8 +81,9 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
       relinked: relinking.relinked(),
       run_again: measured.run_again,
       rewrapped_keys: measured.rewrapped_keys,
-      resumed_ms_max: Math.max(0, ...measured.resumed_ms),
-      database_back_ms_max: Math.max(0, ...measured.database_back_ms),
+      resumed_ms: measured.resumed_ms,
+      database_back_ms: measured.database_back_ms,
+      webhook_attempts: await countAttempts(installation),
       log_bytes,
       invariants,
       problems: [...audit, ...lines, ...unexpectedResponses(load), ...lateRecoveries(measured)],
@@ -141,6 +145,12 @@ async function runChecker(
   const output = checker.output();
   process.stdout.write(output.slice(0, output.lastIndexOf('\n[') + 1));
   return JSON.parse(/^\[.*\]$/m.exec(output)?.[0] ?? '[]');
+}
+
+/** What the receivers noted: how many requests they got, and how many of those they failed. */
+async function countAttempts({ receivers }: Installation): Promise<MixedResult['webhook_attempts']> {
+  const lines = await readLines<Received>(receivers.file);
+  return { received: lines.length, failed: lines.filter(({ status }) => status === null || status >= 400).length };
 }
 
 function verifyAudit({ command }: Installation): string[] {
