@@ -53,7 +53,9 @@ function cells(runs: StageRun[], row: PromiseRow): string[] {
   const figures = figuresOf(runs, row);
   const unmeasured = figures.length === 0 ? ['No long run has measured it yet.'] : [];
   const open = [...(row.open === undefined ? [] : [row.open]), ...unmeasured];
-  return [`${row.row}`, row.fault, row.promise, links(row), figures.join('<br>') || '–', open.join(' ') || '–'];
+  const goal = row.goal === undefined ? [] : [`Goal: ${row.goal}`];
+  const long = [...figures, ...goal].join('<br>') || '–';
+  return [`${row.row}`, row.fault, row.promise, links(row), long, open.join(' ') || '–'];
 }
 
 function isOpen(runs: StageRun[], row: PromiseRow): boolean {

@@ -27,6 +27,7 @@ export const operationPromises: readonly PromiseRow[] = [
   },
   {
     row: 34,
+    goal: '20 failovers',
     fault: 'The PostgreSQL primary is killed or cut off under load; automatic failover',
     promise: 'No acknowledged write lost; service back within 30 s',
     tests: test('db/standby', 'a connection that turned read-only is replaced'),
@@ -34,6 +35,7 @@ export const operationPromises: readonly PromiseRow[] = [
   },
   {
     row: 35,
+    goal: '10 rounds',
     fault: 'Rolling restart and rolling upgrade under load',
     promise: 'No failed request',
     tests: [
@@ -44,6 +46,7 @@ export const operationPromises: readonly PromiseRow[] = [
   },
   {
     row: 36,
+    goal: '5 restores',
     fault: 'Restore of an older backup',
     promise: 'No EMR write repeated without looking it up by its marker; the operator learns what may be missing',
     tests: test('backup/drill', 'jobs that ran after the backup are found in the EMR and not repeated after a restore'),
@@ -81,6 +84,7 @@ export const operationPromises: readonly PromiseRow[] = [
   },
   {
     row: 40,
+    goal: '5,000 payments',
     fault: 'Payments under lost responses and kills',
     promise: 'The total of the EMR’s ledger equals the sum of `payment.posted`, to the cent',
     tests: [],

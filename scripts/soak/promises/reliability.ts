@@ -3,6 +3,7 @@ import { type PromiseRow, test } from './row.ts';
 export const jobPromises: readonly PromiseRow[] = [
   {
     row: 1,
+    goal: '20 kills, 2,000 jobs',
     fault: 'A random worker is killed (`kill -9`) during mixed writes',
     promise:
       'No job lost, no EMR write doubled, exactly one terminal event per job; abandoned work resumes within 30 s',
@@ -22,18 +23,21 @@ export const jobPromises: readonly PromiseRow[] = [
   },
   {
     row: 3,
+    goal: '5,000 keys',
     fault: 'The API is killed while clients repeat requests with one `Idempotency-Key` each',
     promise: 'One job per key',
     tests: test('promises/idempotencyKeys', 'one Idempotency-Key is one job'),
   },
   {
     row: 4,
+    goal: '10 restarts',
     fault: 'PostgreSQL is restarted (fast and immediate) under load',
     promise: 'Everything acknowledged exists; all processes recover within 10 s',
     tests: test('promises/databaseRestart', 'every write accepted while the embedded database restarts'),
   },
   {
     row: 5,
+    goal: '20 kills',
     fault: 'The embedded default is killed during a write',
     promise: 'Everything acknowledged exists after a restart',
     tests: [
@@ -43,6 +47,7 @@ export const jobPromises: readonly PromiseRow[] = [
   },
   {
     row: 6,
+    goal: '200 times',
     fault: 'A worker is frozen past its lease, then continued',
     promise: 'Its late commit is refused; no second terminal event',
     tests: test('journeys/kill', 'the late result of a worker that was frozen past its lease is discarded'),
@@ -59,18 +64,21 @@ export const jobPromises: readonly PromiseRow[] = [
   },
   {
     row: 8,
+    goal: '500 jobs',
     fault: 'The EMR session expires in the middle of a batch',
     promise: 'One `login_required`, jobs parked, all finish after update mode, none lost',
     tests: test('journeys/login', 'is reported once, parks all jobs and returns 403'),
   },
   {
     row: 9,
+    goal: '10,000 jobs',
     fault: 'One tenant queues thousands of jobs',
     promise: 'A single job of another tenant starts within 2 s',
     tests: test('journeys/order', 'a single job of another client starts within 2 s'),
   },
   {
     row: 10,
+    goal: '5,000 writes',
     fault: 'Many writes of the same patients',
     promise: 'No inversion per patient',
     tests: test('journeys/order', 'writes for 5 patients, accepted in parallel, is kept per patient'),
@@ -87,6 +95,7 @@ export const webhookPromises: readonly PromiseRow[] = [
       ...test('journeys/webhooks', 'again with the same id and a valid signature after a failed attempt'),
       ...test('webhooks/deliver', 'makes ten attempts with the same id, new timestamps and valid signatures'),
     ],
+    open: 'A run does not last as long as the retry schedule: at its end the pauses are skipped.',
   },
   {
     row: 12,

@@ -9,6 +9,7 @@ export const responsePromises: readonly PromiseRow[] = [
   },
   {
     row: 27,
+    goal: '1,000,000 schedules',
     fault: 'Availability, compared to a slow and obvious minute-by-minute oracle',
     promise: 'No difference in generated schedules, with all time-zone changes, recurrences, quotas and overlaps',
     tests: test('availability/oracle', 'have the availability that a minute-by-minute oracle finds'),

@@ -5,6 +5,8 @@ export type TestReference = { file: string; title: string };
 export type PromiseRow = {
   row: number;
   fault: string;
+  /** How much a long run should do. Shorter runs do less; the report shows both. */
+  goal?: string;
   promise: string;
   /** The short form, in `npm test`. */
   tests: readonly TestReference[];
