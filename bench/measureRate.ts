@@ -10,6 +10,8 @@ export type Request = {
   body?: () => string;
   /** How many are in progress at a time. */
   in_flight?: number;
+  /** How many in total. */
+  requests?: number;
 };
 
 const requests_per_round = 1_500;
@@ -22,8 +24,8 @@ export async function measureRate({
   headers,
   body,
   in_flight = 32,
+  requests = Math.min(requests_per_round, in_flight * 200),
 }: Request): Promise<{ rate: number; requests: number; p50_ms: number }> {
-  const requests = Math.min(requests_per_round, in_flight * 200);
   const pool = new Pool(base, { connections: in_flight });
   const times: number[] = [];
   let left = requests;

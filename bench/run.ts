@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { measureEmr } from './emr.ts';
 import { measureQueue } from './queue.ts';
 import { type Row, report, writePage } from './report.ts';
 import { compareRequests } from './requests.ts';
@@ -16,5 +17,5 @@ if (only === undefined) {
     goal: '≤ 350 MB',
     detail: 'resident, with what seeded the sandbox; without PostgreSQL',
   });
-  await writePage([...rows, ...(await measureQueue()), memory], postgres_version);
+  await writePage([...rows, ...(await measureQueue()), ...(await measureEmr()), memory], postgres_version);
 }

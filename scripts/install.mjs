@@ -46,7 +46,8 @@ export async function runScript(main) {
 
 const stamp_file = join(root, 'node_modules', '.chartwire-lock');
 
-function requireNode() {
+/** Older versions lack functions that the scripts use. */
+export function requireNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return;
   throw new ScriptError(`Chartwire needs Node 20.19 or later. This is Node ${process.versions.node}.`);

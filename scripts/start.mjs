@@ -4,10 +4,13 @@
  */
 import { readFileSync } from 'node:fs';
 import { build, isUpToDate } from './build.mjs';
-import { ensureInstalled, runScript } from './install.mjs';
+import { ensureInstalled, requireNode, runScript } from './install.mjs';
+import { requireFreePorts } from './ports.mjs';
 
 await runScript(async () => {
   stopWithNpm();
+  requireNode();
+  await requireFreePorts(process.argv.slice(2));
   const built = isUpToDate();
   ensureInstalled({ development: !built });
   if (!built) await build();

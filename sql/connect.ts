@@ -20,7 +20,10 @@ export type ConnectOptions = {
   naming?: Naming;
 };
 
-/** Statements inside a transaction. They run one after the other. */
+/**
+ * Statements inside a transaction. They run one after the other; those that are sent without waiting for the results of
+ * earlier ones share a round trip.
+ */
 export type Tx = Query;
 
 export interface Sql extends Query {
@@ -28,7 +31,10 @@ export interface Sql extends Query {
   readonly pooled: Query;
   /** Runs `work` in a transaction. A failed statement fails the transaction even if `work` catches the error. */
   begin<T>(work: (tx: Tx) => T | PromiseLike<T>): Promise<T>;
-  /** `start` replaces BEGIN and may also set local settings. */
+  /**
+   * `start` replaces BEGIN and may also set local settings. It shares a round trip with the first statements, which must
+   * fail if it did not take place.
+   */
   begin<T>(start: string, work: (tx: Tx) => T | PromiseLike<T>): Promise<T>;
   /** Waits for running work, then closes all connections; after the timeout it closes them regardless. */
   end(options?: { timeout_ms: number }): Promise<void>;
@@ -43,7 +49,7 @@ const idle_timeout_ms = 60_000;
 /** Opens connections to a database, each when it is first needed. */
 export function connect(address: DatabaseAddress, options: ConnectOptions): Sql {
   const config = clientConfig(address, options);
-  const pool = openPool(config, options.max);
+  const pool = openPool({ ...config, pipeline: true }, options.max);
   const pipelines = openPipelines(config, options.pipelined ?? 0);
   const fromColumn = options.naming?.fromColumn;
   const sent = address.pooler?.prepare === false ? withoutName : (statement: Prepared) => statement;
@@ -75,19 +81,24 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
     }
   };
 
-  const begin = async <T>(start: string, work: (tx: Tx) => T | PromiseLike<T>): Promise<T> => {
+  const begin = async <T>(start: string | undefined, work: (tx: Tx) => T | PromiseLike<T>): Promise<T> => {
     const client = await pool.acquire();
-    const transaction = serialize((statement) => send(client, sent(statement)).then(finish));
+    const transaction = track((statement) => send(client, sent(statement)).then(finish));
     try {
-      await send(client, { text: start, values: [] });
+      if (start === undefined) await send(client, { text: 'BEGIN', values: [] });
+      else transaction.run({ text: start, values: [] }).catch(() => {});
       const result = await work(createQuery(transaction.run, options.naming));
       await transaction.close();
       const { command } = await send(client, { text: 'COMMIT', values: [] });
       if (command !== 'COMMIT') throw new Error('The transaction was rolled back by the database.');
       client.release();
       return result;
-    } catch (error) {
-      await transaction.close().catch(() => {});
+    } catch (thrown) {
+      const first = await transaction.close().then(
+        () => thrown,
+        (failure: unknown) => failure,
+      );
+      const error = isConsequence(thrown) ? first : thrown;
       const undone = await send(client, { text: 'ROLLBACK', values: [] }).then(
         () => true,
         () => false,
@@ -103,7 +114,7 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
     begin: <T>(
       start: string | ((tx: Tx) => T | PromiseLike<T>),
       work: (tx: Tx) => T | PromiseLike<T> = start as (tx: Tx) => T | PromiseLike<T>,
-    ) => begin(typeof start === 'string' ? start : 'BEGIN', work),
+    ) => begin(typeof start === 'string' ? start : undefined, work),
     end: async (limit?: { timeout_ms: number }) => {
       const timer = limit && setTimeout(() => [pool, pipelines].map((each) => each.destroy()), limit.timeout_ms);
       await Promise.all([pool.end(), pipelines.end()]);
@@ -214,15 +225,16 @@ function withoutName({ text, values }: Prepared): Prepared {
   return { text, values };
 }
 
-/** Runs statements one after the other, and none after `close`, which rejects if any of them failed. */
-function serialize(run: Run): { run: Run; close(): Promise<void> } {
+/** Runs statements, and none after `close`, which waits for them and rejects if any of them failed. */
+function track(run: Run): { run: Run; close(): Promise<void> } {
   let closed = false;
   let failure: { error: unknown } | undefined;
   let last: Promise<unknown> = Promise.resolve();
   return {
     run: (statement) => {
       if (closed) return Promise.reject(new ConnectionError('CONNECTION_CLOSED'));
-      const result = last.then(() => run(statement));
+      const result = run(statement);
+      // Results arrive in the order of the statements, so that the first failure is the cause of the others.
       last = result.catch((error: unknown) => {
         failure ??= { error };
       });
@@ -246,6 +258,11 @@ function rowsOf(result: pg.QueryResult<Row>, fromColumn?: (column: string) => st
 
 function rename(row: Row, fromColumn: (column: string) => string): Row {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [fromColumn(column), value]));
+}
+
+/** Statements that were sent together with one that failed are refused, and may be the first that `work` hears of. */
+function isConsequence(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25P02';
 }
 
 function isFromServer(error: unknown): boolean {

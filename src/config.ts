@@ -164,6 +164,16 @@ export const settings = {
     parse: (value) =>
       oneOf('LOG_LEVEL', value || 'info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
   } satisfies Setting<string>,
+  LOG_FORMAT: {
+    description:
+      'Format of the log: json, or text, which has one readable line per request and leaves out reads that succeeded.',
+    example: 'json',
+    default: 'text on a terminal, except with NODE_ENV=production; otherwise json',
+    parse: (value, { NODE_ENV }) => {
+      const chosen = value || (NODE_ENV === 'production' ? 'json' : '');
+      return chosen === '' ? undefined : oneOf('LOG_FORMAT', chosen, ['json', 'text'] as const);
+    },
+  } satisfies Setting<'json' | 'text' | undefined>,
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     description:
       'URL of an OpenTelemetry collector (OTLP over HTTP, JSON). Traces are sent to /v1/traces below it, metrics to /v1/metrics. They contain no health data.',

@@ -64,8 +64,8 @@ export type AuditEntry = {
 export type Audit = {
   /** Resolves when the record is committed. */
   record(entry: AuditEntry): Promise<void>;
-  /** Stores the record in the transaction of the change: both commit, or neither. */
-  recordInTransaction(tx: Tx, entry: AuditEntry): Promise<void>;
+  /** Stores the records in the transaction of the change: both commit, or neither. */
+  recordInTransaction(tx: Tx, ...entries: AuditEntry[]): Promise<void>;
   /** An INSERT of records as part of a larger statement, of those for which `condition` is true: it may use `entry.subject`. */
   recordStatement(sql: Query, entries: readonly AuditEntry[], condition: Fragment): Fragment;
 };

@@ -6,6 +6,7 @@ import { type Logger, pino } from 'pino';
  */
 const allowed = new Set<string>([
   'endpoint',
+  'method',
   'status',
   'code',
   'duration_ms',

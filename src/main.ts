@@ -121,6 +121,12 @@ async function start(
   return { base_url, sandbox, ctx, drain };
 }
 
+/** Undefined for JSON lines. The readable form is loaded only if a person watches. */
+async function logDestination({ log_format }: Config): Promise<{ write(line: string): void } | undefined> {
+  const format = log_format ?? (process.stdout.isTTY ? 'text' : 'json');
+  return format === 'text' ? (await import('./terminalLog.ts')).terminalLog(process.stdout) : undefined;
+}
+
 async function openContext(
   config: Config,
   server: DatabaseServer,
@@ -129,7 +135,11 @@ async function openContext(
 ): Promise<Context> {
   await openFolders(config.data_dir);
   const telemetry = await openTelemetry(config, () => log);
-  const log = openLog(config.log_level, undefined, telemetry.enabled ? telemetry.logFields : undefined);
+  const log = openLog(
+    config.log_level,
+    await logDestination(config),
+    telemetry.enabled ? telemetry.logFields : undefined,
+  );
   const db = openDatabase(server.roles, config.database_pool);
   closers.push(db.close);
   await db.checkRoles();

@@ -1,16 +1,6 @@
 import type { Document, Schema } from '../../src/openapi/document.ts';
-import {
-  className,
-  eventName,
-  type Method,
-  membersOf,
-  methodsOf,
-  nameOf,
-  resourcesOf,
-  responseName,
-  typeName,
-  valueTexts,
-} from './operations.ts';
+import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
+import { className, eventName, membersOf, resourcesOf, responseName, typeName, valueTexts } from './operations.ts';
 
 /** The Python module: the hand-written runtime, then the schemas as TypedDicts and one class per resource. */
 export function pythonModule(document: Document, runtime: string): string {

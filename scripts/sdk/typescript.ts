@@ -1,12 +1,10 @@
 import type { Document, Parameter, Schema } from '../../src/openapi/document.ts';
+import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
 import {
   className,
   errorCodes,
   eventName,
-  type Method,
   membersOf,
-  methodsOf,
-  nameOf,
   pascalCase,
   resourcesOf,
   responseName,

@@ -231,9 +231,15 @@ class _Transport:
         except ValueError as error:
             raise ConnectionFailedError(f"base_url is not a valid URL: {self.base_url}") from error
         try:
-            return json.loads(text)
-        except ValueError as error:
-            raise ChartwireError(f"{method} {path} did not return JSON. Check base_url: {self.base_url}") from error
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        # Another program, or the page of a proxy, can respond with status 200 too.
+        if isinstance(value, dict) and "success" in value:
+            return value
+        raise ChartwireError(
+            f"{method} {path} did not return a response of Chartwire. Check base_url, and any proxy in between: {self.base_url}"
+        )
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -90,17 +90,15 @@ export class Transport {
       });
       const text = await response.text();
       if (!response.ok) return { error: errorFor(response, text, call) };
-      return { value: JSON.parse(text) as T };
+      return { value: parse<T>(text, response.status, call) };
     } catch (cause) {
+      if (cause instanceof ChartwireError) throw cause;
       signal?.throwIfAborted();
       const place = `${call.method} ${call.path}`;
       if (controller.signal.aborted) {
         throw new TimeoutError(`${place} took longer than ${limits.timeoutMs} ms. Raise timeoutMs, or try again.`, {
           cause,
         });
-      }
-      if (cause instanceof SyntaxError) {
-        throw new ChartwireError(`${place} did not return JSON. Check baseUrl: ${this.#baseUrl}`, { cause });
       }
       return {
         error: new ConnectionError(`Chartwire cannot be reached at ${this.#baseUrl}. Check baseUrl and the network.`, {
@@ -112,6 +110,21 @@ export class Transport {
       signal?.removeEventListener('abort', abort);
     }
   }
+}
+
+/** Another program, or the page of a proxy, can respond with status 200 too. */
+function parse<T>(text: string, status: number, { method, path }: Call): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Explained below.
+  }
+  // Every response of an operation says so; those of other paths, such as /readyz, do not.
+  const is_operation = /^\/(v1|link|sandbox)\//.test(path);
+  if (typeof value === 'object' && value !== null && (!is_operation || 'success' in value)) return value as T;
+  const message = `${method} ${path} returned status ${status} without a response of Chartwire. Check baseUrl, and any proxy in between.`;
+  throw new ChartwireError(message, { status });
 }
 
 /** A pause that ends early if the signal aborts, with its reason as the error. */

@@ -18,8 +18,8 @@ export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit &
     record: async (entry) => {
       await group.add(stamp(entry));
     },
-    recordInTransaction: async (tx, entry) => {
-      await insertRecords(tx, [stamp(entry)]);
+    recordInTransaction: async (tx, ...entries) => {
+      await insertRecords(tx, entries.map(stamp));
     },
     recordStatement: (sql, entries, condition) => insertRecords(sql, entries.map(stamp), condition),
     close: group.flushed,

@@ -9,9 +9,14 @@ export type ArchiveStart = {
   /** The version of Chartwire, and the migrations of its database. */
   version: string;
   migrations: string[];
-  /** The files of a database can only be used on the same kind of machine. */
+  /** The files of a database can only be used on the same kind of machine, its rows on any. */
   platform: string;
 };
+
+export const own_platform = `${process.platform}-${process.arch}`;
+export const any_platform = 'any';
+/** Where a backup for any platform has the rows of the database. */
+export const table_folder = 'tables';
 
 /** What is known when a backup is complete. */
 export type ArchiveEnd = {

@@ -11,11 +11,12 @@ import { clusterExists } from '../db/embedded/cluster.ts';
 import { codeOf, type Folders, messageOf, openFolders } from '../db/embedded/folders.ts';
 import { openEmbedded } from '../db/openServer.ts';
 import { roleAddresses } from '../db/roles.ts';
+import { startTableCopy } from '../db/tableCopy.ts';
 import { StartFailure } from '../errors.ts';
 import { key_files } from '../security/masterKeys.ts';
 import { rotationLock } from '../security/rotationLock.ts';
 import { version } from '../version.ts';
-import { type ArchiveEnd, type ArchiveFile, type ArchiveStart, pack } from './archive.ts';
+import { type ArchiveEnd, type ArchiveFile, any_platform, own_platform, pack, table_folder } from './archive.ts';
 import { encrypt } from './encryptedStream.ts';
 import { checkBackup } from './readBackup.ts';
 
@@ -31,9 +32,9 @@ const compression = 1;
  */
 export async function createBackup(
   config: Config,
-  options: { to: string; passphrase: string; onProgress: BackupProgress },
+  options: { to: string; passphrase: string; portable: boolean; onProgress: BackupProgress },
 ): Promise<ArchiveEnd> {
-  const { to, passphrase, onProgress } = options;
+  const { to, passphrase, portable, onProgress } = options;
   const folders = await openFolders(config.data_dir);
   if (!(await clusterExists(folders))) {
     throw new StartFailure(`There is no embedded database in ${folders.data_dir}. Set DATA_DIR to its folder.`);
@@ -42,7 +43,7 @@ export async function createBackup(
   const server = await openEmbedded(config, () => {});
   try {
     return await writeChecked(to, async (file, partial) => {
-      await writeFromDatabase(folders, server.owner, { file, passphrase, onProgress });
+      await writeFromDatabase(folders, server.owner, { file, passphrase, portable, onProgress });
       return checkBackup(partial, passphrase, (done, total) => onProgress('check', done, total));
     });
   } catch (cause) {
@@ -74,19 +75,16 @@ async function writeChecked<T>(to: string, write: (file: FileHandle, partial: st
   }
 }
 
-type Target = { file: FileHandle; passphrase: string; onProgress: BackupProgress };
+type Target = { file: FileHandle; passphrase: string; portable: boolean; onProgress: BackupProgress };
 
 async function writeFromDatabase(folders: Folders, owner: DatabaseAddress, target: Target): Promise<void> {
-  const { file, passphrase, onProgress } = target;
+  const { file, passphrase, portable, onProgress } = target;
   const db = openDatabase(roleAddresses(owner), 2);
   const as_owner = connect(owner, { max: 1 });
   try {
-    const start: ArchiveStart = {
-      version,
-      platform: `${process.platform}-${process.arch}`,
-      migrations: await appliedMigrations(as_owner),
-    };
-    const copy = copyOf(folders, owner, db.system, onProgress);
+    const platform = portable ? any_platform : own_platform;
+    const start = { version, platform, migrations: await appliedMigrations(as_owner) };
+    const copy = (portable ? copyOfRows : copyOfFiles)(folders, owner, db.system, onProgress);
     await pipeline(
       Readable.from(pack(start, copy.files(), copy.end)),
       createGzip({ level: compression }),
@@ -100,8 +98,10 @@ async function writeFromDatabase(folders: Folders, owner: DatabaseAddress, targe
 }
 
 /** The files of a backup in the order in which they are read, and what is known after the last one. */
-function copyOf(folders: Folders, owner: DatabaseAddress, system: Sql, onProgress: BackupProgress) {
-  let known: Omit<ArchiveEnd, 'files' | 'bytes'> | undefined;
+type Copy = { files(): AsyncGenerator<ArchiveFile>; end(): Omit<ArchiveEnd, 'files' | 'bytes'> };
+
+function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, onProgress: BackupProgress): Copy {
+  let known: ReturnType<Copy['end']> | undefined;
   async function* files(): AsyncGenerator<ArchiveFile> {
     // The anchor is read first: it must not be newer than the log.
     yield* await filesOf(folders.data_dir, [localAnchorFile(''), 'postgres-password', 'sandbox.json']);
@@ -126,13 +126,39 @@ function copyOf(folders: Folders, owner: DatabaseAddress, system: Sql, onProgres
       await base.close();
     }
   }
-  return {
-    files,
-    end: () => {
-      if (!known) throw new Error('The copy has not ended.');
-      return known;
-    },
-  };
+  return { files, end: () => required(known) };
+}
+
+/** Without the password of the database: it gets a new one. */
+function copyOfRows(folders: Folders, owner: DatabaseAddress, system: Sql, onProgress: BackupProgress): Copy {
+  let known: ReturnType<Copy['end']> | undefined;
+  async function* files(): AsyncGenerator<ArchiveFile> {
+    // The anchor is read first: it must not be newer than the log.
+    yield* await filesOf(folders.data_dir, [localAnchorFile(''), 'sandbox.json']);
+    const { copy, keys } = await rotationLock(system)(async () => ({
+      copy: await startTableCopy(owner),
+      keys: await filesOf(folders.data_dir, key_files),
+    }));
+    try {
+      yield* keys;
+      let done = 0;
+      for await (const part of copy.parts()) {
+        yield { ...part, path: `${table_folder}/${part.path}` };
+        done += part.bytes;
+        onProgress('copy', Math.min(done, copy.bytes), copy.bytes);
+      }
+      onProgress('copy', copy.bytes, copy.bytes);
+      known = { backup_at: copy.taken_at.toISOString(), audit_position: copy.audit_position };
+    } finally {
+      await copy.close();
+    }
+  }
+  return { files, end: () => required(known) };
+}
+
+function required<T>(known: T | undefined): T {
+  if (known === undefined) throw new Error('The copy has not ended.');
+  return known;
 }
 
 function below(file: ArchiveFile): ArchiveFile {

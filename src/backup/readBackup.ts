@@ -1,12 +1,24 @@
-import { createReadStream } from 'node:fs';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import type { Config } from '../config.ts';
 import { codeOf, messageOf } from '../db/embedded/folders.ts';
+import { ensureDatabase } from '../db/ensureDatabase.ts';
 import { migrationNames } from '../db/migrate.ts';
+import { openEmbedded } from '../db/openServer.ts';
+import { loadTableCopy } from '../db/tableCopy.ts';
 import { StartFailure } from '../errors.ts';
-import { type ArchiveEnd, type ArchiveFile, type ArchiveStart, unpack } from './archive.ts';
+import {
+  type ArchiveEnd,
+  type ArchiveFile,
+  type ArchiveStart,
+  any_platform,
+  own_platform,
+  table_folder,
+  unpack,
+} from './archive.ts';
 import { damaged, decrypt } from './encryptedStream.ts';
 
 type OnProgress = (done: number, total: number) => void;
@@ -21,18 +33,20 @@ export function checkBackup(from: string, passphrase: string, onProgress: OnProg
   });
 }
 
-/** Writes the files of a backup into an empty folder, which is then a DATA_DIR. */
+/** Writes a backup into DATA_DIR, which must be empty. */
 export async function extractBackup(
+  config: Config,
   from: string,
   passphrase: string,
-  folder: string,
   onProgress: OnProgress = () => {},
 ): Promise<ArchiveEnd> {
   try {
-    return await readBackup(from, passphrase, onProgress, {
+    const end = await readBackup(from, passphrase, onProgress, {
       onStart: refuseForeign,
-      onFile: (file) => writeFileOf(folder, file),
+      onFile: (file) => writeFileOf(config.data_dir, file),
     });
+    await loadRows(config);
+    return end;
   } catch (cause) {
     if (codeOf(cause) !== 'ENOSPC') throw cause;
     throw new StartFailure('No space is left on the disk. Nothing was restored.', { cause });
@@ -76,11 +90,26 @@ async function readBackup(
   return end;
 }
 
+/** Creates the database, if the backup has its rows instead of its files. */
+async function loadRows(config: Config): Promise<void> {
+  const folder = join(config.data_dir, table_folder);
+  if (!existsSync(folder)) return;
+  const server = await openEmbedded(config, () => {});
+  try {
+    await ensureDatabase(server.owner);
+    await loadTableCopy(server.owner, folder);
+  } finally {
+    await server.release();
+  }
+  await rm(folder, { recursive: true });
+}
+
 /** The files of a database fit one kind of machine; an older program does not know what newer migrations changed. */
 async function refuseForeign({ version, platform, migrations }: ArchiveStart): Promise<void> {
-  const own = `${process.platform}-${process.arch}`;
-  if (platform !== own) {
-    throw new StartFailure(`The backup was made on ${platform} and cannot be restored on ${own}.`);
+  if (platform !== own_platform && platform !== any_platform) {
+    throw new StartFailure(
+      `The backup was made on ${platform} and cannot be restored on ${own_platform}. Make it there with --portable.`,
+    );
   }
   const known = new Set(await migrationNames());
   if (migrations.every((name) => known.has(name))) return;

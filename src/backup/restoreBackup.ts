@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Config } from '../config.ts';
 import { removeLeftovers, unfinishedFolder } from '../db/embedded/cluster.ts';
 import { type Folders, openFolders } from '../db/embedded/folders.ts';
 import { runningPostmaster } from '../db/embedded/postmaster.ts';
@@ -8,20 +9,22 @@ import type { ArchiveEnd } from './archive.ts';
 import { extractBackup } from './readBackup.ts';
 
 /**
- * Restores a backup into an empty folder. `mark` runs on a temporary DATA_DIR inside it, and everything is moved into
+ * Restores a backup into an empty DATA_DIR. `mark` runs on a temporary one inside it, and everything is moved into
  * place only afterwards: a restore that was interrupted leaves no database that a service could use unmarked.
  */
 export async function restoreBackup<T>(
-  options: { from: string; passphrase: string; data_dir: string; onProgress: (done: number, total: number) => void },
-  mark: (data_dir: string, end: ArchiveEnd) => Promise<T>,
+  config: Config,
+  options: { from: string; passphrase: string; onProgress: (done: number, total: number) => void },
+  mark: (unfinished: Config, end: ArchiveEnd) => Promise<T>,
 ): Promise<T> {
-  const folders = await openFolders(options.data_dir);
+  const folders = await openFolders(config.data_dir);
   await requireEmpty(folders);
   const unfinished = unfinishedFolder(folders.data_dir);
   try {
     await mkdir(unfinished, { mode: 0o700 });
-    const end = await extractBackup(options.from, options.passphrase, unfinished, options.onProgress);
-    const result = await mark(unfinished, end);
+    const target = { ...config, data_dir: unfinished };
+    const end = await extractBackup(target, options.from, options.passphrase, options.onProgress);
+    const result = await mark(target, end);
     await moveInto(folders, unfinished);
     return result;
   } finally {

@@ -27,7 +27,7 @@ export function addAdministration(program: Command, env: Environment): void {
   program
     .command('doctor')
     .description('check settings, database, keys, network, clock, disk and ports, and say what to do')
-    .option('--json', 'print JSON')
+    .option(...json)
     .action(async (options) => (await import('./doctor.ts')).doctorCommand(env, options));
   addClients(program, config);
   addConnectors(program, config);
@@ -37,6 +37,7 @@ export function addAdministration(program: Command, env: Environment): void {
   addBackups(program, config, env);
 }
 
+const json = ['--json', 'print JSON'] as const;
 type LoadConfig = (more?: Environment) => Promise<Config>;
 
 function addServe(program: Command, config: LoadConfig): void {
@@ -63,6 +64,7 @@ function addClients(program: Command, config: LoadConfig): void {
     .addOption(repeated('--frame-origin <origin>', 'a site that may show Link; can be repeated'))
     .option('--logo <file>', 'a .png, .jpg or .svg file')
     .option('--colour <#rrggbb>', 'color of the buttons in Link')
+    .option(...json)
     .action(async (options) =>
       (await import('./createClient.ts')).createClientCommand(await config(), asWritten(options)),
     );
@@ -72,13 +74,17 @@ function addClients(program: Command, config: LoadConfig): void {
     .command('reset')
     .description('reset the password of an operator')
     .option('--email <email>', 'email address of the operator (required)')
-    .action(async ({ email }) => (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email));
+    .option(...json)
+    .action(async ({ email, json }) =>
+      (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email, { json }),
+    );
   program
     .command('keys')
     .description('manage signing keys')
     .command('rotate')
     .description('create new signing keys for EMRs that use the published key set')
-    .action(async () => (await import('./rotateKeys.ts')).rotateKeysCommand(await config()));
+    .option(...json)
+    .action(async (options) => (await import('./rotateKeys.ts')).rotateKeysCommand(await config(), options));
 }
 
 function addConnectors(program: Command, config: LoadConfig): void {
@@ -94,6 +100,7 @@ function addConnectors(program: Command, config: LoadConfig): void {
     .option('--one-time-code <code>', 'the code of the sign-in')
     .option('--only <check>', 'run only the checks with this name')
     .option('--empty-lists <names>', 'lists that are empty in this EMR, such as listOrders,listClaims')
+    .option(...json)
     .action(async (name, options) =>
       (await import('./certify.ts')).certifyCommand(await config(), name, asWritten(options)),
     );
@@ -107,6 +114,7 @@ function addErase(program: Command, config: LoadConfig): void {
     .option('--org <org_id>', 'the practice')
     .option('--patient <id or mrn>', 'the patient')
     .option('--yes', 'erase it')
+    .option(...json)
     .addHelpText('after', eraseExamples)
     .action(async (what, options) =>
       (await import('./erase.ts')).eraseCommand(await config(), what, asWritten(options)),
@@ -126,11 +134,15 @@ function addAudit(program: Command, config: LoadConfig): void {
     .command('verify')
     .description('verify the audit log, also against further files of anchors')
     .addOption(repeated('--anchor-file <file>', 'a file of anchors; can be repeated'))
-    .action(async ({ anchorFile = [] }) => (await import('./audit.ts')).verifyAuditCommand(await config(), anchorFile));
+    .option(...json)
+    .action(async ({ anchorFile = [], json }) =>
+      (await import('./audit.ts')).verifyAuditCommand(await config(), anchorFile, { json }),
+    );
   audit
     .command('reanchor')
     .description('accept the audit log as it is, after a restore from a backup')
-    .action(async () => (await import('./audit.ts')).reanchorAuditCommand(await config()));
+    .option(...json)
+    .action(async (options) => (await import('./audit.ts')).reanchorAuditCommand(await config(), options));
 }
 
 function addEmrApps(program: Command, config: LoadConfig): void {
@@ -146,6 +158,7 @@ function addEmrApps(program: Command, config: LoadConfig): void {
     .option('--mrn-system <uri>', 'add: system of the identifiers that are MRNs')
     .option('--mrn-type <code>', 'add: type of the identifiers that are MRNs')
     .option('--app <app_id>', 'remove: the app')
+    .option(...json)
     .action(async (what, options) =>
       (await import('./emrApps.ts')).emrAppsCommand(await config(), what, asWritten(options)),
     );
@@ -158,6 +171,8 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .option('--to <file>', 'the file to write (required)')
     .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
     .option('--verify', 'start a scratch server on the backup')
+    .option('--portable', 'for a new major version of PostgreSQL, or another platform')
+    .option(...json)
     .action(async (options) => (await import('./backup.ts')).backupCommand(await config(), asWritten(options)));
   const restore = program
     .command('restore')
@@ -165,6 +180,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .option('--from <file>', 'the backup (required)')
     .option('--data-dir <folder>', 'an empty folder (required)')
     .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
+    .option(...json)
     .action(async (options) => {
       const { loadConfig } = await import('../config.ts');
       const load = (settings: Environment) => loadConfig({ ...env, ...settings });
@@ -174,7 +190,10 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .command('mark')
     .description('note that the database of DATABASE_URL was restored; run it before the service starts')
     .option('--backup-time <time>', 'when the backup was made (required)')
-    .action(async ({ backupTime }) => (await import('./restore.ts')).markRestoredCommand(await config(), backupTime));
+    .option(...json)
+    .action(async ({ backupTime }, command: Command) =>
+      (await import('./restore.ts')).markRestoredCommand(await config(), backupTime, command.optsWithGlobals()),
+    );
 }
 
 function repeated(flags: string, description: string): Option {

@@ -4,9 +4,10 @@ import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import { StartFailure } from '../errors.ts';
 import type { AuditFault } from '../model/dashboard/audit.ts';
+import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-const faults: Record<AuditFault['what'], string> = {
+const fault_texts: Record<AuditFault['what'], string> = {
   changed: 'was changed',
   not_linked: 'does not follow the previous record',
   missing: 'is missing',
@@ -18,7 +19,11 @@ const faults: Record<AuditFault['what'], string> = {
 };
 
 /** Verifies the audit log and its anchors, and prints what does not match. Exit code 1 if anything does not. */
-export async function verifyAuditCommand(config: Config, files: readonly string[]): Promise<void> {
+export async function verifyAuditCommand(
+  config: Config,
+  files: readonly string[],
+  output: JsonOption = {},
+): Promise<void> {
   const verdict = await withAudit(config, async (db, audit, { system_keys }) => {
     const anchors = await collectAnchors({ config, system_keys }, files);
     const found = await verifyAudit({ db, system_keys }, { anchors });
@@ -28,20 +33,24 @@ export async function verifyAuditCommand(config: Config, files: readonly string[
     return { ...found, anchors: anchors.anchors.length };
   });
   const { ok, checked, unsealed, anchors } = verdict;
-  process.stdout.write(`Records: ${checked} (${unsealed} more are not in the chain yet). Anchors: ${anchors}.\n`);
-  for (const { position, what } of verdict.faults) process.stdout.write(`${describe(position, what)}\n`);
-  process.stdout.write(
-    ok ? 'The audit log is unchanged, in order and complete.\n' : 'The audit log was tampered with.\n',
-  );
+  const lines = [
+    `Records: ${checked} (${unsealed} more are not in the chain yet). Anchors: ${anchors}.`,
+    ...verdict.faults.map(({ position, what }) => describe(position, what)),
+    ok ? 'The audit log is unchanged, in order and complete.' : 'The audit log was tampered with.',
+  ];
+  const faults = verdict.faults.map(({ position, what }) => ({ position, what }));
+  printResult(output, { ok, checked, unsealed, anchors, faults }, `${lines.join('\n')}\n`);
   if (!ok) process.exitCode = 1;
 }
 
 /** Accepts the audit log as it is, after a restore from a backup. This is recorded. */
-export async function reanchorAuditCommand(config: Config): Promise<void> {
+export async function reanchorAuditCommand(config: Config, output: JsonOption = {}): Promise<void> {
   const { from, to } = await withAudit(config, (db, audit, { system_keys }) =>
     reanchor({ config, db, audit, system_keys }, 'command'),
   );
-  process.stdout.write(
+  printResult(
+    output,
+    { from, to },
     `The audit log is accepted up to record ${to}. It was anchored at ${from ?? 'no record'} before.\n`,
   );
 }
@@ -62,6 +71,6 @@ export async function reanchor(
 }
 
 function describe(position: AuditFault['position'], what: AuditFault['what']): string {
-  if (what === 'head_broken' || what === 'anchor_changed') return faults[what];
-  return `${position === null ? 'A new record' : `Record ${position}`} ${faults[what]}`;
+  if (what === 'head_broken' || what === 'anchor_changed') return fault_texts[what];
+  return `${position === null ? 'A new record' : `Record ${position}`} ${fault_texts[what]}`;
 }

@@ -8,14 +8,16 @@ import type { Config } from '../config.ts';
 import { connect, type DatabaseAddress } from '../db/database.ts';
 import { unfinishedFolder } from '../db/embedded/cluster.ts';
 import { StartFailure } from '../errors.ts';
+import { type JsonOption, printResult } from './output.ts';
 import { readPassphrase } from './passphrase.ts';
 import { showProgress } from './progress.ts';
 import { withAudit } from './withAudit.ts';
 
-type Values = {
+type Values = JsonOption & {
   to?: string | undefined;
   'passphrase-file'?: string | undefined;
   verify?: boolean | undefined;
+  portable?: boolean | undefined;
 };
 
 const labels = { copy: 'Copying the database', check: 'Checking the backup' } as const;
@@ -34,36 +36,48 @@ export async function backupCommand(config: Config, values: Values): Promise<voi
   const end = await createBackup(config, {
     to,
     passphrase,
+    portable: values.portable ?? false,
     onProgress: (what, done, total) => progress(labels[what], done, total),
   });
   const { size } = await stat(to);
-  process.stdout.write(
-    `${to}: ${megabytes(size)} MB, ${end.files} files of ${megabytes(end.bytes)} MB, as of ${end.backup_at}.\n`,
-  );
-  if (values.verify) await verifyOnScratchServer(config, to, passphrase);
-  if (config.master_key) {
-    process.stdout.write('MASTER_KEY is not in the backup: without it, credentials in it cannot be decrypted.\n');
+  const { files, bytes, backup_at } = end;
+  if (!values.json) {
+    const from = `${files} files of ${megabytes(bytes)} MB`;
+    process.stdout.write(`${to}: ${megabytes(size)} MB, ${from}, as of ${backup_at}.\n`);
   }
+  const verified = values.verify ? await verifyOnScratchServer(config, to, passphrase) : null;
+  const has_master_key = !config.master_key;
+  printResult(
+    values,
+    { file: to, bytes: size, database_files: files, database_bytes: bytes, backup_at, verified, has_master_key },
+    `${verified ? verifiedText(verified) : ''}${has_master_key ? '' : master_key_notice}`,
+  );
+}
+
+const master_key_notice = 'MASTER_KEY is not in the backup: without it, credentials in it cannot be decrypted.\n';
+
+type Verified = { tables: number; rows: number; audit_records: number };
+
+function verifiedText({ tables, rows, audit_records }: Verified): string {
+  return `Verified on a scratch server: ${tables} tables with ${rows} rows, ${audit_records} audit records.\n`;
 }
 
 /** Restores the backup next to the database, starts a server on it, reads every table and verifies the audit log. */
-async function verifyOnScratchServer(config: Config, file: string, passphrase: string): Promise<void> {
+async function verifyOnScratchServer(config: Config, file: string, passphrase: string): Promise<Verified> {
   const data_dir = unfinishedFolder(resolve(config.data_dir));
   const progress = showProgress();
   try {
     await mkdir(data_dir, { mode: 0o700 });
-    const end = await extractBackup(file, passphrase, data_dir, (done, total) => progress('Restoring', done, total));
     // Anchors outside the backup may be newer than it.
     const scratch = { ...config, data_dir, audit_anchor_file: undefined };
+    const end = await extractBackup(scratch, file, passphrase, (done, total) => progress('Restoring', done, total));
     const found = await withAudit(scratch, async (db, _audit, { system_keys }, server) => {
       const counts = await countRows(server.owner);
       const anchors = await collectAnchors({ config: scratch, system_keys }, []);
       return { ...counts, audit: await verifyAudit({ db, system_keys }, { anchors }) };
     });
     checkAudit(found.audit, end);
-    process.stdout.write(
-      `Verified on a scratch server: ${found.tables} tables with ${found.rows} rows, ${found.audit.checked} audit records.\n`,
-    );
+    return { tables: found.tables, rows: found.rows, audit_records: found.audit.checked };
   } finally {
     await rm(data_dir, { recursive: true, force: true });
   }

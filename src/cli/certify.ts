@@ -7,8 +7,9 @@ import { connectors } from '../connectors/index.ts';
 import { StartFailure } from '../errors.ts';
 import { emrRules, syntaxRefusal } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';
+import { type JsonOption, printResult } from './output.ts';
 
-type Values = {
+type Values = JsonOption & {
   address?: string | undefined;
   'credentials-file'?: string | undefined;
   'one-time-code'?: string | undefined;
@@ -25,7 +26,9 @@ type Values = {
 export async function certifyCommand(config: Config, name: string | undefined, values: Values): Promise<void> {
   const { connector, address, credentials } = await readValues(name, values);
   const writes = values['write-synthetic-records'] ?? false;
-  process.stdout.write(announcement(new URL(address).host, writes, values['patient-mrn']));
+  // Not part of the result, which programs read from the standard output.
+  const announced = values.json ? process.stderr : process.stdout;
+  announced.write(announcement(new URL(address).host, writes, values['patient-mrn']));
   const outbound = createOutbound(emrRules(config));
   try {
     const target = {
@@ -39,8 +42,12 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       empty_lists: values['empty-lists']?.split(',').map((name) => name.trim()) ?? [],
     };
     const results = await certify(target, values.only);
-    process.stdout.write(`\n${formatReport(connector.display_name, results)}`);
-    if (results.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;
+    const passed = results.every(({ outcome }) => outcome !== 'failed');
+    const checks = results.map(({ check, outcome, reason, took_ms }) => ({
+      ...{ check: check.id, expectation: check.expectation, outcome, reason, took_ms },
+    }));
+    printResult(values, { passed, checks }, `\n${formatReport(connector.display_name, results)}`);
+    if (!passed) process.exitCode = 1;
   } finally {
     await outbound.close();
   }

@@ -4,9 +4,10 @@ import { createClient, type NewClient } from '../clients/clients.ts';
 import type { Config } from '../config.ts';
 import { ApiError, StartFailure } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
+import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-type Values = {
+type Values = JsonOption & {
   name?: string | undefined;
   mode?: string | undefined;
   'callback-url'?: string[] | undefined;
@@ -29,8 +30,11 @@ export async function createClientCommand(config: Config, values: Values): Promi
       }),
     ),
   );
-  process.stdout.write(
-    `client_id     ${created.client_id}\nclient_secret ${created.client_secret}\n\nStore the secret now: it is not shown again.\n`,
+  const { client_id, client_secret } = created;
+  printResult(
+    values,
+    { client_id, client_secret },
+    `client_id     ${client_id}\nclient_secret ${client_secret}\n\nStore the secret now: it is not shown again.\n`,
   );
 }
 

@@ -11,9 +11,10 @@ import { openLog } from '../log.ts';
 import { emrRules } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';
 import { findClient } from './findClient.ts';
+import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-type Values = {
+type Values = JsonOption & {
   client?: string | undefined;
   org?: string | undefined;
   patient?: string | undefined;
@@ -35,9 +36,13 @@ export async function eraseCommand(config: Config, what: string | undefined, val
         throw new StartFailure('--patient must be the ID or the MRN of a patient of this practice.');
       }
       if (!values.yes) {
-        const waits = `linked accounts: ${plan.linked_accounts}, unfinished jobs: ${plan.unfinished_jobs}`;
-        process.stdout.write(`${table(plan.rows)}\n${waits}\n\nNothing was erased. To erase this, add --yes.\n`);
-        return;
+        const { rows, linked_accounts, unfinished_jobs } = plan;
+        const waits = `linked accounts: ${linked_accounts}, unfinished jobs: ${unfinished_jobs}`;
+        return printResult(
+          values,
+          { erased: false, rows, linked_accounts, unfinished_jobs },
+          `${table(rows)}\n${waits}\n\nNothing was erased. To erase this, add --yes.\n`,
+        );
       }
       const ctx: EraseContext = {
         db,
@@ -59,7 +64,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
           detail: { rows: erased },
         }),
       );
-      process.stdout.write(`${table(rows)}\n\nErased. The audit log has the record.\n`);
+      printResult(values, { erased: true, rows }, `${table(rows)}\n\nErased. The audit log has the record.\n`);
     });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;

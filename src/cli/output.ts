@@ -8,6 +8,15 @@ export function printJson(value: unknown, { line = false } = {}): void {
   process.stdout.write(`${JSON.stringify(value, null, line ? undefined : 2)}\n`);
 }
 
+/** The option of commands that can print their result for programs. */
+export type JsonOption = { json?: boolean | undefined };
+
+/** Prints the result of a command: the value for programs, or the text for people. */
+export function printResult({ json }: JsonOption, value: unknown, text: string): void {
+  if (json) printJson(value);
+  else process.stdout.write(text);
+}
+
 /** A line about the progress of a command. It goes to the standard error output, so that results can be piped. */
 export function printProgress(text: string): void {
   process.stderr.write(`${plain(text)}\n`);

@@ -2,10 +2,15 @@ import { resetOperator } from '../clients/createOperator.ts';
 import { findOperator } from '../clients/operators.ts';
 import type { Config } from '../config.ts';
 import { StartFailure } from '../errors.ts';
+import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
 /** Resets an operator's password when no other owner can do it in the dashboard. */
-export async function resetOperatorCommand(config: Config, email: string | undefined): Promise<void> {
+export async function resetOperatorCommand(
+  config: Config,
+  email: string | undefined,
+  output: JsonOption = {},
+): Promise<void> {
   if (!email)
     throw new StartFailure('An email address is required: chartwire operators reset --email owner@example.org');
   const password = await withAudit(config, async (db, audit) => {
@@ -17,7 +22,9 @@ export async function resetOperatorCommand(config: Config, email: string | undef
     if (!reset) throw new StartFailure(`There is no active operator with the email address '${email}'.`);
     return reset;
   });
-  process.stdout.write(
+  printResult(
+    output,
+    { email, password },
     `password ${password}\n\nThe password is not shown again. Sign in to the dashboard and change it.\n`,
   );
 }

@@ -6,11 +6,12 @@ import { connect, type DatabaseAddress } from '../db/database.ts';
 import { StartFailure } from '../errors.ts';
 import { countUnfinishedWrites, insertRestore } from '../jobs/restores.ts';
 import { reanchor } from './audit.ts';
+import { type JsonOption, printResult } from './output.ts';
 import { readPassphrase } from './passphrase.ts';
 import { showProgress } from './progress.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-type Values = {
+type Values = JsonOption & {
   from?: string | undefined;
   'data-dir'?: string | undefined;
   'passphrase-file'?: string | undefined;
@@ -28,24 +29,25 @@ export async function restoreCommand(
   const passphrase = await readPassphrase(values['passphrase-file'], { confirmed: false });
   const progress = showProgress();
   const restored = await restoreBackup(
-    {
-      from: resolve(values.from),
-      passphrase,
-      data_dir,
-      onProgress: (done, total) => progress('Restoring', done, total),
-    },
-    (unfinished, { backup_at }) => markRestored({ ...config, data_dir: unfinished }, new Date(backup_at)),
+    config,
+    { from: resolve(values.from), passphrase, onProgress: (done, total) => progress('Restoring', done, total) },
+    (unfinished, { backup_at }) => markRestored(unfinished, new Date(backup_at)),
   );
-  process.stdout.write(`${notice(restored)}\nStart the service with DATA_DIR=${data_dir}\n`);
+  printResult(values, { data_dir, ...restored }, `${notice(restored)}\nStart the service with DATA_DIR=${data_dir}\n`);
 }
 
 /** Marks a database that other tools restored, such as pg_restore. */
-export async function markRestoredCommand(config: Config, time: string | undefined): Promise<void> {
+export async function markRestoredCommand(
+  config: Config,
+  time: string | undefined,
+  output: JsonOption = {},
+): Promise<void> {
   const backup_at = new Date(time ?? '');
   if (Number.isNaN(backup_at.getTime()) || backup_at.getTime() > Date.now()) {
     throw new StartFailure('--backup-time must be the time of the backup, such as 2031-03-03T02:00:00Z.');
   }
-  process.stdout.write(notice(await markRestored(config, backup_at)));
+  const restored = await markRestored(config, backup_at);
+  printResult(output, restored, notice(restored));
 }
 
 type Restored = { backup_at: Date; unfinished_jobs: number };

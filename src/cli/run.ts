@@ -8,6 +8,7 @@ import { addEvents } from './client/events.ts';
 import { addJobs } from './client/jobs.ts';
 import { addLink } from './client/link.ts';
 import { addListen } from './client/listen.ts';
+import { addMcp } from './client/mcp.ts';
 import { addOpen } from './client/open.ts';
 import { addProfiles } from './client/profileCommands.ts';
 import { addRequests } from './client/requests.ts';
@@ -40,7 +41,8 @@ function createProgram(): Command {
     .addHelpText('after', closing);
   const env = process.env;
   program.commandsGroup('Develop:');
-  for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addOpen, addProfiles]) add(program, env);
+  for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addMcp, addOpen, addProfiles])
+    add(program, env);
   program.commandsGroup('Operate:');
   for (const add of [addJobs, addEvents, addAccounts, addRequests]) add(program, env);
   program.commandsGroup('Administer (on the server, with its settings):');

@@ -5,11 +5,17 @@ import { type Group, groupCommit } from './groupCommit.ts';
 export type Batch<Entry, Result> = {
   /** Entries per statement. */
   max: number;
-  /** Writes commit and may wait for locks, so they run on the pool. */
-  writes: boolean;
-  /** Returns one result per entry, in their order. The text of the statement must not depend on their number. */
+  /**
+   * What `run` sends: a `read`; a `write`, which commits and may wait for locks, so that it runs on the pool; or the
+   * statements of a `transaction`, which is one of the tenant and waits at most `batch_wait` for a lock.
+   */
+  kind: 'read' | 'write' | 'transaction';
+  /** Returns one result per entry, in their order. The text of a statement must not depend on their number. */
   run(sql: Query, client_id: string, entries: readonly Entry[]): Promise<readonly Result[]>;
 };
+
+/** How long a batch waits for a row that another transaction holds. Usually that takes a millisecond. */
+export const batch_wait = '100ms';
 
 export type Batches = <Entry, Result>(client_id: string, batch: Batch<Entry, Result>, entry: Entry) => Promise<Result>;
 
@@ -18,7 +24,7 @@ export type Batches = <Entry, Result>(client_id: string, batch: Batch<Entry, Res
  * statement of a batch in progress: a tenant that sends much waits behind its own work.
  */
 export function openBatches(
-  execute: <T>(client_id: string, writes: boolean, work: (sql: Query) => Promise<T>) => Promise<T>,
+  execute: <T>(client_id: string, kind: Batch<never, never>['kind'], work: (sql: Query) => Promise<T>) => Promise<T>,
 ): Batches {
   const groups = new Map<object, Map<string, Group<unknown, unknown>>>();
   return <Entry, Result>(client_id: string, batch: Batch<Entry, Result>, entry: Entry) => {
@@ -28,7 +34,7 @@ export function openBatches(
     let group = by_client.get(client_id) as Group<Entry, Result> | undefined;
     if (!group) {
       group = groupCommit<Entry, Result>(
-        (entries) => execute(client_id, batch.writes, (sql) => batch.run(sql, client_id, entries)),
+        (entries) => execute(client_id, batch.kind, (sql) => batch.run(sql, client_id, entries)),
         { batch_max: batch.max, onIdle: () => by_client.delete(client_id) },
       );
       by_client.set(client_id, group as Group<unknown, unknown>);
@@ -46,7 +52,7 @@ export function readBatch<Request extends object, Row>(
 ): Batch<Request, Row | undefined> {
   return {
     max: 100,
-    writes: false,
+    kind: 'read',
     run: async (sql, client_id, requests) => {
       const rows = await sql<{ position: number }[]>`
         WITH tenant AS MATERIALIZED (SELECT set_config('chartwire.client_id', ${client_id}, true) AS id)
@@ -64,10 +70,10 @@ export function readBatch<Request extends object, Row>(
 }
 
 /**
- * Whether a batch failed because of one of its entries: a constraint, a value, a lock. Nothing was committed, so that
+ * Whether a batch failed because of one of its entries: a constraint, a value, a trigger, a lock. Nothing was committed, so that
  * each entry can be tried alone. A lost connection, a shutdown and a statement that took a minute are not of this kind.
  */
 export function isRefusedBatch(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === 'string' && /^(2[0-9A-Z]|4[0-9A-Z]|54|55)[0-9A-Z]{3}$/.test(code);
+  return typeof code === 'string' && /^(2[0-9A-Z]|4[0-9A-Z]|54|55|P0)[0-9A-Z]{3}$/.test(code);
 }

@@ -5,7 +5,7 @@ import { type OnNotification, openListener } from '../../sql/listen.ts';
 import type { Fragment, Query } from '../../sql/statement.ts';
 
 import { fairSlots } from '../fairSlots.ts';
-import { type Batches, openBatches } from './batches.ts';
+import { type Batches, batch_wait, isRefusedBatch, openBatches } from './batches.ts';
 import { checkRole, type RoleAddresses, role_settings, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../sql/address.ts';
@@ -27,8 +27,13 @@ export type Database = {
   read<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
   /** The same for reads that may be slow, such as searches: on a connection of the pool, where nothing waits behind them. */
   search<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
-  /** Does the same for many requests of one tenant that arrive together, in one statement. */
+  /** Does the same for many requests of one tenant that arrive together, in one statement or transaction. */
   together: Batches;
+  /**
+   * The same for work that can be repeated safely: if the batch fails because of one of its entries, which may be this
+   * one, or an error in our own code, the entry is done in a transaction of its own.
+   */
+  togetherOrAlone: Batches;
   /**
    * One statement that writes rows of one tenant; its first CTE is `tenant`, from which every INSERT must select. Writes use
    * `pooled`: a commit waits for the disk, and on a pipelined connection all statements behind it would wait too.
@@ -69,19 +74,37 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
       return rows as unknown as Row[];
     };
   const search = reading(service.pooled);
+  // One round trip for all statements.
+  const begin = <T>(client_id: string, settings: string, work: (tx: Tx) => Promise<T>) =>
+    turns.run(client_id, () =>
+      service.begin(
+        `BEGIN; SELECT set_config('chartwire.client_id', ${pg.escapeLiteral(client_id)}, true)${settings}`,
+        work,
+      ),
+    );
+  const tenant: Database['tenant'] = (client_id, work) => begin(client_id, '', work);
+  const together = openBatches((client_id, kind, work) => {
+    if (kind === 'read') return work(service);
+    if (kind === 'write') return turns.run(client_id, () => work(service.pooled));
+    return begin(client_id, `, set_config('lock_timeout', '${batch_wait}', true)`, work);
+  });
   return {
     service,
     system,
-    // One round trip for both statements.
-    tenant: (client_id, work) =>
-      turns.run(client_id, () =>
-        service.begin(`BEGIN; SELECT set_config('chartwire.client_id', ${pg.escapeLiteral(client_id)}, true)`, work),
-      ),
+    tenant,
     read: reading(service),
     search: (client_id, query) => turns.run(client_id, () => search(client_id, query)),
-    together: openBatches((client_id, writes, work) =>
-      writes ? turns.run(client_id, () => work(service.pooled)) : work(service),
-    ),
+    together,
+    togetherOrAlone: async (client_id, batch, entry) => {
+      try {
+        return await together(client_id, batch, entry);
+      } catch (error) {
+        if (!isRefusedBatch(error) && hasCode(error)) throw error;
+        const [result] = await tenant(client_id, (tx) => batch.run(tx, client_id, [entry]));
+        // A batch returns a result per entry.
+        return result as Awaited<ReturnType<typeof batch.run>>[number];
+      }
+    },
     checkRoles: async () => {
       await checkRole(service, service_role);
       await checkRole(system, system_role);
@@ -91,6 +114,11 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
       await Promise.all([service.end({ timeout_ms: 5_000 }), system.end({ timeout_ms: 5_000 }), listener.end()]);
     },
   };
+}
+
+/** Errors of the database and of lost connections have one, those of our own code do not. */
+function hasCode(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error;
 }
 
 const application_name = 'chartwire';

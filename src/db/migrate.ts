@@ -8,8 +8,14 @@ import { ensureRoles, type RoleAddresses, storeRoleSettings, system_role } from 
 /** Held while the schema changes, so that only one of several starting processes changes it. */
 const migration_lock = 7_240_001;
 
+type Options = {
+  pooled?: boolean;
+  /** The schema of an earlier version. */
+  names?: readonly string[];
+};
+
 /** Applies the migrations that are missing, as the owner named in DATABASE_URL, and returns where the roles connect. */
-export async function migrate(owner: DatabaseAddress, options: { pooled?: boolean } = {}): Promise<RoleAddresses> {
+export async function migrate(owner: DatabaseAddress, options: Options = {}): Promise<RoleAddresses> {
   const sql = connect(owner, { max: 1 });
   try {
     await sql`SELECT pg_advisory_lock(${migration_lock})`;
@@ -17,7 +23,7 @@ export async function migrate(owner: DatabaseAddress, options: { pooled?: boolea
       name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
     const applied = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
     const done = new Set(applied.map((row) => row.name));
-    const names = await migrationNames();
+    const names = options.names ?? (await migrationNames());
     refuseUnknown(done, names);
     const addresses = await ensureRoles(sql, owner);
     if (options.pooled) await storeRoleSettings(sql, owner);

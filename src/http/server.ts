@@ -78,7 +78,9 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     const seconds = reply.elapsedTime / 1000;
     ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
     const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
-    ctx.log.info({ ...fields, request_id: request.id, client: request.caller?.client?.public_id ?? '' }, 'request');
+    const { id: request_id, method, code = '' } = request;
+    const client = request.caller?.client?.public_id ?? '';
+    ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
     if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields));
   });
   server.setErrorHandler(async (error, request, reply) => {

@@ -1,16 +1,13 @@
 import type { Context } from '../context.ts';
-import { type Batch, isRefusedBatch } from '../db/batches.ts';
+import { type Batch, batch_wait, isRefusedBatch } from '../db/batches.ts';
 import { type DescribedJob, describe, enqueue, enqueueAll, type NewJob } from './enqueue.ts';
 
 /** A job of more characters is stored alone: others would wait while it is sent. Few requests have a tenth of it. */
 const text_max = 32_768;
 
-/** How long a batch waits for a key or a lane that another transaction holds. Usually that takes a millisecond. */
-const batch_wait = '100ms';
-
 const jobs_accepted_together: Batch<DescribedJob, number | undefined> = {
   max: 100,
-  writes: true,
+  kind: 'write',
   run: (sql, client_id, jobs) => enqueueAll(sql, client_id, jobs, { wait: batch_wait }),
 };
 

@@ -1,10 +1,11 @@
 import type { EmrWrite } from '../connectors/connector.ts';
 import { EmrFailure } from '../connectors/connector.ts';
-import type { Database, Tx } from '../db/database.ts';
-import type { Lease } from '../db/lease.ts';
-import type { Job } from './jobs.ts';
-import { checkLease } from './lanes.ts';
-import { findRestored, type RestoredOperation } from './restores.ts';
+import type { Batch } from '../db/batches.ts';
+import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import { type Lease, LeaseLost } from '../db/lease.ts';
+import type { Job, StoredStep } from './jobs.ts';
+import { checkLease, lockLeases } from './lanes.ts';
+import { type RestoredOperation, restoredOperation } from './restores.ts';
 
 /** A write may have reached the EMR, and this EMR cannot be searched for it: a person has to check. */
 export class NeedsReview extends Error {
@@ -30,8 +31,8 @@ export type Steps = {
   ): Promise<Output>;
   /** The data stored with a step's intent: what was, or may have been, sent. Undefined if the EMR rejected the step. */
   intentData(name: string): Data | undefined;
-  /** Adds the start of this attempt to the job's timeline, with its span. */
-  start(traceparent: string | null): Promise<void>;
+  /** Adds the attempt's span to its start in the job's timeline. */
+  trace(traceparent: string): Promise<void>;
   /** Adds an entry to the job's timeline. */
   note(name: string, detail?: Data): Promise<void>;
   /** The outcomes so far, by step name. */
@@ -46,22 +47,22 @@ const not_applied = 'not_applied';
 /** Key in the detail of an intent that stands for what a restore from a backup may have lost. */
 const lost_by_restore = 'lost_by_restore';
 
-type StepKind = 'note' | 'intent' | 'outcome';
-type StepRow = { n: number; name: string; kind: StepKind; detail: Data | null; data: Data | null; cleared: boolean };
-type NewStep = { name: string; kind: StepKind; detail?: Data | undefined; data?: Data | undefined };
+/** An entry of the timeline. */
+export type NewStep = { name: string; kind: StoredStep['kind']; detail?: Data | undefined; data?: Data | undefined };
 
 /**
- * Loads the steps of all jobs of the operation: what an earlier job may have written under the operation's marker must
+ * Opens the steps of a job that has started. What an earlier job of the operation may have written under its marker must
  * not be written again. If a reviewer found a step not done, an EMR that can be searched is still searched first;
  * otherwise the write is sent once more.
  *
  * After a restore from a backup, what an operation did between the backup and the restore is not known. A step without an
  * outcome then counts as sent: an intent is stored for it, and everything else is the same as after a lost response.
  */
-export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<Steps> {
-  const [rows, operation] = await Promise.all([readSteps(db, job), findRestored(db, job)]);
+export function openSteps(db: Database, lease: Lease, job: Job): Steps {
+  const rows = job.history.steps ?? [];
+  const operation = job.history.restored;
   const { open, cleared, accepted, outcomes, intent_data } = readHistory(rows);
-  const restored = operation && sinceRestore(rows, operation);
+  const restored = operation ? sinceRestore(rows, operation) : undefined;
 
   /** Commits only while this worker holds the lane. */
   const commit = (work: (tx: Tx) => Promise<void>) =>
@@ -69,7 +70,10 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
       await checkLease(tx, lease);
       await work(tx);
     });
-  const record = (step: NewStep) => commit((tx) => insertStep(tx, job, step));
+  const record = async (step: NewStep) => {
+    const held = await db.togetherOrAlone(job.client_id, steps_recorded_together, { lease, job, step });
+    if (!held) throw new LeaseLost();
+  };
   const storeOutcome = async <Output extends Data>(name: string, outcome: Output): Promise<Output> => {
     await record({ name, kind: 'outcome', detail: outcome });
     open.delete(name);
@@ -81,8 +85,7 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
     outcomes,
     intentData: (name) => intent_data.get(name),
     hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)) || restored?.unproven === true,
-    start: (traceparent) =>
-      record({ name: 'started', kind: 'note', ...(traceparent !== null && { data: { traceparent } }) }),
+    trace: (traceparent) => commit((tx) => setTraceparent(tx, job, traceparent)),
     note: (name, detail) => record({ name, kind: 'note', detail }),
     write: async <Input, Output extends Data>(
       name: string,
@@ -131,12 +134,58 @@ export async function loadSteps(db: Database, lease: Lease, job: Job): Promise<S
   };
 }
 
-/** Inserts an entry in the job's timeline. The caller checks the lease in the same transaction. */
-export async function insertStep(tx: Tx, job: Job, { name, kind, detail, data }: NewStep): Promise<void> {
-  await tx`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail, data)
-    VALUES (${job.id}, ${job.client_id}, ${job.attempts}, ${name}, ${kind},
-      ${detail === undefined ? null : JSON.stringify(detail)}::text::json,
-      ${data === undefined ? null : JSON.stringify(data)}::text::json)`;
+/** Each result says whether the worker still held the lane. If not, the step is not stored. */
+const steps_recorded_together: Batch<{ lease: Lease; job: Job; step: NewStep }, boolean> = {
+  max: 100,
+  kind: 'transaction',
+  run: async (tx, _client_id, entries) => {
+    const lanes = await lockLeases(
+      tx,
+      entries.map(({ lease }) => lease),
+    );
+    await insertSteps(
+      tx,
+      entries.filter((_, n) => lanes[n]),
+    );
+    return lanes.map((lane) => lane !== undefined);
+  },
+};
+
+/** Inserts the entry with which an attempt starts, for each row of the CTE `job`. */
+export function insertStarts(sql: Query): Fragment {
+  return sql`
+    INSERT INTO job_steps (job_id, client_id, attempt, name, kind) SELECT id, client_id, attempts, 'started', 'note' FROM job`;
+}
+
+/** Inserts entries in the timelines of jobs. The caller checks the leases in the same transaction. */
+export async function insertSteps(tx: Tx, entries: readonly { job: Job; step: NewStep }[]): Promise<void> {
+  if (entries.length === 0) return;
+  const rows = entries.map(({ job, step }) => ({ job_id: job.id, attempt: job.attempts, ...step }));
+  await tx`
+    INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail, data)
+    SELECT job_id, ${entries[0]?.job.client_id ?? null}, attempt, name, kind, detail, data
+      FROM json_to_recordset(${tx.json(rows)}::text::json)
+        AS step (job_id bigint, attempt integer, name text, kind text, detail json, data json)`;
+}
+
+/** The `StepHistory` of the row of the CTE `job`, as JSON: the steps of all jobs of its operation. */
+export function historyOf(sql: Query): Fragment {
+  return sql`json_build_object(
+    'steps', (SELECT json_agg(json_build_object('n', step.n, 'name', step.name, 'kind', step.kind, 'detail', step.detail,
+                       'data', step.data, 'cleared', coalesce(run.review_outcome = 'not_done', false)) ORDER BY step.n)
+                FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
+               WHERE run.operation_id = job.operation_id AND step.kind <> 'note'),
+    'restored', ${restoredOperation(sql, sql`job.operation_id`)})`;
+}
+
+/** Removes the start of an attempt that did not take place after all. */
+export async function deleteStart(tx: Tx, job: Job): Promise<void> {
+  await tx`DELETE FROM job_steps WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = 'started'`;
+}
+
+async function setTraceparent(tx: Tx, job: Job, traceparent: string): Promise<void> {
+  await tx`UPDATE job_steps SET data = ${tx.json({ traceparent })}::text::json
+    WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = 'started'`;
 }
 
 /** Deletes the timelines of these operations' jobs. */
@@ -151,17 +200,7 @@ async function markAccepted(tx: Tx, job: Job, name: string, marker: string): Pro
     WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = ${name} AND kind = 'intent'`;
 }
 
-function readSteps(db: Database, job: Job): Promise<StepRow[]> {
-  return db.read<StepRow>(
-    job.client_id,
-    (sql) => sql`
-      SELECT step.n, step.name, step.kind, step.detail, step.data, coalesce(run.review_outcome = 'not_done', false) AS cleared
-        FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
-       WHERE run.operation_id = ${job.operation_id} AND step.kind <> 'note' ORDER BY step.n`,
-  );
-}
-
-function readHistory(rows: StepRow[]) {
+function readHistory(rows: StoredStep[]) {
   /** Steps with an intent and no outcome. */
   const open = new Set<string>();
   /** Open steps that a reviewer found not done. */
@@ -193,7 +232,7 @@ function readHistory(rows: StepRow[]) {
  * The steps that were looked up or sent since the restore, whose rows can be trusted. `unproven`: the operation may have
  * been carried out after the backup, because no step of it was found missing in the EMR.
  */
-function sinceRestore(rows: readonly StepRow[], { last_step, reviewed }: RestoredOperation) {
+function sinceRestore(rows: readonly StoredStep[], { last_step, reviewed }: RestoredOperation) {
   const later = rows.filter(({ n }) => n > last_step);
   const sent = later.some(({ kind, detail }) => kind === 'intent' && !(lost_by_restore in (detail ?? {})));
   return { names: new Set(later.map(({ name }) => name)), unproven: !sent && !reviewed, reviewed };

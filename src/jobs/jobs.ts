@@ -3,7 +3,8 @@ import type { Lease } from '../db/lease.ts';
 import { apiError } from '../errors.ts';
 import type { FailureCode } from '../failures.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';
-import { advanceLane, checkLease, deleteLane, releaseLane } from './lanes.ts';
+import { checkLease, releaseLane } from './lanes.ts';
+import type { RestoredOperation } from './restores.ts';
 import type { FinalState } from './states.ts';
 
 /** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
@@ -27,6 +28,21 @@ export type Job<Input = unknown> = {
   /** When this attempt started, by the database's clock. */
   attempted_at: Date;
   input: Input;
+  /** The steps of earlier attempts. */
+  history: StepHistory;
+};
+
+/** What is known of a job's operation: its steps so far, null if there are none, and whether a backup contained it. */
+export type StepHistory = { steps: StoredStep[] | null; restored: RestoredOperation | null };
+
+/** A step of any job of an operation. `cleared`: a reviewer found that the job's writes were not done. */
+export type StoredStep = {
+  n: number;
+  name: string;
+  kind: 'note' | 'intent' | 'outcome';
+  detail: Record<string, unknown> | null;
+  data: Record<string, unknown> | null;
+  cleared: boolean;
 };
 
 /** Why a job failed, as stored in its `error` column. */
@@ -47,26 +63,6 @@ export function insertJobs(sql: Query): Fragment {
                  THEN request.earlier_lane ELSE request.lane END)
         FROM operation JOIN request ON request.operation_id = operation.id ORDER BY request.position
       RETURNING id, client_id, organization_id, account_id, operation_id, lane`;
-}
-
-/**
- * Starts the job at the head of the lane. If there is none, deletes the lane and returns undefined. The head is locked
- * as it is chosen: a job that is being parked at this moment is waited for and then skipped.
- */
-export async function startNextJob(tx: Tx, lease: Lease): Promise<Job | undefined> {
-  const lane = await checkLease(tx, lease);
-  const [job] = await tx<Job[]>`
-    UPDATE jobs SET state = 'running', attempts = attempts + 1, started_at = coalesce(started_at, now())
-     WHERE id = (SELECT id FROM jobs WHERE organization_id = ${lane.organization_id} AND lane = ${lane.key}
-                  AND state IN ('queued', 'running') AND NOT parked ORDER BY id LIMIT 1 FOR UPDATE)
-    RETURNING id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries, traceparent,
-      extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
-      extract(epoch FROM now() - parked_since)::float8 AS parked_s,
-      extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS attempted_at,
-      (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
-      (SELECT emr_address FROM organizations WHERE organizations.id = jobs.organization_id) AS emr_address`;
-  if (!job) await deleteLane(tx, lease.id);
-  return job;
 }
 
 /** Returns the job to the queue for a retry. The whole lane waits for the pause, which keeps its order. */
@@ -92,17 +88,12 @@ export async function deferJob(tx: Tx, lease: Lease, job: Job, pause_ms: number)
   await releaseLane(tx, lease.id, pause_ms);
 }
 
-/** Ends the job and passes the lane on to the next one. */
-export async function finishJob(
-  tx: Tx,
-  lease: Lease,
-  job: Job,
-  result: { state: FinalState; error: JobFailure | null; event_id: string | null },
-): Promise<void> {
-  await checkLease(tx, lease);
-  await tx`UPDATE jobs SET state = ${result.state}, finished_at = clock_timestamp(), event_id = ${result.event_id},
-             error = ${result.error === null ? null : JSON.stringify(result.error)}::text::json WHERE id = ${job.id}`;
-  await advanceLane(tx, lease.id);
+/** How a job ended. */
+export type FinishedJob = { id: number; state: FinalState; error: JobFailure | null; event_id: string | null };
+
+/** Ends jobs, whose lanes the caller has locked (migration 0022). */
+export async function setFinished(tx: Tx, finished: readonly FinishedJob[]): Promise<void> {
+  await tx`SELECT finish_jobs(${tx.json(finished)}::text::json)`;
 }
 
 /** Parks the queued jobs of an account. */

@@ -7,16 +7,27 @@ import { type Lease, LeaseLost } from '../db/lease.ts';
  */
 export type LaneKey = { organization_id: string; key: string };
 
-/** Locks the lane, or throws LeaseLost if this worker no longer holds it. Called before everything a worker commits. */
-export async function checkLease(tx: Tx, lease: Lease): Promise<LaneKey> {
-  const [lane] = await tx<LaneKey[]>`
-    SELECT organization_id, key FROM lanes
-     WHERE id = ${lease.id} AND fence = ${lease.fence} AND locked_until > clock_timestamp() FOR UPDATE`;
-  if (!lane) throw new LeaseLost();
-  return lane;
+/**
+ * Locks the lanes of these leases, in the order of their ids as everywhere several are locked. Undefined for each lane
+ * that this worker no longer holds. Called before everything a worker commits.
+ */
+export async function lockLeases(tx: Tx, leases: readonly Lease[]): Promise<(LaneKey | undefined)[]> {
+  const lanes = await tx<(LaneKey & { position: number })[]>`
+    SELECT lease.position, lanes.organization_id, lanes.key
+      FROM lanes JOIN unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ fence }) => fence)}::bigint[])
+             WITH ORDINALITY AS lease (id, fence, position) ON lanes.id = lease.id AND lanes.fence = lease.fence
+     WHERE lanes.locked_until > clock_timestamp() ORDER BY lanes.id FOR UPDATE OF lanes`;
+  const held = new Map(lanes.map(({ position, ...lane }) => [position, lane]));
+  return leases.map((_, n) => held.get(n + 1));
 }
 
-/** Locks the lanes of the CTE `job` that exist, in the order of their ids as everywhere several are locked. */
+/** Throws LeaseLost if this worker no longer holds the lane, which is locked otherwise. */
+export async function checkLease(tx: Tx, lease: Lease): Promise<void> {
+  const [lane] = await lockLeases(tx, [lease]);
+  if (!lane) throw new LeaseLost();
+}
+
+/** Locks the lanes of the CTE `job` that exist, in the order of their ids. */
 export function lockLanes(sql: Query): Fragment {
   return sql`
     SELECT lanes.id FROM lanes
@@ -46,19 +57,14 @@ export async function releaseLane(tx: Tx, lane_id: string, pause_ms: number): Pr
              ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lane_id}`;
 }
 
-/** Ends the lease after the head has left: the lane goes to its next job and that job's account, or is deleted. */
-export async function advanceLane(tx: Tx, lane_id: string): Promise<void> {
-  const [next] = await tx<{ account_id: string }[]>`
-    SELECT jobs.account_id FROM lanes JOIN jobs ON jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
-     WHERE lanes.id = ${lane_id} AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1`;
-  if (!next) await deleteLane(tx, lane_id);
-  else
-    await tx`UPDATE lanes SET account_id = ${next.account_id}, locked_until = NULL, owner = NULL,
-               ready_at = clock_timestamp() WHERE id = ${lane_id}`;
-}
-
-export async function deleteLane(tx: Tx, lane_id: string): Promise<void> {
-  await tx`DELETE FROM lanes WHERE id = ${lane_id}`;
+/** Ends the leases after the heads have left: each lane goes to its next job and that job's account, or is deleted. */
+export async function advanceLanes(tx: Tx, lane_ids: readonly string[]): Promise<void> {
+  await tx`
+    WITH ${headsOf(tx, lane_ids)}, deleted AS (
+      DELETE FROM lanes USING head WHERE lanes.id = head.id AND head.account_id IS NULL
+    )
+    UPDATE lanes SET account_id = head.account_id, locked_until = NULL, owner = NULL, ready_at = clock_timestamp()
+      FROM head WHERE lanes.id = head.id AND head.account_id IS NOT NULL`;
 }
 
 /**
@@ -83,18 +89,23 @@ export async function restoreLanes(tx: Tx, job_ids: number[], parallel_max: numb
   return lanes.map((lane) => lane.id);
 }
 
-/** Like `advanceLane` for many lanes, skipping those a worker holds. If the first job of a lane stays the same, so does its pause. */
-export async function advanceIdleLanes(tx: Tx, lane_ids: string[]): Promise<void> {
+/** Like `advanceLanes`, skipping those a worker holds. If the first job of a lane stays the same, so does its pause. */
+export async function advanceIdleLanes(tx: Tx, lane_ids: readonly string[]): Promise<void> {
   await tx`
-    WITH head AS (
-      SELECT lanes.id, (SELECT jobs.account_id FROM jobs
-               WHERE jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
-                 AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1) AS account_id
-        FROM lanes WHERE lanes.id = ANY (${lane_ids}::uuid[])
-         AND (lanes.locked_until IS NULL OR lanes.locked_until <= clock_timestamp())
-    ), deleted AS (
+    WITH ${headsOf(tx, lane_ids, tx`AND (lanes.locked_until IS NULL OR lanes.locked_until <= clock_timestamp())`)},
+    deleted AS (
       DELETE FROM lanes USING head WHERE lanes.id = head.id AND head.account_id IS NULL
     )
     UPDATE lanes SET account_id = head.account_id, ready_at = clock_timestamp()
       FROM head WHERE lanes.id = head.id AND head.account_id <> lanes.account_id`;
+}
+
+/** The CTE `head`: the lanes with the account of their first job, which is null in an empty lane. */
+function headsOf(sql: Query, lane_ids: readonly string[], condition: Fragment = sql``): Fragment {
+  return sql`head AS MATERIALIZED (
+      SELECT lanes.id, (SELECT jobs.account_id FROM jobs
+               WHERE jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
+                 AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1) AS account_id
+        FROM lanes WHERE lanes.id = ANY (${[...lane_ids]}::uuid[]) ${condition}
+    )`;
 }

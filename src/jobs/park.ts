@@ -1,7 +1,7 @@
 import type { Sql, Tx } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import { type Job, releaseJob, setExpiredUnparked, setQueuedParked, setRunningParked, setUnparked } from './jobs.ts';
-import { advanceIdleLanes, advanceLane, checkLease, lockIdleLanes, restoreLanes } from './lanes.ts';
+import { advanceIdleLanes, advanceLanes, checkLease, lockIdleLanes, restoreLanes } from './lanes.ts';
 
 /** How long the jobs of an account wait for it to be re-linked before they fail. */
 export const parked_days_max = 14;
@@ -27,7 +27,7 @@ export async function parkRunningJob(tx: Tx, lease: Lease, job: Job): Promise<vo
   if (account?.status !== 'login_required') return releaseJob(tx, lease, job);
   await checkLease(tx, lease);
   await setRunningParked(tx, job.id);
-  await advanceLane(tx, lease.id);
+  await advanceLanes(tx, [lease.id]);
 }
 
 /** Returns the account's jobs to their lanes, in the order they were accepted. */

@@ -1,6 +1,5 @@
-import type { Database, Sql } from '../db/database.ts';
+import type { Fragment, Query, Sql } from '../db/database.ts';
 import type { Restore } from '../model/dashboard/overview.ts';
-import type { Job } from './jobs.ts';
 
 /** Jobs that were accepted after the backup had ids that clients know. They are skipped, so that no other job gets one. */
 const skipped_job_ids = 1_000_000;
@@ -35,20 +34,16 @@ export async function countUnfinishedWrites(system: Sql): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Undefined if the job's operation was accepted after the newest restore, or if there was none. */
-export async function findRestored(db: Database, job: Job): Promise<RestoredOperation | undefined> {
-  const [restore] = await db.system<{ last_job_id: number; last_step: number; restored_at: Date }[]>`
-    SELECT last_job_id, last_step, restored_at FROM restores ORDER BY id DESC LIMIT 1`;
-  if (!restore) return undefined;
-  const [operation] = await db.read<{ first_job_id: number; reviewed: boolean }>(
-    job.client_id,
-    (sql) => sql`
-      SELECT min(id) AS first_job_id,
-             bool_or(coalesce(review_outcome = 'not_done' AND reviewed_at > ${restore.restored_at}, false)) AS reviewed
-        FROM jobs WHERE operation_id = ${job.operation_id}`,
-  );
-  if (!operation || operation.first_job_id > restore.last_job_id) return undefined;
-  return { last_step: restore.last_step, reviewed: operation.reviewed };
+/** A `RestoredOperation` as JSON. Null if the operation was accepted after the newest restore, or if there was none. */
+export function restoredOperation(sql: Query, operation_id: Fragment): Fragment {
+  return sql`(
+    SELECT json_build_object('last_step', restore.last_step, 'reviewed', operation.reviewed)
+      FROM (SELECT last_job_id, last_step, restored_at FROM restores ORDER BY id DESC LIMIT 1) AS restore
+        CROSS JOIN LATERAL (
+          SELECT min(id) AS first_job_id,
+                 bool_or(coalesce(review_outcome = 'not_done' AND reviewed_at > restore.restored_at, false)) AS reviewed
+            FROM jobs WHERE jobs.operation_id = ${operation_id}) AS operation
+     WHERE operation.first_job_id <= restore.last_job_id)`;
 }
 
 /** The newest restore, for the dashboard. Null if there is none, or none that still matters. */

@@ -1,17 +1,17 @@
 import { EmrFailure } from '../connectors/connector.ts';
-import type { AuditEntry, Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import { type EventOf, patientsOf } from '../events.ts';
 import type { SpanOptions } from '../telemetry/telemetry.ts';
-import { emitEvent } from '../webhooks/emitEvent.ts';
 import { backoffMs, retry } from '../worker/backoff.ts';
 import { type Circuits, hung_after_ms, openCircuits } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
-import { insertStep, loadSteps, NeedsReview, type Steps } from './jobSteps.ts';
-import { deferJob, finishJob, type Job, type JobFailure, releaseJob, retryJob, startNextJob } from './jobs.ts';
+import { finishJob, type JobResult } from './finishJob.ts';
+import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
+import { deferJob, type Job, type JobFailure, releaseJob, retryJob } from './jobs.ts';
 import { checkLease } from './lanes.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
+import { startJob } from './startJob.ts';
 import type { FinalState } from './states.ts';
 
 /** One attempt of a job. */
@@ -21,16 +21,6 @@ export type JobRun = {
   signal: AbortSignal;
   /** Makes a transaction of the handler fail if another worker has claimed the lane. */
   checkLease: (tx: Tx) => Promise<unknown>;
-};
-
-/** How a job ends. `apply` updates stored records in the transaction that ends the job. */
-export type JobResult = {
-  state: FinalState;
-  error: JobFailure | null;
-  event: EventOf | null;
-  apply?: (tx: Tx) => Promise<void>;
-  /** Added to the audit record: counts, never health data. */
-  detail?: Record<string, unknown>;
 };
 
 /** Runs the jobs of one type. What `run` throws is handled here; `onFailure` describes the result of a final failure. */
@@ -55,19 +45,19 @@ export function createLaneRunner(
   circuits: Circuits = openCircuits(),
 ): RunLane {
   return async (ctx, lease, signal) => {
-    const job = await ctx.db.tenant(lease.client_id, (tx) => startNextJob(tx, lease));
+    const job = await startJob(ctx.db, lease);
     if (!job) return;
     // Per client, although clients may share an EMR: none can have another one's jobs deferred.
     const circuit = `${job.client_id} ${job.emr_address}`;
     const pause_ms = circuits.admit(circuit);
-    if (pause_ms > 0) return ctx.db.tenant(lease.client_id, (tx) => deferJob(tx, lease, job, pause_ms));
+    if (pause_ms > 0) return defer(ctx, lease, job, pause_ms);
     ctx.notifications.notify('chartwire_live', 'jobs');
     const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
     const report = reportOnce(circuits, circuit);
     try {
       await ctx.telemetry.span(`job ${job.type}`, attemptSpan(job), async () => {
-        const steps = traceSteps(ctx, await loadSteps(ctx.db, lease, job));
+        const steps = traceSteps(ctx, openSteps(ctx.db, lease, job));
         const run: JobRun = { job, steps, signal, checkLease: (tx) => checkLease(tx, lease) };
         await runJob(ctx, lease, run, handler, expireAccount, report);
       });
@@ -79,6 +69,14 @@ export function createLaneRunner(
       ctx.notifications.notify('chartwire_live', 'jobs');
     }
   };
+}
+
+/** Undoes the start of a job whose EMR hangs. */
+async function defer({ db }: Context, lease: Lease, job: Job, pause_ms: number): Promise<void> {
+  await db.tenant(job.client_id, async (tx) => {
+    await deferJob(tx, lease, job, pause_ms);
+    await deleteStart(tx, job);
+  });
 }
 
 function attemptSpan(job: Job): SpanOptions {
@@ -139,7 +137,8 @@ async function runJob(
   const { job, signal } = run;
   const started_ms = performance.now();
   try {
-    await run.steps.start(ctx.telemetry.traceparent());
+    const traceparent = ctx.telemetry.traceparent();
+    if (traceparent !== null) await run.steps.trace(traceparent);
     const result = await handler.run(ctx, run);
     report('responded');
     await finish(ctx, lease, run, result);
@@ -153,25 +152,8 @@ async function runJob(
   }
 }
 
-/** Commits the record, the job, its event with the deliveries, and the audit record in one transaction. */
-async function finish(ctx: Context, lease: Lease, run: JobRun, result: JobResult): Promise<void> {
-  const { job } = run;
-  await ctx.db.tenant(job.client_id, async (tx) => {
-    await result.apply?.(tx);
-    const event_id =
-      result.event === null
-        ? null
-        : await emitEvent(tx, {
-            client_id: job.client_id,
-            account_id: job.account_id,
-            job_id: job.id,
-            event: result.event,
-            traceparent: ctx.telemetry.traceparent(),
-          });
-    await insertStep(tx, job, { name: result.state, kind: 'note' });
-    await ctx.audit.recordInTransaction(tx, auditEntry(job, result));
-    await finishJob(tx, lease, job, { state: result.state, error: result.error, event_id });
-  });
+async function finish(ctx: Context, lease: Lease, { job }: JobRun, result: JobResult): Promise<void> {
+  await finishJob(ctx, lease, job, result);
   ctx.notifications.notify('chartwire_deliveries');
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
   annotateAttempt(ctx, result.state, result.error?.code);
@@ -188,22 +170,6 @@ function annotateAttempt(
   code: string | undefined,
 ): void {
   telemetry.annotate({ 'chartwire.job_state': state, ...(code !== undefined && { 'error.type': code }) });
-}
-
-/** What the job read or wrote in the EMR. Patients that it only found there are named by its event. */
-function auditEntry(job: Job, { state, error, event, detail }: JobResult): AuditEntry {
-  return {
-    client_id: job.client_id,
-    actor_kind: 'worker',
-    actor: 'worker',
-    account_id: job.account_id,
-    action: `job.${job.type}`,
-    outcome: state,
-    job_id: job.id,
-    subject: job.operation_id,
-    mrns: [...patientsOf(job.input), ...patientsOf(event?.data)],
-    detail: { attempts: job.attempts, ...(error && { code: error.code }), ...detail },
-  };
 }
 
 async function handleFailure(

@@ -1,11 +1,12 @@
 import type { Context } from '../context.ts';
+import type { Batch } from '../db/batches.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 import type { SpanOptions } from '../telemetry/telemetry.ts';
 import { type Circuits, hung_after_ms } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
-import { type Delivery, deferDelivery, readDelivery, releaseDelivery } from './deliveries.ts';
-import { failDisabled, recordOutcome } from './recordOutcome.ts';
-import { readLiveSecrets } from './secrets.ts';
+import { type Delivery, deferDelivery, readDeliveries, releaseDelivery } from './deliveries.ts';
+import { failDisabled, recordFailed, recordSuccesses, type Success } from './recordOutcome.ts';
+import { readSecretsOf } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
 type DeliveryContext = Pick<
@@ -57,14 +58,35 @@ async function attempt(
     if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
     return ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
   }
-  const state = await ctx.db.tenant(lease.client_id, (tx) =>
-    recordOutcome(tx, lease, delivery, outcome, options.random),
-  );
+  const state = await store(ctx, { lease, delivery, outcome }, options.random);
   ctx.notifications.notify('chartwire_live', 'events');
   ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
   annotateAttempt(ctx, outcome, state);
   ctx.log.info({ ...logFields(delivery), state, attempt: number, ...logged(outcome) }, 'webhook attempted');
 }
+
+/** Stores the result of an attempt; successes together with others of the client that arrive at the same time. */
+async function store(
+  { db }: DeliveryContext,
+  attempted: Success,
+  random: Options['random'],
+): Promise<'success' | 'retry' | 'failed'> {
+  const { lease, delivery, outcome } = attempted;
+  if (!outcome.success) {
+    return db.tenant(lease.client_id, (tx) => recordFailed(tx, lease, delivery, outcome, random));
+  }
+  await db.togetherOrAlone(lease.client_id, successes_stored_together, attempted);
+  return 'success';
+}
+
+const successes_stored_together: Batch<Success, void> = {
+  max: 100,
+  kind: 'transaction',
+  run: async (tx, _client_id, successes) => {
+    await recordSuccesses(tx, successes);
+    return [];
+  },
+};
 
 function attemptSpan(delivery: Delivery): SpanOptions {
   return {
@@ -96,12 +118,28 @@ function healthOf(outcome: Outcome | undefined): Parameters<Circuits['report']>[
   return outcome.duration_ms >= hung_after_ms ? 'hung' : 'unknown';
 }
 
-function load(ctx: DeliveryContext, lease: Lease): Promise<Loaded> {
-  return ctx.db.tenant(lease.client_id, async (tx) => {
-    const delivery = await readDelivery(tx, lease);
-    return { delivery, secrets: await readLiveSecrets(ctx.vault, tx, delivery.endpoint_id) };
-  });
+/** Reads a claimed delivery, together with the others of the client that were claimed at the same time. */
+async function load({ db, vault }: DeliveryContext, lease: Lease): Promise<Loaded> {
+  const loaded = await db.togetherOrAlone(lease.client_id, deliveries_read_together, { vault, lease });
+  if (!loaded) throw new LeaseLost();
+  return loaded;
 }
+
+const deliveries_read_together: Batch<Pick<DeliveryContext, 'vault'> & { lease: Lease }, Loaded | undefined> = {
+  max: 100,
+  kind: 'transaction',
+  run: async (tx, _client_id, entries) => {
+    const [first] = entries;
+    if (!first) return [];
+    const deliveries = await readDeliveries(
+      tx,
+      entries.map(({ lease }) => lease),
+    );
+    const endpoint_ids = deliveries.flatMap((delivery) => delivery?.endpoint_id ?? []);
+    const secrets = await readSecretsOf(first.vault, tx, [...new Set(endpoint_ids)]);
+    return deliveries.map((delivery) => delivery && { delivery, secrets: secrets.get(delivery.endpoint_id) ?? [] });
+  },
+};
 
 function logFields({ id, endpoint_id, event_type }: Delivery) {
   return { delivery: id, webhook_endpoint: endpoint_id, event_type };

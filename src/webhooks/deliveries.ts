@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 
 /** Everything a worker needs to make an attempt. */
@@ -25,45 +25,63 @@ export type Attempt = {
   snippet: string | null;
 };
 
-export async function addDeliveries(
-  tx: Tx,
-  { client_id, event_id, endpoint_ids }: { client_id: string; event_id: string; endpoint_ids: readonly string[] },
-): Promise<number> {
-  if (endpoint_ids.length === 0) return 0;
+export type NewDelivery = Pick<Delivery, 'client_id' | 'event_id' | 'endpoint_id'>;
+
+/** Returns how many were added: an endpoint gets an event once. */
+export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<number> {
+  if (deliveries.length === 0) return 0;
   const added = await tx`
     INSERT INTO deliveries (id, client_id, event_id, endpoint_id)
-      SELECT gen_random_uuid(), ${client_id}, ${event_id}, id FROM unnest(${[...endpoint_ids]}::text[]) AS subscribed (id)
+      SELECT gen_random_uuid(), client_id, event_id, endpoint_id
+        FROM json_to_recordset(${tx.json(deliveries)}::text::json) AS delivery (client_id uuid, event_id uuid, endpoint_id text)
       ON CONFLICT (event_id, endpoint_id) DO NOTHING`;
   return added.count;
 }
 
-export async function readDelivery(tx: Tx, lease: Lease): Promise<Delivery> {
-  const [delivery] = await tx<Delivery[]>`
-    SELECT delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
+/** Reads claimed deliveries. Undefined for each that another worker has claimed. */
+export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<(Delivery | undefined)[]> {
+  // LIMIT makes the planner find each event by its id, rather than join with all events of the client.
+  const rows = await tx<(Delivery & { position: number })[]>`
+    SELECT lease.position, delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
            delivery.schedule_from, event.type AS event_type, event.body, event.traceparent, endpoint.url,
            endpoint.status = 'enabled' AS enabled
-      FROM deliveries AS delivery
-      JOIN events AS event ON event.id = delivery.event_id
+      FROM ${heldDeliveries(tx, leases)}
+      CROSS JOIN LATERAL (SELECT type, body, traceparent FROM events WHERE events.id = delivery.event_id LIMIT 1) AS event
       JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
-     WHERE delivery.id = ${lease.id} AND delivery.fence = ${lease.fence} AND delivery.locked_until > clock_timestamp()`;
-  if (!delivery) throw new LeaseLost();
-  return delivery;
+     WHERE delivery.locked_until > clock_timestamp()`;
+  const held = new Map(rows.map(({ position, ...delivery }) => [position, delivery]));
+  return leases.map((_, n) => held.get(n + 1));
 }
 
-/** Locks the delivery, or throws LeaseLost if another worker has claimed it. Called before everything a worker commits. */
-export async function lockDelivery(tx: Tx, lease: Lease): Promise<void> {
+/**
+ * Locks the deliveries, in the order of their ids, or throws LeaseLost if another worker has claimed one of them. Called
+ * before everything a worker commits.
+ */
+export async function lockDeliveries(tx: Tx, leases: readonly Lease[]): Promise<void> {
   const held = await tx`
-    SELECT id FROM deliveries
-     WHERE id = ${lease.id} AND fence = ${lease.fence} AND locked_until > clock_timestamp() FOR UPDATE`;
-  if (held.length === 0) throw new LeaseLost();
+    SELECT delivery.id FROM ${heldDeliveries(tx, leases)}
+     WHERE delivery.locked_until > clock_timestamp() ORDER BY delivery.id FOR UPDATE OF delivery`;
+  if (held.length < leases.length) throw new LeaseLost();
 }
 
-/** Stores an attempt. The response snippet may echo the event, so the row has the same tenant policy as the event. */
-export async function addAttempt(tx: Tx, lease: Lease, attempt: Attempt): Promise<void> {
+/** Stores attempts. The response snippet may echo the event, so the rows have the same tenant policy as the event. */
+export async function addAttempts(tx: Tx, attempts: readonly (Attempt & { lease: Lease })[]): Promise<void> {
+  const rows = attempts.map(({ lease, number, duration_ms, status_code, problem, snippet }) => ({
+    ...{ delivery_id: lease.id, attempt: number, client_id: lease.client_id },
+    ...{ duration_ms, status_code, problem, snippet },
+  }));
   await tx`
     INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, duration_ms, status_code, problem, snippet)
-    VALUES (${lease.id}, ${attempt.number}, ${lease.client_id}, clock_timestamp(), ${attempt.duration_ms},
-      ${attempt.status_code}, ${attempt.problem}, ${attempt.snippet})`;
+    SELECT delivery_id, attempt, client_id, clock_timestamp(), duration_ms, status_code, problem, snippet
+      FROM json_to_recordset(${tx.json(rows)}::text::json) AS made (delivery_id uuid, attempt integer, client_id uuid,
+             duration_ms integer, status_code integer, problem text, snippet text)`;
+}
+
+/** Finishes deliveries whose next attempt has succeeded. */
+export async function finishDelivered(tx: Tx, leases: readonly Lease[]): Promise<void> {
+  await tx`
+    UPDATE deliveries SET status = 'success', attempts = attempts + 1, ready_at = NULL, locked_until = NULL, owner = NULL,
+      finished_at = clock_timestamp() WHERE id = ANY (${leases.map(({ id }) => id)}::uuid[])`;
 }
 
 /**
@@ -90,14 +108,14 @@ export async function retryDelivery(tx: Tx, lease: Lease, pause_ms: number, atte
 
 /** Postpones a delivery to a receiver that hangs. No attempt is counted. */
 export async function deferDelivery(tx: Tx, lease: Lease, pause_ms: number): Promise<void> {
-  await lockDelivery(tx, lease);
+  await lockDeliveries(tx, [lease]);
   await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL,
     ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
 }
 
 /** Releases the claim during shutdown, so that another worker can claim it immediately. */
 export async function releaseDelivery(tx: Tx, lease: Lease): Promise<void> {
-  await lockDelivery(tx, lease);
+  await lockDeliveries(tx, [lease]);
   await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL WHERE id = ${lease.id}`;
 }
 
@@ -140,4 +158,12 @@ export async function restartFailed(tx: Tx, event_ids: readonly string[]): Promi
        AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
     RETURNING delivery.event_id`;
   return [...new Set(rows.map((row) => row.event_id))];
+}
+
+/** The deliveries with the fences of these leases, whose numbers are `lease.position`. */
+function heldDeliveries(sql: Query, leases: readonly Lease[]): Fragment {
+  const ids = leases.map(({ id }) => id);
+  return sql`deliveries AS delivery
+    JOIN unnest(${ids}::uuid[], ${leases.map(({ fence }) => fence)}::bigint[]) WITH ORDINALITY AS lease (id, fence, position)
+      ON delivery.id = lease.id AND delivery.fence = lease.fence`;
 }

@@ -3,7 +3,7 @@ import { type EventOf, events, patientsOf } from '../events.ts';
 import { newId } from '../ids.ts';
 import { addDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';
-import { addEvent } from './events.ts';
+import { addEvents, type NewEvent } from './events.ts';
 
 /** An event with the account and the job it belongs to. */
 export type EventOccurrence = {
@@ -15,36 +15,74 @@ export type EventOccurrence = {
   traceparent?: string | null;
 };
 
+/** Stores an event; see `emitEvents`. Returns its id. */
+export async function emitEvent(tx: Tx, occurrence: EventOccurrence): Promise<string> {
+  const [id] = await emitEvents(tx, [occurrence]);
+  if (id === undefined) throw new Error('The event was not stored.');
+  return id;
+}
+
 /**
- * Stores an event and one delivery for each enabled endpoint subscribed to its type, in the caller's transaction, so
- * that state and event commit together. Returns the event's id. The caller notifies `chartwire_deliveries` after the
+ * Stores events, and one delivery of each for every enabled endpoint subscribed to its type, in the caller's transaction,
+ * so that state and event commit together. Returns the events' ids. The caller notifies `chartwire_deliveries` after the
  * commit.
  */
-export async function emitEvent(tx: Tx, occurrence: EventOccurrence): Promise<string> {
-  const { client_id, account_id, job_id, event, traceparent = null } = occurrence;
-  const origin = await findOrigin(tx, account_id);
-  const endpoint_ids = await findSubscribed(tx, event.type);
-  const id = newId();
-  const body = envelope(id, origin, occurrence);
-  await addEvent(tx, {
-    ...{ id, client_id, account_id, job_id, body, type: event.type, created: origin.created },
-    traceparent,
-    mrns: patientsOf(event.data),
-    delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
+export async function emitEvents(tx: Tx, occurrences: readonly EventOccurrence[]): Promise<string[]> {
+  const prepared = await prepareEvents(tx, occurrences);
+  await storeEvents(tx, prepared);
+  return prepared.map(({ event }) => event.id);
+}
+
+/** An event, ready to be stored, and the endpoints that get it. */
+export type PreparedEvent = { event: NewEvent; endpoint_ids: string[] };
+
+/** The first half of `emitEvents`, which stores nothing. */
+export async function prepareEvents(tx: Tx, occurrences: readonly EventOccurrence[]): Promise<PreparedEvent[]> {
+  if (occurrences.length === 0) return [];
+  const accounts = new Set(occurrences.map(({ account_id }) => account_id));
+  const types = new Set(occurrences.map(({ event }) => event.type));
+  const [originOf, endpointsOf] = await Promise.all([findOrigins(tx, [...accounts]), findSubscribed(tx, [...types])]);
+  return occurrences.map((occurrence) => {
+    const { client_id, account_id, job_id, event, traceparent = null } = occurrence;
+    const origin = originOf(account_id);
+    const id = newId();
+    const endpoint_ids = endpointsOf(event.type);
+    return {
+      endpoint_ids,
+      event: {
+        ...{ id, client_id, account_id, job_id, traceparent },
+        type: event.type,
+        body: envelope(id, origin, occurrence),
+        created_at: origin.created,
+        mrns: patientsOf(event.data),
+        delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
+      },
+    };
   });
-  await addDeliveries(tx, { client_id, event_id: id, endpoint_ids });
-  return id;
+}
+
+/** The second half of `emitEvents`. */
+export async function storeEvents(tx: Tx, prepared: readonly PreparedEvent[]): Promise<void> {
+  const deliveries = prepared.flatMap(({ endpoint_ids, event: { client_id, id: event_id } }) =>
+    endpoint_ids.map((endpoint_id) => ({ client_id, event_id, endpoint_id })),
+  );
+  const events = prepared.map(({ event }) => event);
+  await Promise.all([addEvents(tx, events), addDeliveries(tx, deliveries)]);
 }
 
 type Origin = { reference_id: string; created: string };
 
 /** The database's time in milliseconds, as on the wire, so that the row and the envelope have the same timestamp. */
-async function findOrigin(tx: Tx, account_id: string): Promise<Origin> {
-  const [origin] = await tx<Origin[]>`
-    SELECT reference_id, iso(date_trunc('milliseconds', clock_timestamp())) AS created
-      FROM accounts WHERE id = ${account_id}`;
-  if (!origin) throw new Error('An event needs an account of the tenant.');
-  return origin;
+async function findOrigins(tx: Tx, account_ids: readonly string[]): Promise<(account_id: string) => Origin> {
+  const rows = await tx<(Origin & { id: string })[]>`
+    SELECT id, reference_id, iso(date_trunc('milliseconds', clock_timestamp())) AS created
+      FROM accounts WHERE id = ANY (${[...account_ids]}::uuid[])`;
+  const origins = new Map(rows.map(({ id, ...origin }) => [id, origin]));
+  return (account_id) => {
+    const origin = origins.get(account_id);
+    if (!origin) throw new Error('An event needs an account of the tenant.');
+    return origin;
+  };
 }
 
 /** The body that is sent and signed. JSON.stringify omits undefined fields. */

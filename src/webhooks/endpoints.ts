@@ -51,14 +51,17 @@ export async function insertEndpoint(
 }
 
 /**
- * The enabled endpoints subscribed to an event type. The lock waits for a concurrent removal: without it the delivery
- * could reference a deleted row, which would fail the caller's whole transaction, the end of a job.
+ * The enabled endpoints subscribed to an event type, for each of these types. The lock waits for a concurrent removal:
+ * without it the delivery could reference a deleted row, which would fail the caller's whole transaction, the end of a job.
  */
-export async function findSubscribed(tx: Tx, type: string): Promise<string[]> {
-  const rows = await tx<{ id: string }[]>`
-    SELECT id FROM webhook_endpoints
-     WHERE status = 'enabled' AND (event_types IS NULL OR ${type} = ANY (event_types)) ORDER BY id FOR KEY SHARE`;
-  return rows.map((row) => row.id);
+export async function findSubscribed(tx: Tx, types: readonly string[]): Promise<(type: string) => string[]> {
+  const rows = await tx<Pick<Endpoint, 'id' | 'event_types'>[]>`
+    SELECT id, event_types FROM webhook_endpoints
+     WHERE status = 'enabled' AND (event_types IS NULL OR event_types && ${[...types]}::text[]) ORDER BY id FOR KEY SHARE`;
+  return (type) =>
+    rows
+      .filter(({ event_types }) => event_types === null || event_types.some((each) => each === type))
+      .map(({ id }) => id);
 }
 
 /** Locks all enabled endpoints against removal, like `findSubscribed` does for one event type. */
@@ -109,9 +112,12 @@ export async function markDisabled(tx: Tx, id: string, reason: string): Promise<
   return rows.length > 0;
 }
 
-/** Clears the failure record after a success. A healthy endpoint's row is not updated, so it is not locked. */
-export async function clearFailures(tx: Tx, id: string): Promise<void> {
-  await tx`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${id} AND failing_since IS NOT NULL`;
+/** Clears the failure records after successes. The row of a healthy endpoint is not updated, so it is not locked. */
+export async function clearFailures(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx`
+    UPDATE webhook_endpoints SET failing_since = NULL
+     WHERE id IN (SELECT id FROM webhook_endpoints WHERE id = ANY (${[...ids]}) AND failing_since IS NOT NULL
+                   ORDER BY id FOR NO KEY UPDATE)`;
 }
 
 /** Records a failed attempt and returns how long every attempt has been failing. */

@@ -18,28 +18,29 @@ export type EventFilters = {
   page_size: number;
 };
 
-export async function addEvent(
-  tx: Tx,
-  event: {
-    id: string;
-    client_id: string;
-    account_id: string;
-    job_id: number | null;
-    type: EventType;
-    body: string;
-    created: string;
-    delivery_status: DeliveryStatus | null;
-    /** The span that sent it. */
-    traceparent: string | null;
-    /** The patients it concerns. */
-    mrns: string[];
-  },
-): Promise<void> {
+export type NewEvent = {
+  id: string;
+  client_id: string;
+  account_id: string;
+  job_id: number | null;
+  type: EventType;
+  body: string;
+  created_at: string;
+  delivery_status: DeliveryStatus | null;
+  /** The span that sent it. */
+  traceparent: string | null;
+  /** The patients it concerns. */
+  mrns: string[];
+};
+
+export async function addEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
+  if (events.length === 0) return;
   await tx`
     INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, traceparent, created_at)
-    VALUES (${event.id}, ${event.client_id}, ${event.account_id}, ${event.job_id}, ${event.type},
-      ${event.body}, ${event.delivery_status}, ${event.mrns}, ${event.traceparent},
-      ${event.created}::text::timestamptz)`;
+    SELECT id, client_id, account_id, job_id, type, body, delivery_status, mrns, traceparent, created_at
+      FROM json_to_recordset(${tx.json(events)}::text::json) AS event (id uuid, client_id uuid, account_id uuid,
+             job_id bigint, type text, body text, delivery_status text, mrns text[], traceparent text,
+             created_at timestamptz)`;
 }
 
 /**

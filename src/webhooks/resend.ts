@@ -19,10 +19,13 @@ export async function resendEvent(
   const recent = id && (await findRecent(tx, account_id, id));
   if (!id || !recent) return undefined;
   // Lock order: see `lockEvents`.
-  const endpoint_ids = await findSubscribed(tx, recent.type);
+  const endpoint_ids = (await findSubscribed(tx, [recent.type]))(recent.type);
   if ((await lockEvents(tx, [id])) === 0) return undefined;
   const restarted = await restartDeliveries(tx, id, endpoint_ids);
-  const added = await addDeliveries(tx, { client_id, event_id: id, endpoint_ids });
+  const added = await addDeliveries(
+    tx,
+    endpoint_ids.map((endpoint_id) => ({ client_id, event_id: id, endpoint_id })),
+  );
   await updateDeliveryStatus(tx, [id]);
   return { deliveries: restarted + added, mrns: recent.mrns };
 }

@@ -29,12 +29,25 @@ export async function addSecret(
 
 /** The secrets that currently sign for an endpoint, newest first. */
 export async function readLiveSecrets(vault: Vault, tx: Tx, endpoint_id: string): Promise<string[]> {
-  const rows = await tx<{ id: string; secret_sealed: Buffer }[]>`
-    SELECT id, secret_sealed FROM webhook_secrets
-     WHERE endpoint_id = ${endpoint_id} AND (expires_at IS NULL OR expires_at > clock_timestamp())
-     ORDER BY created_at DESC, id DESC LIMIT ${live_max}`;
-  const secrets: string[] = [];
-  for (const row of rows) secrets.push(await vault.unseal(tx, row.secret_sealed, bindingOf(row.id)));
+  return (await readSecretsOf(vault, tx, [endpoint_id])).get(endpoint_id) ?? [];
+}
+
+/** The same for each of several endpoints. */
+export async function readSecretsOf(
+  vault: Vault,
+  tx: Tx,
+  endpoint_ids: readonly string[],
+): Promise<Map<string, string[]>> {
+  const rows = await tx<{ id: string; endpoint_id: string; secret_sealed: Buffer }[]>`
+    SELECT live.* FROM unnest(${[...endpoint_ids]}::text[]) AS endpoint (id) CROSS JOIN LATERAL (
+      SELECT id, endpoint_id, secret_sealed, created_at FROM webhook_secrets
+       WHERE endpoint_id = endpoint.id AND (expires_at IS NULL OR expires_at > clock_timestamp())
+       ORDER BY created_at DESC, id DESC LIMIT ${live_max}) AS live
+     ORDER BY live.created_at DESC, live.id DESC`;
+  const secrets = new Map<string, string[]>(endpoint_ids.map((id) => [id, []]));
+  for (const row of rows) {
+    secrets.get(row.endpoint_id)?.push(await vault.unseal(tx, row.secret_sealed, bindingOf(row.id)));
+  }
   return secrets;
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Lease } from '../db/lease.ts';
 import { waitAtMost } from './waitAtMost.ts';
 
@@ -50,6 +51,8 @@ export function startWorker(
 
   const claim = async () => {
     do {
+      // Work that is committed together ends in the same turn: one claim for all of its slots.
+      await endOfTurn();
       claimAgain = false;
       const free = options.slots - running.size;
       if (stopping || free <= 0) return;

@@ -2,8 +2,9 @@ import type { Static, TObject } from 'typebox';
 import { openAccount } from '../accounts/openAccount.ts';
 import type { OperationName, Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
+import type { JobResult } from '../jobs/finishJob.ts';
 import type { Job } from '../jobs/jobs.ts';
-import type { JobResult, JobRun } from '../jobs/run.ts';
+import type { JobRun } from '../jobs/run.ts';
 import { deleteUpload, readUpload } from '../jobs/uploads.ts';
 import {
   notOffered,
@@ -106,7 +107,10 @@ async function findIds(
   return found;
 }
 
-/** A file is deleted when its job ends: either the EMR has it, or it will not be used again. */
+/**
+ * What ends with the job, if anything. A file is deleted when its job ends: either the EMR has it, or it will not be used
+ * again.
+ */
 function applyResult<Input, Needs extends OperationName>(
   ctx: Context,
   { steps: { outcomes, intentData } }: JobRun,
@@ -114,7 +118,8 @@ function applyResult<Input, Needs extends OperationName>(
   write: WriteHandler<Input, Needs>,
   succeeded: boolean,
   store?: WriteResult['store'],
-): NonNullable<JobResult['apply']> {
+): JobResult['apply'] {
+  if (write.file_field === undefined && !store && !write.onFinished) return undefined;
   return async (tx) => {
     if (write.file_field !== undefined) await deleteUpload(tx, job.operation_id);
     await store?.(tx);

@@ -49,10 +49,15 @@ test('jobs that ran after the backup are found in the EMR and not repeated after
   for (const { job_id } of [unfinished[0], unfinished[2]].filter((each) => each !== undefined)) {
     await untilFailedAttempt(api, job_id);
   }
-  const command = ['backup', '--to', file, '--passphrase-file', passphrase_file, '--verify'];
+  const command = ['backup', '--to', file, '--passphrase-file', passphrase_file, '--verify', '--json'];
   const backup = await runCommand(command, { ...env, DATA_DIR: data_dir });
   expect(backup).toMatchObject({ code: 0 });
-  expect(backup.stdout).toMatch(/Verified on a scratch server: \d+ tables with \d+ rows, \d+ audit records\.\n$/);
+  const count = expect.any(Number);
+  expect(JSON.parse(backup.stdout)).toStrictEqual({
+    ...{ file, bytes: count, database_files: count, database_bytes: count, backup_at: expect.any(String) },
+    verified: { tables: count, rows: count, audit_records: count },
+    has_master_key: true,
+  });
 
   await api.control('DELETE', '/control/faults');
   for (const { job_id } of unfinished) await api.untilEvent(job_id);

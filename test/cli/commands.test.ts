@@ -205,6 +205,42 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
   expect(await run()).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/Exit codes: 0 success/) });
 });
 
+test('explains a program that is not Chartwire, an older service, and what cannot be sent, in one sentence', async () => {
+  const commands = [
+    ...['listen', 'jobs list', 'jobs get 1', 'jobs watch 1', 'jobs run-again 1', 'events list', 'accounts list'],
+    ...['accounts sync', 'requests tail --no-follow', 'api post /v1/patients', 'link create --user a --org b'],
+  ];
+  /** Runs all commands; each must fail with the exit code and one line that matches. */
+  const expectAll = async (env: Record<string, string>, code: number, message: RegExp) => {
+    for (const command of commands) {
+      const { stdout, ...failed } = await runHere(command.split(' '), env);
+      expect(failed, command).toStrictEqual({ code, stderr: expect.stringMatching(message) });
+      expect(stdout, command).not.toContain('undefined');
+    }
+  };
+  const at = (base_url: string) => ({ ...variables(), CHARTWIRE_BASE_URL: base_url });
+  const other = /^http:\S+ \(from .*\) returned status \d+ without a response of Chartwire\. Check the URL, .*\n$/;
+  await expectAll(at(await startOther(200, '<!doctype html>')), 1, other);
+  await expectAll(at(await startOther(200, '{}')), 1, other);
+  await expectAll(at(await startOther(404, '<!doctype html>')), 1, other);
+  await expectAll(at(await startOther(302, '')), 1, other);
+  const unknown = JSON.stringify({ success: false, code: 'route_not_found', message: 'There is no such endpoint.' });
+  await expectAll(at(await startOther(404, unknown)), 1, /^The service at .* older than this command\. Update .*\n$/);
+  const broken = JSON.stringify({ success: false, code: 'internal', message: 'Internal error.' });
+  await expectAll(at(await startOther(400, broken)), 1, /^Internal error\. The log of the service has the cause\.\n$/);
+
+  await expectAll(at('localhost:4000'), 5, /^The URL of the service in .* is not valid\. .*\n$/);
+  const secret = { CHARTWIRE_CLIENT_SECRET: `${fixture.sandbox.client_secret}\n` };
+  await expectAll({ ...variables(), ...secret }, 5, /^The client secret in .* Copy it again\.\n$/);
+  for (const content of ['{', '{}', 'null']) {
+    await writeFile(join(folder, 'sandbox.json'), content);
+    await expectAll({ DATA_DIR: folder }, 1, /sandbox\.json is damaged, or from another version\. .*\n$/);
+  }
+  await rm(join(folder, 'sandbox.json'));
+  const no_token = await runHere(['api', 'get', '/v1/staff'], { ...variables(), CHARTWIRE_ACCESS_TOKEN: '' });
+  expect(no_token).toMatchObject({ code: 5, stderr: expect.stringMatching(/^This needs the access token .*\n$/) });
+});
+
 test('checks the installation, and says what to do about a problem', async () => {
   const names = ['versions', 'settings', 'disk', 'ports', 'database', 'clock', 'migrations', 'master key'];
   const { checks } = JSON.parse((await run('doctor', '--json')).stdout);
@@ -239,4 +275,14 @@ async function closedPort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+/** A server that responds to everything in the same way. */
+async function startOther(status: number, body: string): Promise<string> {
+  const headers = { 'content-type': body.startsWith('{') ? 'application/json' : 'text/html' };
+  const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -194,7 +194,7 @@ test('batches of one client run one after the other, and do not wait for those o
   });
   const batch = {
     max: 2,
-    writes: true,
+    kind: 'write' as const,
     run: async (_sql: unknown, _client: string, entries: readonly number[]) => entries,
   };
   const results = Promise.all([1, 2, 3].map((n) => together('busy', batch, n)));

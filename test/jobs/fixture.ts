@@ -1,7 +1,11 @@
-import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
+import { connect, type Database, openDatabase, type Sql, type Tx } from '../../src/db/database.ts';
+import { type Lease, LeaseLost } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { newId } from '../../src/ids.ts';
 import { enqueue } from '../../src/jobs/enqueue.ts';
+import { type Job, setFinished } from '../../src/jobs/jobs.ts';
+import { advanceLanes, checkLease } from '../../src/jobs/lanes.ts';
+import { startNextJobs } from '../../src/jobs/startJob.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 
@@ -37,4 +41,18 @@ export async function openFixture(): Promise<Fixture> {
       await database.drop();
     },
   };
+}
+
+/** Starts the next job of one lane. Undefined if it is empty. */
+export async function startNextJob(tx: Tx, lease: Lease): Promise<Job | undefined> {
+  const [job] = await startNextJobs(tx, [lease]);
+  if (job === 'lost') throw new LeaseLost();
+  return job === 'idle' ? undefined : job;
+}
+
+/** Ends a job without an event, as `finishJob` of src/jobs does. */
+export async function endJob(tx: Tx, lease: Lease, { id }: Job): Promise<void> {
+  await checkLease(tx, lease);
+  await setFinished(tx, [{ id, state: 'succeeded', error: null, event_id: null }]);
+  await advanceLanes(tx, [lease.id]);
 }

@@ -5,11 +5,11 @@ import type { Tx } from '../../src/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
 import { newId } from '../../src/ids.ts';
 import { enqueue } from '../../src/jobs/enqueue.ts';
-import { finishJob, type Job, releaseJob, retryJob, startNextJob } from '../../src/jobs/jobs.ts';
+import { type Job, releaseJob, retryJob } from '../../src/jobs/jobs.ts';
 import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
 import { findStrandedJobs, repairStrandedJob } from '../../src/jobs/strandedJobs.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { type Fixture, openFixture } from './fixture.ts';
+import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 
 let fixture: Fixture;
 let other: Tenant;
@@ -64,9 +64,7 @@ const start: Operation = (tx, { lease }) => ignoreLostLease(startNextJob(tx, lea
 const running = (work: (tx: Tx, lease: Lease, job: Job) => Promise<unknown>): Operation => {
   return async (tx, { lease, started }) => started && ignoreLostLease(work(tx, lease, started));
 };
-const finish = running((tx, lease, job) =>
-  finishJob(tx, lease, job, { state: 'succeeded', error: null, event_id: null }),
-);
+const finish = running(endJob);
 const park = running(parkRunningJob);
 const release = running(releaseJob);
 const retry = running((tx, lease, job) => retryJob(tx, lease, job, 0, { code: 'unavailable', message: 'x' }));
@@ -87,13 +85,14 @@ async function setUp(options: { started: boolean; parked: boolean }): Promise<Se
 
 /** Runs an operation in its own transaction, one statement per call of `step`. */
 function stepwise(operation: Operation, setup: Setup) {
-  let proceed: (() => void) | undefined;
+  // Statements that share a round trip wait here in their order.
+  const waiting: (() => void)[] = [];
   let free = false;
   let finished = false;
   const gate = () =>
     new Promise<void>((resolve) => {
       if (free) resolve();
-      else proceed = resolve;
+      else waiting.push(resolve);
     });
   const done = tenant(async (tx) => {
     // Values were converted by the outer query already; converting text and numbers again changes nothing.
@@ -112,15 +111,13 @@ function stepwise(operation: Operation, setup: Setup) {
     done,
     /** Lets the next statement run. Returns after it has run, or when it seems to wait for a lock. */
     step: async () => {
-      for (let waited = 0; proceed === undefined && !finished && waited < 6; waited++) await pause(2);
-      const next = proceed;
-      proceed = undefined;
-      next?.();
-      for (let waited = 0; proceed === undefined && !finished && waited < 6; waited++) await pause(2);
+      for (let waited = 0; waiting.length === 0 && !finished && waited < 6; waited++) await pause(2);
+      waiting.shift()?.();
+      for (let waited = 0; waiting.length === 0 && !finished && waited < 6; waited++) await pause(2);
     },
     runFreely: () => {
       free = true;
-      proceed?.();
+      for (const proceed of waiting.splice(0)) proceed();
     },
   };
 }
@@ -151,7 +148,7 @@ async function drain(): Promise<number[]> {
     for (const lease of leases) {
       const job = await tenant((tx) => startNextJob(tx, lease));
       if (!job) continue;
-      await tenant((tx) => finishJob(tx, lease, job, { state: 'succeeded', error: null, event_id: null }));
+      await tenant((tx) => endJob(tx, lease, job));
     }
   }
   const left = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE state IN ('queued', 'running')`;

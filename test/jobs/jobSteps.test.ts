@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure, type EmrWrite } from '../../src/connectors/connector.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
-import { loadSteps, NeedsReview } from '../../src/jobs/jobSteps.ts';
-import { type Job, startNextJob } from '../../src/jobs/jobs.ts';
+import { historyOf, NeedsReview, openSteps } from '../../src/jobs/jobSteps.ts';
+import type { Job, StepHistory } from '../../src/jobs/jobs.ts';
 import { insertRestore } from '../../src/jobs/restores.ts';
-import { type Fixture, openFixture } from './fixture.ts';
+import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 
 let fixture: Fixture;
 let lease: Lease;
@@ -40,8 +40,18 @@ function fakeEmr(behavior: { response?: 'lost' | EmrFailure; findable?: boolean 
   };
   return { write, received, behavior };
 }
-const load = () => loadSteps(fixture.db, lease, job);
-const timeline = () => fixture.owner`SELECT kind, name FROM job_steps WHERE job_id = ${job.id} ORDER BY n`;
+/** The steps as the next attempt gets them. */
+const load = async () => {
+  const [row] = await fixture.db.tenant(
+    job.client_id,
+    (tx) => tx<{ history: StepHistory }[]>`
+      WITH job AS (SELECT * FROM jobs WHERE id = ${job.id}) SELECT ${historyOf(tx)} AS history FROM job`,
+  );
+  if (!row) throw new Error('Expected a job.');
+  return openSteps(fixture.db, lease, { ...job, history: row.history });
+};
+const timeline = () => fixture.owner`
+  SELECT kind, name FROM job_steps WHERE job_id = ${job.id} AND name <> 'started' ORDER BY n`;
 
 describe('a step', () => {
   test('is sent once: later attempts return the stored outcome', async () => {
@@ -230,7 +240,7 @@ test('jobs that are accepted after a restore get ids that were not used before i
   const started = await fixture.db.tenant(claimed.client_id, (tx) => startNextJob(tx, claimed));
   if (!started) throw new Error('Expected a job.');
   const emr = fakeEmr({ findable: false });
-  const steps = await loadSteps(fixture.db, claimed, started);
+  const steps = openSteps(fixture.db, claimed, started);
   expect(steps.hasUnknownOutcome()).toBe(false);
   expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
 });

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EmrFailure } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
 import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
-import { finishJob, type Job, startNextJob } from '../../src/jobs/jobs.ts';
+import type { Job } from '../../src/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/jobs/run.ts';
 import { openLog } from '../../src/log.ts';
 import { telemetry_off } from '../../src/telemetry/telemetry.ts';
 import { openCircuits } from '../../src/worker/circuits.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { type Fixture, openFixture } from './fixture.ts';
+import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -20,10 +20,7 @@ beforeEach(() => fixture.owner`TRUNCATE lanes, jobs CASCADE`);
 const claim = (count: number, owner = 'worker', lease_ms = 10_000) =>
   claimLeases(fixture.db.system, 'lanes', { owner, count, lease_ms });
 const start = (lease: Lease) => fixture.db.tenant(lease.client_id, (tx) => startNextJob(tx, lease));
-const finish = (lease: Lease, job: Job) =>
-  fixture.db.tenant(lease.client_id, (tx) =>
-    finishJob(tx, lease, job, { state: 'succeeded', error: null, event_id: null }),
-  );
+const finish = (lease: Lease, job: Job) => fixture.db.tenant(lease.client_id, (tx) => endJob(tx, lease, job));
 const expire = (lease: Lease) =>
   fixture.owner`UPDATE lanes SET locked_until = now() - interval '1 second' WHERE id = ${lease.id}`;
 const discarded = 'lease lost before the job finished; result discarded';

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimLeases } from '../../src/db/lease.ts';
-import { startNextJob } from '../../src/jobs/jobs.ts';
 import { findExpiredParkedJobs, parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { type Fixture, openFixture } from './fixture.ts';
+import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 
 let fixture: Fixture;
 let other: Tenant;

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { parseUrl } from '../../parseUrl.ts';
+import { parseSandbox } from '../../sandbox/parseSandbox.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
 import type { Environment } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
@@ -27,7 +29,7 @@ const variables = {
 export async function findCredentials(env: Environment, profile: string | undefined): Promise<Credentials> {
   if (profile !== undefined) {
     const found = await readProfile(env, profile);
-    if (found) return { ...found, source: `profile '${profile}'` };
+    if (found) return checked({ ...found, source: `profile '${profile}'` });
     throw new CommandFailure(
       `There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`,
       'usage',
@@ -35,11 +37,32 @@ export async function findCredentials(env: Environment, profile: string | undefi
   }
   const access_token = env.CHARTWIRE_ACCESS_TOKEN || undefined;
   const found = fromEnvironment(env) ?? (await fromDefaultProfile(env)) ?? (await fromSandbox(env));
-  if (found) return access_token === undefined ? found : { ...found, access_token };
+  if (found) return checked(access_token === undefined ? found : { ...found, access_token });
   throw new CommandFailure(
     `No credentials: set ${Object.values(variables).join(', ')}, or add a profile (chartwire profile add default), or run this where the sandbox was started with npm start.`,
     'credentials',
   );
+}
+
+/** A value that cannot be sent would be reported as a service that cannot be reached. */
+function checked(credentials: Credentials): Credentials {
+  const { base_url, client_id, client_secret, access_token, source } = credentials;
+  const url = typeof base_url === 'string' ? parseUrl(base_url) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new CommandFailure(
+      `The URL of the service in ${source} is not valid. It must start with https:// or http://.`,
+      'credentials',
+    );
+  }
+  const values = { 'client ID': client_id, 'client secret': client_secret, 'access token': access_token };
+  for (const [name, value] of Object.entries(values)) {
+    if ((name === 'access token' && value === undefined) || /^[\x21-\x7e]+$/.test(value ?? '')) continue;
+    throw new CommandFailure(
+      `The ${name} in ${source} is empty, or has spaces or other characters that it cannot have. Copy it again.`,
+      'credentials',
+    );
+  }
+  return credentials;
 }
 
 /** All of them or none: the secret of one service must not be sent to another. */
@@ -83,18 +106,11 @@ export async function requireSandbox(env: Environment): Promise<Sandbox> {
 export async function readSandbox(env: Environment): Promise<Sandbox | undefined> {
   const text = await readFile(sandboxFile(env), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
-  try {
-    // Written by the service.
-    return JSON.parse(text) as Sandbox;
-  } catch (cause) {
-    throw new CommandFailure(
-      `${sandboxFile(env)} is damaged. Start the service again: it rewrites the file.`,
-      'error',
-      {
-        cause,
-      },
-    );
-  }
+  const sandbox = parseSandbox(text);
+  if (sandbox) return sandbox;
+  throw new CommandFailure(
+    `${sandboxFile(env)} is damaged, or from another version. Start the service again: it rewrites the file.`,
+  );
 }
 
 function sandboxFile(env: Environment): string {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConnectionError, errorFor } from '../../../sdk/src/errors.ts';
+import { ChartwireError, ConnectionError, errorFor } from '../../../sdk/src/errors.ts';
 import type { Credentials } from './credentials.ts';
 
 export type StreamedEvent = { id: string; type: string; body: string };
@@ -100,6 +100,10 @@ async function* connect(
       // The service is restarting, or its proxy waits for it, or it has too many streams.
       if (response.status === 429 || response.status >= 500) throw lost(error);
       throw error;
+    }
+    if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
+      await response.body.cancel();
+      throw new ChartwireError(`GET ${path} did not return events.`, { status: response.status });
     }
     onOpen();
     onConnect();

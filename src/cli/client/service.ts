@@ -47,14 +47,15 @@ export async function withService(
   const own = accessToken === undefined ? common : { ...common, accessToken };
   const account = () => {
     if (accessToken !== undefined) return new Chartwire(own);
-    throw new CommandFailure(
-      `This needs the access token of an account: set CHARTWIRE_ACCESS_TOKEN, because ${credentials.source} has none.`,
-      'credentials',
-    );
+    throw new CommandFailure(tokenNeeded(credentials), 'credentials');
   };
   await explained(credentials, () =>
     work({ credentials, client: new Chartwire(common), account, transport: new Transport(own) }),
   );
+}
+
+function tokenNeeded({ source }: Credentials): string {
+  return `This needs the access token of an account, which is missing in ${source}. Set CHARTWIRE_ACCESS_TOKEN.`;
 }
 
 /** Runs the work; an error of the client library is thrown as a `CommandFailure`. */
@@ -66,7 +67,8 @@ export async function explained<T>(credentials: Credentials, work: () => Promise
   }
 }
 
-function explain(error: sdk.ChartwireError, { source, base_url }: Credentials): CommandFailure {
+function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFailure {
+  const { source, base_url } = credentials;
   const options = { cause: error };
   const failure = (message: string, exit: CommandFailure['exit'] = 'error') =>
     new CommandFailure(message, exit, options);
@@ -85,6 +87,7 @@ function explain(error: sdk.ChartwireError, { source, base_url }: Credentials): 
     case 'client_credentials_invalid':
       return failure(`The service refuses the client ID or the client secret. Check them in ${source}.`, 'credentials');
     case 'access_token_missing':
+      return failure(tokenNeeded(credentials), 'credentials');
     case 'access_token_invalid':
       return failure(
         `The service refuses the access token. Check it in ${source}: it may belong to another client, or the account was unlinked.`,
@@ -95,9 +98,14 @@ function explain(error: sdk.ChartwireError, { source, base_url }: Credentials): 
         `The service at ${base_url} does not have this endpoint, because it is older than this command. Update the service, or check the path.`,
       );
   }
+  const exit = error instanceof sdk.ServiceUnavailableError ? 'unreachable' : 'error';
+  if (error.status !== undefined && error.code === undefined) {
+    const received = `returned status ${error.status} without a response of Chartwire`;
+    return failure(`${base_url} (from ${source}) ${received}. Check the URL, and any proxy in between.`, exit);
+  }
   const id = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
+  if (error.code === 'internal') return failure(`${error.message} The log of the service has the cause.${id}`);
   // Its name is that of the field, so that the remedy is clear.
   const field = error.field === undefined || error.message.includes(error.field) ? '' : ` Field: ${error.field}.`;
-  const exit = error instanceof sdk.ServiceUnavailableError ? 'unreachable' : 'error';
   return failure(`${error.message}${field}${id}`, exit);
 }

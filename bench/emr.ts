@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import diagnostics_channel from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type Larkspur, startLarkspur } from '../larkspur/start.ts';
+import { connect, type Sql } from '../src/db/database.ts';
+import { openServer } from '../src/db/openServer.ts';
+import { openApi } from './check/api.ts';
+import { measureRate } from './measureRate.ts';
+import { type Row, report } from './report.ts';
+import { type RunningApi, startApi } from './startApi.ts';
+
+type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: ChildProcess[] };
+
+const program = fileURLToPath(new URL('../bin/chartwire.js', import.meta.url));
+const writes = 1_500;
+const synced_patients = 100_000;
+/** What each of the two workers runs of one client. */
+const parallel = 32;
+
+/** Measures jobs and a sync with an EMR: two worker processes of their own; API, EMR and client in this one. */
+export async function measureEmr(): Promise<Row[]> {
+  const api = await startApi();
+  const server = await openServer(api.config, () => {});
+  const owner = connect(server.owner, { max: 2 });
+  const emr_database = await server.sibling('larkspur');
+  const larkspur = await startLarkspur({ database: emr_database, host: '127.0.0.1', port: 0 });
+  const emr_owner = connect(emr_database, { max: 1 });
+  const workers: ChildProcess[] = [];
+  try {
+    await owner`UPDATE organizations SET emr_address = ${larkspur.url}, next_sync_at = now() + interval '1 day'`;
+    const bench = { ...api, owner, emr_owner, larkspur, workers };
+    const jobs = await measureJobs(bench);
+    return [jobs, await measureSync(bench)];
+  } finally {
+    await Promise.all(workers.map(stopWorker));
+    await emr_owner.end();
+    await larkspur.close();
+    await owner.end();
+    await server.release();
+    await api.close();
+  }
+}
+
+async function startWorker({ config, workers }: Bench): Promise<void> {
+  const env = { PATH: process.env.PATH ?? '', DATA_DIR: config.data_dir, LOG_LEVEL: 'silent', SANDBOX: 'on' };
+  const worker = spawn(process.execPath, [program, 'serve', '--role', 'worker'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  workers.push(worker);
+  for await (const chunk of worker.stdout) if (String(chunk).includes('ready')) return;
+  throw new Error('The worker ended before it was ready.');
+}
+
+async function stopWorker(worker: ChildProcess): Promise<void> {
+  const ended = once(worker, 'exit');
+  if (worker.exitCode === null && worker.kill('SIGTERM')) await ended;
+}
+
+/** Telephone encounters for different patients: each opens the account, stores an intent, calls the EMR and ends. */
+async function measureJobs(bench: Bench): Promise<Row> {
+  const { owner, service, headers, example } = bench;
+  const patients = await owner<{ mrn: string }[]>`SELECT mrn FROM patients WHERE mrn IS NOT NULL`;
+  const { pharmacy_ehr_id: _pharmacy, patient_mrn: _mrn, ...fields } = example;
+  let n = 0;
+  const body = () => {
+    const patient_mrn = patients[n++ % patients.length]?.mrn;
+    return JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm' });
+  };
+  // The EMR copes with as many as both workers send.
+  await owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
+    SELECT id, client_id, ${parallel}::integer, 0, 'setting' FROM accounts`;
+  await measureRate({
+    ...{ base: service.base_url, path: '/v1/telephone-encounters', method: 'POST', headers, body },
+    requests: writes,
+  });
+  await owner.unsafe('ANALYZE');
+  await Promise.all([startWorker(bench), startWorker(bench)]);
+  const [result] = await untilDone(owner);
+  const detail =
+    'from the first start to the last end; with a second worker process; each with intent, EMR call and event';
+  return report({
+    work: 'EMR jobs with two workers',
+    figure: `${(writes / (result?.seconds ?? Number.NaN)).toFixed(0)}/s`,
+    goal: '≥ 500/s',
+    detail: result?.failed ? `${result.failed} failed; ${detail}` : detail,
+  });
+}
+
+async function untilDone(owner: Sql): Promise<{ seconds: number; failed: number }[]> {
+  for (;;) {
+    const [left] = await owner<{ n: number }[]>`SELECT count(*) AS n FROM jobs WHERE finished_at IS NULL`;
+    if (left?.n === 0) break;
+    await pause(200);
+  }
+  return owner<{ seconds: number; failed: number }[]>`
+    SELECT extract(epoch FROM max(finished_at) - min(started_at))::float8 AS seconds,
+           count(*) FILTER (WHERE state <> 'succeeded') AS failed
+      FROM jobs WHERE type <> 'sync'`;
+}
+
+/** A full sync of a large practice. The memory is the most that a worker process ever used. */
+async function measureSync(bench: Bench): Promise<Row> {
+  const { owner, emr_owner, service, headers, larkspur, workers } = bench;
+  await emr_owner`
+    INSERT INTO patients (last_name, first_name, birth_date, sex_code, address, last_modified)
+    SELECT 'Bench' || n, 'Synthetic', date '1950-01-01' + (n % 20000), 'U', '{}', now()
+      FROM generate_series(1, ${synced_patients}::integer) AS n`;
+  const { 'content-type': _json, ...credentials } = headers;
+  let requests = 0;
+  const count = (message: unknown) => {
+    const { request } = message as { request: IncomingMessage };
+    if (request.socket.localPort === larkspur.port) requests += 1;
+  };
+  diagnostics_channel.subscribe('http.server.request.start', count);
+  const start = performance.now();
+  const api = openApi(service.base_url, credentials);
+  const { job_id } = await api.call('POST', '/v1/sync');
+  await api.untilJob(job_id, 'finished_at');
+  const seconds = (performance.now() - start) / 1000;
+  diagnostics_channel.unsubscribe('http.server.request.start', count);
+  const peaks = await Promise.all(workers.map(({ pid }) => peakMb(pid ?? 0)));
+  const [stored] = await owner<{ n: number }[]>`SELECT count(*) AS n FROM patients`;
+  return report({
+    work: 'sync of 100,000 patients',
+    figure: `${Math.max(...peaks).toFixed(0)} MB`,
+    goal: '≤ 300 MB',
+    detail: `${seconds.toFixed(0)} s, ${requests} requests to the EMR, ${stored?.n ?? 0} patients stored; peak of the worker process`,
+  });
+}
+
+async function peakMb(pid: number): Promise<number> {
+  const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
+}

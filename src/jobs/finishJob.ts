@@ -1,0 +1,116 @@
+import type { AuditEntry, Context } from '../context.ts';
+import type { Batch } from '../db/batches.ts';
+import type { Tx } from '../db/database.ts';
+import { type Lease, LeaseLost } from '../db/lease.ts';
+import { type EventOf, patientsOf } from '../events.ts';
+import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
+import { insertSteps } from './jobSteps.ts';
+import { type Job, type JobFailure, setFinished } from './jobs.ts';
+import { advanceLanes, lockLeases } from './lanes.ts';
+import type { FinalState } from './states.ts';
+
+/** How a job ends. `apply` updates stored records in the transaction that ends the job. */
+export type JobResult = {
+  state: FinalState;
+  error: JobFailure | null;
+  event: EventOf | null;
+  apply?: ((tx: Tx) => Promise<void>) | undefined;
+  /** Added to the audit record: counts, never health data. */
+  detail?: Record<string, unknown>;
+};
+
+/**
+ * Commits the record, the job, its event with the deliveries, and the audit record in one transaction, together with
+ * other jobs of the client that end at the same time. Jobs that change records of their own, and those with a large
+ * event, have a transaction of their own.
+ */
+export async function finishJob(ctx: Context, lease: Lease, job: Job, result: JobResult): Promise<void> {
+  const finishing = { ctx, lease, job, result, traceparent: ctx.telemetry.traceparent() };
+  const { apply } = result;
+  if (!apply && sizeOf(result) <= characters_max) {
+    if (!(await ctx.db.togetherOrAlone(job.client_id, jobs_finished_together, finishing))) throw new LeaseLost();
+    return;
+  }
+  await ctx.db.tenant(job.client_id, async (tx) => {
+    // Before the lane is locked: requests lock records in this order, too.
+    await apply?.(tx);
+    const [held] = await finishJobs(tx, [finishing]);
+    if (!held) throw new LeaseLost();
+  });
+}
+
+type Finishing = { ctx: Context; lease: Lease; job: Job; result: JobResult; traceparent: string | null };
+
+/** Others would wait while more than this is sent. Few events have a tenth of it. */
+const characters_max = 32_768;
+
+function sizeOf({ event }: JobResult): number {
+  return event === null ? 0 : JSON.stringify(event.data).length;
+}
+
+const jobs_finished_together: Batch<Finishing, boolean> = {
+  max: 100,
+  kind: 'transaction',
+  run: (tx, _client_id, finishing) => finishJobs(tx, finishing),
+};
+
+/** Each result says whether the worker still held the lane. If not, nothing of the job is stored. Two round trips. */
+async function finishJobs(tx: Tx, finishing: readonly Finishing[]): Promise<boolean[]> {
+  const leases = finishing.map(({ lease }) => lease);
+  const [lanes, events] = await Promise.all([lockLeases(tx, leases), prepareJobEvents(tx, finishing)]);
+  const held = finishing.filter((_, n) => lanes[n]);
+  const [first] = held;
+  if (first) {
+    const eventOf = ({ job }: Finishing) => events.get(job.id);
+    await Promise.all([
+      storeEvents(
+        tx,
+        held.flatMap((each) => eventOf(each) ?? []),
+      ),
+      insertSteps(
+        tx,
+        held.map(({ job, result }) => ({ job, step: { name: result.state, kind: 'note' } })),
+      ),
+      first.ctx.audit.recordInTransaction(tx, ...held.map(auditEntry)),
+      setFinished(
+        tx,
+        held.map((each) => finishedJob(each, eventOf(each))),
+      ),
+      advanceLanes(
+        tx,
+        held.map(({ lease }) => lease.id),
+      ),
+    ]);
+  }
+  return lanes.map((lane) => lane !== undefined);
+}
+
+/** The events of the jobs that have one, by job. */
+async function prepareJobEvents(tx: Tx, finishing: readonly Finishing[]): Promise<Map<number, PreparedEvent>> {
+  const occurrences = finishing.flatMap(({ job, result: { event }, traceparent }) => {
+    const { client_id, account_id, id: job_id } = job;
+    return event === null ? [] : [{ client_id, account_id, job_id, event, traceparent }];
+  });
+  const prepared = await prepareEvents(tx, occurrences);
+  return new Map(occurrences.flatMap(({ job_id }, n) => (prepared[n] ? [[job_id, prepared[n]]] : [])));
+}
+
+function finishedJob({ job: { id }, result: { state, error } }: Finishing, prepared: PreparedEvent | undefined) {
+  return { id, state, error, event_id: prepared?.event.id ?? null };
+}
+
+/** What the job read or wrote in the EMR. Patients that it only found there are named by its event. */
+function auditEntry({ job, result: { state, error, event, detail } }: Finishing): AuditEntry {
+  return {
+    client_id: job.client_id,
+    actor_kind: 'worker',
+    actor: 'worker',
+    account_id: job.account_id,
+    action: `job.${job.type}`,
+    outcome: state,
+    job_id: job.id,
+    subject: job.operation_id,
+    mrns: [...patientsOf(job.input), ...patientsOf(event?.data)],
+    detail: { attempts: job.attempts, ...(error && { code: error.code }), ...detail },
+  };
+}

@@ -1,0 +1,85 @@
+import type { Document, Operation, Parameter, Schema } from './document.ts';
+
+/** An operation of the API as a method of a client library, or as a tool. */
+export type Method = {
+  /** `['patients', 'insurances']`: the resource the method belongs to. */
+  resource: string[];
+  name: string;
+  /** The method, path and texts of the operation. */
+  verb: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  operation: Operation;
+  path_parameters: Parameter[];
+  query_parameters: Parameter[];
+  /** Absent if the body has no fields. */
+  body?: Schema;
+  /** An empty object is sent. */
+  empty_body: boolean;
+  form: boolean;
+  response: Schema;
+  /** The field of the response with the records, and their schema. */
+  items?: { field: string; schema: Schema };
+  /** Events of a write. `job_id`: whether its response has one. `match`: the id to find the event by if it has none. */
+  outcome?: { succeeded: string[]; all: string[]; job_id: 'always' | 'sometimes' | 'never'; match: string };
+};
+
+export function methodsOf(document: Document): Method[] {
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item)
+      .filter(([, operation]) => !isStream(operation))
+      .map(([verb, operation]) => methodOf(document, path, verb, operation)),
+  );
+}
+
+/** Streams are for the command line; applications register webhooks. */
+function isStream({ responses }: Operation): boolean {
+  return responses['200']?.content?.['text/event-stream'] !== undefined;
+}
+
+/** Resolves a reference to a named schema. */
+export function resolveSchema(document: Document, schema: Schema): Schema {
+  const name = nameOf(schema);
+  return name === undefined ? schema : (document.components.schemas[name] ?? {});
+}
+
+/** The name of the schema that is referred to. */
+export function nameOf({ $ref }: Schema): string | undefined {
+  return $ref?.slice('#/components/schemas/'.length);
+}
+
+function methodOf(document: Document, path: string, verb: string, operation: Operation): Method {
+  const parts = operation.operationId.split('.');
+  const [[media_type, content] = []] = Object.entries(operation.requestBody?.content ?? {});
+  const body = content && resolveSchema(document, content.schema);
+  const has_fields = Object.keys(body?.properties ?? {}).length > 0;
+  const response = operation.responses['200']?.content?.['application/json']?.schema ?? {};
+  const items = parts.at(-1) === 'list' ? itemsOf(response) : undefined;
+  const outcome = operation['x-events'] && outcomeOf(resolveSchema(document, response), operation['x-events']);
+  return {
+    resource: parts.slice(0, -1),
+    name: parts.at(-1) ?? '',
+    verb: verb.toUpperCase() as Method['verb'],
+    path,
+    operation,
+    path_parameters: operation.parameters.filter((each) => each.in === 'path'),
+    query_parameters: operation.parameters.filter((each) => each.in === 'query'),
+    ...(content && has_fields ? { body: content.schema } : {}),
+    empty_body: content !== undefined && !has_fields,
+    form: media_type === 'multipart/form-data',
+    response,
+    ...(items ? { items } : {}),
+    ...(outcome ? { outcome } : {}),
+  };
+}
+
+function itemsOf({ properties = {} }: Schema): Method['items'] {
+  const lists = Object.entries(properties).filter(([, { type }]) => type === 'array');
+  const [field, schema] = lists[0] ?? [];
+  return field !== undefined && schema?.items ? { field, schema: schema.items } : undefined;
+}
+
+function outcomeOf({ properties = {}, required = [] }: Schema, all: string[]): NonNullable<Method['outcome']> {
+  const job_id = required.includes('job_id') ? 'always' : 'job_id' in properties ? 'sometimes' : 'never';
+  const match = Object.keys(properties).find((name) => name.endsWith('_id') && name !== 'job_id') ?? '';
+  return { succeeded: all.filter((type) => !type.endsWith('failed')), all, job_id, match };
+}
