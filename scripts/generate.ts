@@ -10,6 +10,7 @@ import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
 import { failuresPage } from './pages/failures.ts';
+import { promisesPage } from './pages/promises.ts';
 import { schemaPage } from './pages/schema.ts';
 import { readScoreCards, scoreCardPages } from './pages/scoreCards.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
@@ -31,6 +32,7 @@ const files: Record<string, string> = {
   ...scoreCardPages(score_cards),
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),
+  'docs/reference/promises.md': await promisesPage(root),
   'web/dashboard/service/api.gen.ts': await dashboardApi(),
   'sdk/src/generated/types.gen.ts': typescriptTypes(document),
   'sdk/src/generated/resources.gen.ts': typescriptResources(document),

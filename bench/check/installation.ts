@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Secret, TOTP } from 'otpauth';
+import { linkAccount } from '../../scripts/linkAccount.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from './api.ts';
 import type { EmrMode } from './emr.ts';
@@ -52,7 +52,7 @@ export async function startInstallation(): Promise<Installation> {
       const client = await createClient(env, name);
       const linked: Api[] = [];
       try {
-        for (let n = 0; n < accounts; n++) linked.push(await linkAccount(sandbox, client, emr.url, name, n));
+        for (let n = 0; n < accounts; n++) linked.push(await linkUser(sandbox, client, emr.url, name, n));
         return await work({ accounts: linked, setEmr: emr.setMode });
       } finally {
         // Ends the jobs and deliveries that are left.
@@ -111,27 +111,17 @@ async function deleteWebhooks(base_url: string, client: ClientCredentials): Prom
   for (const { id } of webhook_urls) await api.call('DELETE', `/v1/webhook/${id}`);
 }
 
-/** Links the n-th user of the attacker's practice by its password and one-time code. */
-async function linkAccount(
+/** Links the n-th user of the attacker's practice. */
+async function linkUser(
   { base_url, larkspur }: Sandbox,
   client: ClientCredentials,
-  emr_instance_domain: string,
+  emr_url: string,
   org_id: string,
   n: number,
 ): Promise<Api> {
-  const api = openApi(base_url, client);
   const person = larkspur.staff[n % larkspur.staff.length];
-  if (!person) throw new Error('Larkspur has no staff.');
-  const { username, password, totp_secret } = person;
-  const user = { user_id: `user-${n}`, org_id, emr_name: 'larkspur', emr_instance_domain };
-  const { token } = await api.call('POST', '/link/token/create', user);
-  const { public_token } = await api.call('POST', '/sandbox/public_token/create', {
-    link_token: token,
-    credentials: { username, password },
-    one_time_code: new TOTP({ secret: Secret.fromBase32(totp_secret) }).generate(),
-  });
-  const exchanged = await api.call('GET', `/link/token/exchange?public_token=${public_token}`);
-  return openApi(base_url, { ...client, access_token: exchanged.token });
+  const link = { user_id: `user-${n}`, org_id, emr_url, person };
+  return openApi(base_url, { ...client, access_token: await linkAccount(openApi(base_url, client).call, link) });
 }
 
 /** Starts an EMR in a process of its own: what it sends must not slow down the measurements. */

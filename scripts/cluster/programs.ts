@@ -70,10 +70,17 @@ export function startProgram(command: readonly string[], options: StartOptions):
 }
 
 /** Runs a program to its end and returns its output. */
-export function run(command: readonly string[], options: { as_postgres?: boolean } = {}): string {
+export function run(
+  command: readonly string[],
+  options: { as_postgres?: boolean; env?: Record<string, string> } = {},
+): string {
   const user = options.as_postgres ? ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups'] : [];
   const [file = '', ...args] = [...user, ...command];
-  const { status, stdout, stderr, error } = spawnSync(file, args, { encoding: 'utf8', cwd: '/' });
+  const { status, stdout, stderr, error } = spawnSync(file, args, {
+    encoding: 'utf8',
+    cwd: '/',
+    ...(options.env && { env: { PATH: process.env.PATH ?? '', ...options.env } }),
+  });
   if (error || status !== 0) throw new RunError(`${command.join(' ')} failed: ${error?.message ?? stderr}`);
   return stdout;
 }

@@ -1,4 +1,4 @@
-import { cpus, totalmem } from 'node:os';
+import { describeMachine } from '../machine.ts';
 import type { Findings } from './invariants.ts';
 import { postgres_programs, run } from './programs.ts';
 import type { RollingRestart } from './rolling.ts';
@@ -29,7 +29,7 @@ Written by \`npm run cluster\`. The setup and the settings are described in [Hig
 | | |
 |---|---|
 | Date | ${new Date().toISOString().slice(0, 10)} |
-| Machine | ${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, shared by all nodes |
+| Machine | ${describeMachine()}, shared by all nodes |
 | Versions | ${versions().join('; ')} |
 | Nodes | 3, each with etcd, Patroni and PostgreSQL in a network namespace; synchronous replication |
 | Service | 3 processes with the API, 3 with a worker |

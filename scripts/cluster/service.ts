@@ -4,12 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { settings } from '../../src/config.ts';
 import type { Role } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
-import { freePort, type Program, RunError, root, startProgram } from './programs.ts';
+import { freePort, type Program, RunError, root, run, startProgram } from './programs.ts';
 
 /** Processes of one installation, as operators run them. */
 export type Installation = {
   /** Starts a process and waits until it is ready. `all` also runs Larkspur and seeds the sandbox: start it first. */
   start(role: Role, env?: Record<string, string>): Promise<ServiceProcess>;
+  /** Runs another command of the program to its end and returns its output. */
+  command(args: readonly string[]): string;
   sandbox(): Sandbox;
   stop(): Promise<void>;
 };
@@ -25,19 +27,21 @@ export function openInstallation(folder: string, env: Record<string, string>, pr
   const processes: ServiceProcess[] = [];
   // Empty, so that a .env file of this folder has no effect.
   const unset = Object.fromEntries(Object.keys(settings).map((name) => [name, '']));
+  const program_file = join(program_folder, 'dist/bin/chartwire.js');
   const limits = { RATE_LIMIT: '1000000', RATE_BURST: '1000000', LOG_LEVEL: 'warn', DATABASE_POOL: '6' };
+  const common = { ...unset, SANDBOX: 'on', ...limits, DATA_DIR: data_dir, ...env };
   return {
     start: async (role, own = {}) => {
       const port = own.PORT ?? `${await freePort()}`;
-      const all = { ...unset, SANDBOX: 'on', ...limits, DATA_DIR: data_dir, PORT: port, ...env, ...own };
-      const command = [process.execPath, join(program_folder, 'dist/bin/chartwire.js'), 'serve', '--role', role];
+      const command = [process.execPath, program_file, 'serve', '--role', role];
       const log_file = join(folder, `${role}-${port}.log`);
-      const program = startProgram(command, { env: all, log_file });
+      const program = startProgram(command, { env: { ...common, PORT: port, ...own }, log_file });
       const started = { ...program, role, url: `http://127.0.0.1:${port}` };
       processes.push(started);
       await untilReady(started);
       return started;
     },
+    command: (args) => run([process.execPath, program_file, ...args], { env: common }),
     sandbox: () => JSON.parse(readFileSync(join(data_dir, 'sandbox.json'), 'utf8')),
     stop: async () => {
       await Promise.all(processes.map((each) => each.stop()));

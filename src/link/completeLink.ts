@@ -6,7 +6,7 @@ import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../conn
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
-import { requestSync } from '../records/requestSync.ts';
+import { requestSyncAfterLink } from '../records/requestSync.ts';
 import { hashToken } from '../security/hash.ts';
 import { attemptSignIn, callEmr } from './callEmr.ts';
 import { checkCredentials } from './checkCredentials.ts';
@@ -75,7 +75,7 @@ export async function completeLink(
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await removeLinkReport(tx, hashToken(link_token));
   if (report) await saveAccountReport(tx, { client_id: purpose.client_id, account_id }, report);
-  await requestSync(ctx, tx, { ...purpose, organization_id, account_id }, { announce: false });
+  await requestSyncAfterLink(ctx, tx, { ...purpose, organization_id, account_id });
   // The record of the HTTP request does not name the account.
   await ctx.audit.recordInTransaction(tx, {
     client_id: purpose.client_id,

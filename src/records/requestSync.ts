@@ -45,6 +45,20 @@ export async function requestSync(
 }
 
 /**
+ * Queues a sync after an account was linked, unless one of this account is waiting, which then runs with the new link.
+ * An EMR that keeps ending its sessions would otherwise add a full sync with every re-link. Syncs from before the
+ * account was unlinked do not count, because they fail; those of other accounts neither, because their links may have
+ * expired.
+ */
+export async function requestSyncAfterLink(ctx: Context, tx: Tx, target: SyncTarget): Promise<void> {
+  const [waiting] = await tx`
+    SELECT FROM jobs JOIN accounts ON accounts.id = jobs.account_id
+     WHERE jobs.account_id = ${target.account_id} AND jobs.type = ${sync_type} AND jobs.state = 'queued'
+       AND NOT jobs.parked AND jobs.created_at > coalesce(accounts.unlinked_at, '-infinity')`;
+  if (!waiting) await requestSync(ctx, tx, target, { announce: false });
+}
+
+/**
  * Queues a sync of each organization whose rule for MRNs changed: with the rule of its own, or with that of its app. It
  * reads the records again in full. Organizations without a usable account are synced when one is linked again.
  */

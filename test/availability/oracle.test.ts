@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findAvailability } from '../../src/availability/findAvailability.ts';
 import { type AvailabilityInput, reasons } from '../../src/availability/types.ts';
+import { figure, timeoutFor } from '../harness/figure.ts';
 import { schedules } from './arbitraries.ts';
 import { oracleAvailability } from './oracle.ts';
 
-const runs = Number(process.env.AVAILABILITY_RUNS ?? 2_000);
-const seed = Number(process.env.AVAILABILITY_SEED ?? 20_260_308);
-const timeout_ms = Math.max(120_000, runs * 60);
+const runs = figure('AVAILABILITY_RUNS', 2_000);
+const seed = figure('AVAILABILITY_SEED', 20_260_308);
+const timeout_ms = timeoutFor(runs, 60);
 
 test(`${runs} generated schedules (seed ${seed}) have the availability that a minute-by-minute oracle finds`, {
   timeout: timeout_ms,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
 import { unparkExpiredJobs } from '../../src/workers.ts';
+import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import {
@@ -95,59 +96,66 @@ describe('an expired session', () => {
 });
 
 describe('an expired link', () => {
-  test('is reported once, parks all jobs and returns 403; the jobs run after re-linking', async () => {
-    const { api, sandbox, owner } = fixture;
-    const accepted = await expireInMidBatch(20, 5);
+  const jobs = figure('EXPIRED_JOBS', 20);
+  const timeout_ms = timeoutFor(jobs, 1_000);
 
-    const reported = await loginEvents();
-    expect(reported).toHaveLength(1);
-    expect(reported[0]).not.toHaveProperty('job_id');
-    expect(reported[0].access_token_reference_id).toBe(sandbox.access_token_reference_id);
-    expect(reported[0].data).toStrictEqual({
-      access_token_reference_id: sandbox.access_token_reference_id,
-      user_id: sandbox.user_id,
-      org_id: sandbox.org_id,
-      emr_name: 'larkspur',
-      reason: 'Larkspur requires a new one-time code.',
-    });
+  test(
+    'is reported once, parks all jobs and returns 403; the jobs run after re-linking',
+    async () => {
+      const { api, sandbox, owner } = fixture;
+      const accepted = await expireInMidBatch(jobs, 5);
 
-    const rejected = [
-      await api.callIn(),
-      await api.call('GET', '/v1/providers'),
-      await api.call('GET', '/v1/patients'),
-      await api.call('POST', '/v1/sync'),
-    ];
-    for (const response of rejected) {
-      expect(response.status).toBe(403);
-      expect(response.body).toStrictEqual({
-        success: false,
-        error: 'login_required',
-        message: expect.stringContaining('expired'),
+      const reported = await loginEvents();
+      expect(reported).toHaveLength(1);
+      expect(reported[0]).not.toHaveProperty('job_id');
+      expect(reported[0].access_token_reference_id).toBe(sandbox.access_token_reference_id);
+      expect(reported[0].data).toStrictEqual({
+        access_token_reference_id: sandbox.access_token_reference_id,
+        user_id: sandbox.user_id,
+        org_id: sandbox.org_id,
+        emr_name: 'larkspur',
+        reason: 'Larkspur requires a new one-time code.',
       });
-    }
-    for (const path of ['/v1/webhook-events', `/v1/jobs/${accepted[19]?.job_id}`, '/v1/webhook']) {
-      expect((await api.call('GET', path)).status, path).toBe(200);
-    }
 
-    expect(await api.link({ access_token: sandbox.access_token })).toBe(sandbox.access_token);
-    expect((await api.call('GET', '/v1/providers')).status).toBe(200);
-    const job_ids = accepted.map(({ job_id }) => job_id);
-    await untilFinished(owner, job_ids);
-    const events = await owner<{ job_id: number; type: string }[]>`
+      const rejected = [
+        await api.callIn(),
+        await api.call('GET', '/v1/providers'),
+        await api.call('GET', '/v1/patients'),
+        await api.call('POST', '/v1/sync'),
+      ];
+      for (const response of rejected) {
+        expect(response.status).toBe(403);
+        expect(response.body).toStrictEqual({
+          success: false,
+          error: 'login_required',
+          message: expect.stringContaining('expired'),
+        });
+      }
+      for (const path of ['/v1/webhook-events', `/v1/jobs/${accepted.at(-1)?.job_id}`, '/v1/webhook']) {
+        expect((await api.call('GET', path)).status, path).toBe(200);
+      }
+
+      expect(await api.link({ access_token: sandbox.access_token })).toBe(sandbox.access_token);
+      expect((await api.call('GET', '/v1/providers')).status).toBe(200);
+      const job_ids = accepted.map(({ job_id }) => job_id);
+      await untilFinished(owner, job_ids, timeout_ms);
+      const events = await owner<{ job_id: number; type: string }[]>`
       SELECT job_id, type FROM events WHERE job_id = ANY (${job_ids}) ORDER BY job_id`;
-    expect(events).toHaveLength(20);
-    expect(new Set(events.map(({ type }) => type))).toStrictEqual(new Set(['telephone_encounter.created']));
-    const created = accepted.map((one) => createMarker(one.telephone_encounter_id));
-    const markers = (await appliedMarkers(api)).filter((marker) => created.includes(marker));
-    expect(markers).toHaveLength(20);
-    for (let n = 1; n <= 5; n++) {
-      const own = accepted
-        .filter(({ mrn }) => mrn === patient(n).mrn)
-        .map((one) => createMarker(one.telephone_encounter_id));
-      expect(markers.filter((marker) => own.includes(marker))).toStrictEqual(own);
-    }
-    expect(await loginEvents()).toHaveLength(1);
-  });
+      expect(events).toHaveLength(jobs);
+      expect(new Set(events.map(({ type }) => type))).toStrictEqual(new Set(['telephone_encounter.created']));
+      const created = accepted.map((one) => createMarker(one.telephone_encounter_id));
+      const markers = (await appliedMarkers(api)).filter((marker) => created.includes(marker));
+      expect(markers).toHaveLength(jobs);
+      for (let n = 1; n <= 5; n++) {
+        const own = accepted
+          .filter(({ mrn }) => mrn === patient(n).mrn)
+          .map((one) => createMarker(one.telephone_encounter_id));
+        expect(markers.filter((marker) => own.includes(marker))).toStrictEqual(own);
+      }
+      expect(await loginEvents()).toHaveLength(1);
+    },
+    timeout_ms,
+  );
 
   test('does not affect another account of the organization, even for the same patients', async () => {
     const { api, owner } = fixture;
@@ -167,31 +175,35 @@ describe('an expired link', () => {
     expect((await api.callIn()).status).toBe(403);
   });
 
-  test('of more than 14 days fails the parked jobs, each with one event', async () => {
-    const { api, owner } = fixture;
-    const accepted = await expireInMidBatch(6, 3);
-    const job_ids = accepted.map(({ job_id }) => job_id);
-    await owner`UPDATE jobs SET parked_since = now() - interval '13 days 23 hours' WHERE id = ANY (${job_ids})`;
-    await unparkExpiredJobs(fixture.ctx);
-    const parked = async () => (await owner`SELECT FROM jobs WHERE parked AND id = ANY (${job_ids})`).length;
-    expect(await parked()).toBe(6);
+  test(
+    'of more than 14 days fails the parked jobs, each with one event',
+    async () => {
+      const { api, owner } = fixture;
+      const accepted = await expireInMidBatch(6, 3);
+      const job_ids = accepted.map(({ job_id }) => job_id);
+      await owner`UPDATE jobs SET parked_since = now() - interval '13 days 23 hours' WHERE id = ANY (${job_ids})`;
+      await unparkExpiredJobs(fixture.ctx);
+      const parked = async () => (await owner`SELECT FROM jobs WHERE parked AND id = ANY (${job_ids})`).length;
+      expect(await parked()).toBe(6);
 
-    await owner`UPDATE jobs SET parked_since = now() - interval '14 days 1 hour' WHERE id = ANY (${job_ids})`;
-    await unparkExpiredJobs(fixture.ctx);
-    await untilFinished(owner, job_ids);
-    for (const { job_id, telephone_encounter_id, mrn } of accepted) {
-      const event = await api.untilEvent(job_id);
-      expect(event.event_type).toBe('telephone_encounter.failed');
-      expect(event.data).toStrictEqual({
-        telephone_encounter_id,
-        patient_mrn: mrn,
-        refill_medication_name: null,
-        failure_reason: 'The account was not re-linked within 14 days.',
-      });
-      expect(await api.job(job_id)).toMatchObject({ status: 'failed', error: { code: 'login_required' } });
-    }
-    const markers = await appliedMarkers(api);
-    for (const one of accepted) expect(markers).not.toContain(createMarker(one.telephone_encounter_id));
-    expect(await loginEvents()).toHaveLength(1);
-  });
+      await owner`UPDATE jobs SET parked_since = now() - interval '14 days 1 hour' WHERE id = ANY (${job_ids})`;
+      await unparkExpiredJobs(fixture.ctx);
+      await untilFinished(owner, job_ids);
+      for (const { job_id, telephone_encounter_id, mrn } of accepted) {
+        const event = await api.untilEvent(job_id);
+        expect(event.event_type).toBe('telephone_encounter.failed');
+        expect(event.data).toStrictEqual({
+          telephone_encounter_id,
+          patient_mrn: mrn,
+          refill_medication_name: null,
+          failure_reason: 'The account was not re-linked within 14 days.',
+        });
+        expect(await api.job(job_id)).toMatchObject({ status: 'failed', error: { code: 'login_required' } });
+      }
+      const markers = await appliedMarkers(api);
+      for (const one of accepted) expect(markers).not.toContain(createMarker(one.telephone_encounter_id));
+      expect(await loginEvents()).toHaveLength(1);
+    },
+    timeout_ms,
+  );
 });

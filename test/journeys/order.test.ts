@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/clients/clients.ts';
 import { openApi } from '../harness/api.ts';
+import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { appliedMarkers, createMarker, endPauses, patient, setFault, until, untilFinished } from './support.ts';
 
@@ -12,7 +13,12 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 describe('order', () => {
-  test('of 100 writes for 5 patients, accepted in parallel, is kept per patient', async () => {
+  const writes = figure('ORDER_WRITES', 100);
+  const timeout_ms = timeoutFor(writes, 500);
+
+  test(`of ${writes} writes for 5 patients, accepted in parallel, is kept per patient`, {
+    timeout: timeout_ms,
+  }, async () => {
     const { api, owner } = fixture;
     // Some are retried; later ones must not overtake them.
     await setFault(api, 'create_telephone_encounter', 'error_429', { times: 2 });
@@ -20,7 +26,7 @@ describe('order', () => {
     const per_patient = await Promise.all(
       [1, 2, 3, 4, 5].map(async (n) => {
         const accepted: { job_id: number; marker: string }[] = [];
-        for (let call = 0; call < 20; call++) {
+        for (let call = 0; call < writes / 5; call++) {
           const { body } = await api.callIn({ patient_mrn: patient(n).mrn, reason: `call ${call}` });
           accepted.push({ job_id: body.job_id, marker: createMarker(body.telephone_encounter_id) });
         }
@@ -30,9 +36,10 @@ describe('order', () => {
     await untilFinished(
       owner,
       per_patient.flat().map(({ job_id }) => job_id),
+      timeout_ms,
     );
     const markers = await appliedMarkers(api);
-    expect(markers).toHaveLength(100);
+    expect(markers).toHaveLength(writes);
     for (const accepted of per_patient) {
       const own = accepted.map(({ marker }) => marker);
       expect(markers.filter((marker) => own.includes(marker))).toStrictEqual(own);
@@ -66,7 +73,11 @@ describe('order for a patient that a sync adds in between', () => {
 });
 
 describe('fairness', () => {
-  test('a single job of another client starts within 2 s while one account has 300 queued jobs', async () => {
+  const jobs = figure('FAIRNESS_JOBS', 300);
+
+  test(`a single job of another client starts within 2 s while one account has ${jobs} queued jobs`, {
+    timeout: timeoutFor(jobs, 200),
+  }, async () => {
     const { api, owner, sandbox, ctx } = fixture;
     const other = await createClient(ctx.db, { name: 'Another clinic', mode: 'test' });
     const { client_id, client_secret } = other;
@@ -77,11 +88,13 @@ describe('fairness', () => {
       return body.patients?.length > 0;
     });
 
-    await setFault(api, 'create_telephone_encounter', 'delay', { times: 1_000, delay_ms: 100 });
-    const queued = await Promise.all(
-      Array.from({ length: 300 }, (_, n) => api.callIn({ patient_mrn: patient(1 + (n % 150)).mrn })),
-    );
-    expect(queued.every((response) => response.status === 200)).toBe(true);
+    await setFault(api, 'create_telephone_encounter', 'delay', { times: 4 * jobs, delay_ms: 100 });
+    for (let n = 0; n < jobs; n += 300) {
+      const queued = await Promise.all(
+        Array.from({ length: 300 }, (_, more) => api.callIn({ patient_mrn: patient(1 + (more % 150)).mrn })),
+      );
+      expect(queued.every((response) => response.status === 200)).toBe(true);
+    }
     const single = await other_api.callIn({}, { access_token });
     await untilFinished(owner, [single.body.job_id]);
     const [job] = await owner<{ state: string; wait_s: number }[]>`

@@ -99,6 +99,27 @@ describe('update mode', () => {
     });
   });
 
+  test('queues no further sync while one of the account is waiting, and one again after the account was unlinked', async () => {
+    const user_id = newUser();
+    const access_token = await fixture.api.link({ user_id, staff: 7 });
+    const { id } = await accountOf(user_id);
+    const syncs = async (state: string) =>
+      (await fixture.owner`SELECT FROM jobs WHERE account_id = ${id} AND type = 'sync' AND state = ${state}`).length;
+    const untilSynced = () =>
+      until('the syncs to finish', async () => (await syncs('queued')) + (await syncs('running')) === 0);
+    await untilSynced();
+    await withJobsPaused(fixture, async () => {
+      for (let n = 0; n < 3; n++) await fixture.api.link({ user_id, staff: 7, access_token });
+      expect(await syncs('queued')).toBe(1);
+      await unlink(access_token);
+      await fixture.api.link({ user_id, staff: 7 });
+      // The one from before fails, because the account was unlinked.
+      expect(await syncs('queued')).toBe(2);
+    });
+    await untilSynced();
+    expect([await syncs('succeeded'), await syncs('failed')]).toStrictEqual([2, 1]);
+  });
+
   test('applies to a new link for the same user, too', async () => {
     const user_id = newUser();
     await fixture.api.link({ user_id, staff: 3 });

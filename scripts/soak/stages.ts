@@ -1,0 +1,164 @@
+import { runBenchChecks } from './benchChecks.ts';
+import type { Checked } from './check/main.ts';
+import { mixedFigures } from './mixed/figures.ts';
+import { runMixed } from './mixed/run.ts';
+import { promises } from './promises/catalogue.ts';
+import { runTests, titlePattern } from './runTests.ts';
+
+/** What a stage found. `figures` are texts by the row of the promise. */
+export type StageResult = { passed: boolean; figures: Record<number, string>; invariants?: Checked[] };
+
+export type StageOptions = {
+  /** A folder of its own. */
+  folder: string;
+  seed: number;
+  /** The length of the whole run. */
+  minutes: number;
+  /** Limits the run to one promise. */
+  only?: number | undefined;
+};
+
+export type Stage = {
+  name: string;
+  rows: readonly number[];
+  /** Shorter runs leave it out. */
+  minutes_min: number;
+  run(options: StageOptions): Promise<StageResult>;
+};
+
+/** A test of `npm test` with a larger figure, in proportion to the length of the run. */
+type LongTest = {
+  name: string;
+  row: number;
+  /** The environment variable that sets the figure. */
+  variable: string;
+  short: number;
+  long: number;
+  per_minute: number;
+  describe(figure: number): string;
+};
+
+const long_tests: readonly LongTest[] = [
+  {
+    ...{ name: 'idempotency keys', row: 3, variable: 'IDEMPOTENCY_KEYS', short: 100, long: 5_000, per_minute: 30 },
+    describe: (keys) => `${number(keys)} keys, each sent twice at once, 3 kills: one job each`,
+  },
+  {
+    ...{ name: 'database restarts', row: 4, variable: 'RESTARTS', short: 2, long: 10, per_minute: 0.3 },
+    describe: (restarts) => `${restarts} restarts: every acknowledged write applied once`,
+  },
+  {
+    ...{ name: 'expired links', row: 8, variable: 'EXPIRED_JOBS', short: 20, long: 500, per_minute: 10 },
+    describe: (jobs) => `${jobs} parked jobs: one login_required, all finished in order after re-linking`,
+  },
+  {
+    ...{ name: 'fairness', row: 9, variable: 'FAIRNESS_JOBS', short: 300, long: 10_000, per_minute: 90 },
+    describe: (jobs) => `started within 2 s next to ${number(jobs)} queued jobs`,
+  },
+  {
+    ...{ name: 'order', row: 10, variable: 'ORDER_WRITES', short: 100, long: 5_000, per_minute: 40 },
+    describe: (writes) => `${number(writes)} writes of 5 patients: 0 inversions`,
+  },
+  {
+    ...{
+      name: 'retry schedule',
+      row: 12,
+      variable: 'LADDER_SAMPLES',
+      short: 200,
+      long: 1_000_000,
+      per_minute: 100_000,
+    },
+    describe: (samples) => `${number(samples)} pauses of each step: all within ±20 %`,
+  },
+  {
+    ...{ name: 'availability', row: 27, variable: 'AVAILABILITY_RUNS', short: 2_000, long: 1_000_000, per_minute: 500 },
+    describe: (schedules) => `${number(schedules)} generated schedules: 0 differences`,
+  },
+  {
+    ...{ name: 'rolling restart', row: 35, variable: 'ROLLING_ROUNDS', short: 1, long: 10, per_minute: 0.1 },
+    describe: (rounds) => `${rounds} × 4 processes restarted: 0 failed requests`,
+  },
+];
+
+const mixed: Stage = {
+  name: 'mixed run',
+  rows: [1, 3, 4, 5, 6, 7, 8, 10, 11, 18, 19, 25, 42],
+  minutes_min: 0,
+  run: async ({ folder, seed, minutes }) => {
+    const result = await runMixed({ folder, seed, minutes: minutes / 2 });
+    process.stdout.write(`${JSON.stringify({ ...result, invariants: undefined }, null, 2)}\n`);
+    const passed = result.problems.length === 0 && result.invariants.every(({ violations }) => violations === 0);
+    return { passed, figures: mixedFigures(result), invariants: result.invariants };
+  },
+};
+
+/** The restore drill is repeated as a whole: each run has its own backup, loss and restore. */
+const drills: Stage = {
+  name: 'restore drill',
+  rows: [36],
+  minutes_min: 0,
+  run: async (options) => {
+    const times = clamp(Math.round(options.minutes / 10), 1, 5);
+    let passed = true;
+    for (let n = 0; n < times && passed; n++) passed = (await runTests(options, testsOf(36))).failed === 0;
+    return { passed, figures: { 36: `${times} restores: ${passed ? 'no' : 'a'} write repeated` } };
+  },
+};
+
+/** The short forms of the promises that have no longer one. */
+const short_tests: Stage = {
+  name: 'short tests',
+  rows: [2, 7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 29, 33, 37, 38, 39, 42],
+  minutes_min: 10,
+  run: async (options) => {
+    const rows = options.only === undefined ? short_tests.rows : [options.only];
+    const { passed, failed } = await runTests(options, rows.flatMap(testsOf));
+    const figures = rows.map((row) => [row, `${countOf(passed, row)} tests passed`]);
+    return { passed: failed === 0, figures: Object.fromEntries(figures) };
+  },
+};
+
+/** Figures that need a machine without other work. */
+const bench: Stage = {
+  name: 'bench checks',
+  rows: [30, 31, 32],
+  minutes_min: 30,
+  run: ({ only }) => runBenchChecks(only),
+};
+
+export const stages: readonly Stage[] = [mixed, ...long_tests.map(longStage), drills, short_tests, bench];
+
+function longStage({ name, row, variable, short, long, per_minute, describe }: LongTest): Stage {
+  return {
+    name,
+    rows: [row],
+    minutes_min: 0,
+    run: async (options) => {
+      const figure = clamp(Math.round(per_minute * options.minutes), short, long);
+      const env = { [variable]: `${figure}`, AVAILABILITY_SEED: `${options.seed}` };
+      const { failed } = await runTests(options, testsOf(row), env);
+      const text = describe(figure);
+      return { passed: failed === 0, figures: { [row]: failed === 0 ? text : `${text}: FAILED` } };
+    },
+  };
+}
+
+function testsOf(row: number) {
+  return promises.find((each) => each.row === row)?.tests ?? [];
+}
+
+/** How many of the tests that passed belong to a promise. A `test.each` counts once per case. */
+function countOf(passed: readonly { file: string; title: string }[], row: number): number {
+  const own = testsOf(row);
+  return passed.filter(({ file, title }) =>
+    own.some((each) => file.endsWith(each.file) && new RegExp(titlePattern(each.title)).test(title)),
+  ).length;
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}

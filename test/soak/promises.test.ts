@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { invariants } from '../../scripts/soak/check/invariants.ts';
+import { promises } from '../../scripts/soak/promises/catalogue.ts';
+import { stages } from '../../scripts/soak/stages.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+test('the catalogue has all 42 promises, in order', () => {
+  expect(promises.map(({ row }) => row)).toStrictEqual(Array.from({ length: 42 }, (_, n) => n + 1));
+});
+
+test('every test that the catalogue names exists', () => {
+  const missing = promises
+    .flatMap(({ tests }) => tests)
+    .filter(({ file, title }) => !readFileSync(join(root, file), 'utf8').includes(title));
+  expect(missing).toStrictEqual([]);
+});
+
+test('a promise without a test or a stage says what is open', () => {
+  const measured = new Set(stages.flatMap(({ rows }) => rows));
+  const silent = promises.filter(({ row, tests, open }) => (tests.length === 0 || !measured.has(row)) && !open);
+  expect(silent).toStrictEqual([]);
+});
+
+test('stages and invariants name known promises', () => {
+  const known = new Set(promises.map(({ row }) => row));
+  const named = [...stages, ...invariants].flatMap(({ rows }) => rows);
+  expect(named.filter((row) => !known.has(row))).toStrictEqual([]);
+});
