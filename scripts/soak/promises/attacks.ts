@@ -32,7 +32,7 @@ export const attackPromises: readonly PromiseRow[] = [
     tests: [
       ...test('tenancy/secrets', 'are not logged at the trace level, and neither is health data'),
       ...test('api/operations', 'contains requests, jobs, deliveries and queues, and no patient data'),
-      ...test('audit/requests', 'contains no URL, body or patient data'),
+      ...test('audit/requests', 'contains no query, body or patient data'),
     ],
   },
   {
