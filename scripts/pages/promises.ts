@@ -45,8 +45,8 @@ function commandOf({ name, seed, minutes }: StageRun): string {
   return code(`npm run soak -- --stage "${name}" --seed ${seed} --minutes ${minutes}`);
 }
 
-function resultOf({ passed }: StageRun): string {
-  return passed ? 'passed' : '**failed**';
+function resultOf({ passed, error }: StageRun): string {
+  return passed ? 'passed' : `**failed**${error === undefined ? '' : `: ${error}`}`;
 }
 
 function cells(runs: StageRun[], row: PromiseRow): string[] {

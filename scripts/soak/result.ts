@@ -16,4 +16,6 @@ export type StageRun = {
   /** Texts by the row of the promise. */
   figures: Record<number, string>;
   invariants?: Checked[];
+  /** Why the stage ended before it had a result. */
+  error?: string;
 };

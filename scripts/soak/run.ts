@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { print, RunError, root, runMain } from '../cluster/programs.ts';
 import { describeMachine } from '../machine.ts';
 import { result_file, type StageRun } from './result.ts';
-import { type Stage, type StageOptions, stages } from './stages.ts';
+import { type Stage, type StageOptions, type StageResult, stages } from './stages.ts';
 
 const option = { type: 'string' } as const;
 
@@ -51,13 +51,28 @@ await runMain(async () => {
 async function runStage({ name, run }: Stage, options: StageOptions): Promise<StageRun> {
   const started = Date.now();
   mkdirSync(options.folder);
-  const { passed, figures, invariants } = await run(options);
+  // A stage that ends with an error is a failed one, and is recorded as such.
+  const { passed, figures, invariants, error } = await run(options).catch(failedStage);
   const duration_s = Math.round((Date.now() - started) / 1000);
   for (const [row, text] of Object.entries(figures)) print(`  ${row}: ${text}`);
-  print(`${passed ? 'ok' : 'FAILED'}: ${name}, ${duration_s} s`);
+  print(`${passed ? 'ok' : 'FAILED'}: ${name}, ${duration_s} s${error === undefined ? '' : `: ${error}`}`);
   const { seed, minutes } = options;
   const place = { at: new Date().toISOString(), machine: describeMachine(), node: process.versions.node };
-  return { name, seed, minutes, ...place, passed, duration_s, figures, ...(invariants && { invariants }) };
+  return {
+    name,
+    seed,
+    minutes,
+    ...place,
+    passed,
+    duration_s,
+    figures,
+    ...(invariants && { invariants }),
+    ...(error && { error }),
+  };
+}
+
+function failedStage(error: Error): StageResult {
+  return { passed: false, figures: {}, error: error.message };
 }
 
 function writeResults(results: readonly StageRun[], keep_others: boolean): void {

@@ -6,7 +6,7 @@ import { promises } from './promises/catalogue.ts';
 import { runTests, titlePattern } from './runTests.ts';
 
 /** What a stage found. `figures` are texts by the row of the promise. */
-export type StageResult = { passed: boolean; figures: Record<number, string>; invariants?: Checked[] };
+export type StageResult = { passed: boolean; figures: Record<number, string>; invariants?: Checked[]; error?: string };
 
 export type StageOptions = {
   /** A folder of its own. */
