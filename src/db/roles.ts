@@ -9,11 +9,20 @@ export const service_role = 'chartwire_service';
 export const system_role = 'chartwire_system';
 
 /**
+ * A process that was frozen, or cut off, in the middle of a transaction keeps its locks this long. Others skip the lanes
+ * that it has locked, also after its leases have ended.
+ */
+const idle_transaction_max = '10s';
+
+/**
  * How long a statement may run, lock waits included, before the server cancels it. The service role answers requests and
  * stores sync pages of 1,000 rows; the system role also purges, counts queues and exports the audit log. Migrations run
  * as the owner and are not limited.
  */
-export const role_settings = { service: { statement_timeout: '60s' }, system: { statement_timeout: '5min' } } as const;
+export const role_settings = {
+  service: { statement_timeout: '60s', idle_in_transaction_session_timeout: idle_transaction_max },
+  system: { statement_timeout: '5min', idle_in_transaction_session_timeout: idle_transaction_max },
+} as const;
 
 /** Where the service connects as each of its two roles. */
 export type RoleAddresses = {

@@ -298,3 +298,21 @@ describe('a lane', () => {
     expect(await claim(16)).toHaveLength(4);
   });
 });
+
+test('a lane that a frozen process has locked in a transaction can be claimed soon after its lease', async () => {
+  await fixture.queue('a');
+  const [lease] = await claim(1, 'frozen', 100);
+  if (!lease) throw new Error('Expected a lane.');
+  let thaw = () => {};
+  const thawed = new Promise<void>((resolve) => {
+    thaw = resolve;
+  });
+  const frozen = fixture.db.tenant(lease.client_id, async (tx) => {
+    await tx`SELECT FROM lanes WHERE id = ${lease.id} FOR UPDATE`;
+    await thawed;
+  });
+  const ended = expect(frozen).rejects.toThrow();
+  await expect.poll(() => claim(1, 'other'), { timeout: 30_000, interval: 200 }).toHaveLength(1);
+  thaw();
+  await ended;
+});
