@@ -144,8 +144,16 @@ describe('every table', () => {
 
   test('of the installation is not accessible to the service role', async () => {
     for (const table of installation_tables) {
-      await expect(service`SELECT FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });
+      await expect(service`SELECT * FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });
+      await expect(service`DELETE FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });
     }
+    const readable = await fixture.owner`
+      SELECT table_name, column_name FROM information_schema.column_privileges
+       WHERE grantee = 'chartwire_service' AND table_name = ANY (${[...installation_tables]}) ORDER BY column_name`;
+    // Jobs that a backup contains look up their writes.
+    expect(readable).toStrictEqual(
+      ['id', 'last_job_id', 'last_step', 'restored_at'].map((column_name) => ({ table_name: 'restores', column_name })),
+    );
   });
 
   test('has rows of both clients in this test', async () => {
