@@ -99,7 +99,7 @@ describe('dashboard page', () => {
     await button(page, 'Resend').click();
     await page.getByText('Resending to 1 endpoint.').waitFor();
     await page.getByRole('link', { name: `Job ${job_id}` }).click();
-    await page.getByText('Pending').waitFor();
+    await page.getByText('Retrying').waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
     await page.close();
   });
@@ -206,7 +206,7 @@ describe('keyboard navigation', () => {
     const page = await fixture.open('/{client}/jobs', {});
     await page.getByRole('table', { name: 'Jobs' }).getByRole('link').first().focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('table', { name: 'Timeline' }).waitFor();
+    await page.getByRole('list', { name: 'Timeline' }).waitFor();
     expect(await focused(page)).toBe('content');
     await page.close();
   });
