@@ -44,10 +44,11 @@ export default endpoint({
   },
 });
 
-function summaryOf({ state, account, review_outcome: _review, ...row }: JobRow): JobSummary {
+function summaryOf({ state, account, ...row }: JobRow): JobSummary {
   const { reference_id: access_token_reference_id, user_id, org_id } = account;
+  const { job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of } = row;
   return {
-    ...row,
+    ...{ job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of },
     status: state === 'parked' ? 'queued' : state,
     waiting_for_relink: state === 'parked',
     ...{ access_token_reference_id, user_id, org_id },

@@ -44,9 +44,9 @@ export default endpoint({
     });
     return {
       success: true,
-      requests: found.rows.map(({ id, account, code, client_id: _client, client_name: _name, ...row }) => ({
+      requests: found.rows.map(({ id, at, endpoint, method, status, duration_ms, code, account }) => ({
         request_id: id,
-        ...row,
+        ...{ at, endpoint, method, status, duration_ms },
         error_code: code,
         access_token_reference_id: account,
       })),
