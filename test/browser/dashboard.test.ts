@@ -31,7 +31,7 @@ describe('dashboard', () => {
 
   test('shows an account and starts a sync', async () => {
     const page = await fixture.open('/{client}/accounts');
-    await page.getByRole('cell', { name: 'sandbox-user' }).waitFor();
+    await page.getByRole('cell', { name: 'sandbox-user', exact: true }).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Sync now' }).click();
     await expect

@@ -95,7 +95,7 @@ test('stopping leaves no process, even with clients connected', async () => {
   await sql`select 1`;
   await server.stop();
   expect(await busy).toBe('cut off');
-  expect(await processesIn(data_dir)).toEqual([]);
+  await expect.poll(() => processesIn(data_dir)).toEqual([]);
   await server.stop();
   await sql.end({ timeout_ms: 1_000 });
 });
