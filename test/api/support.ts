@@ -12,7 +12,7 @@ import { roleAddresses } from '../../src/db/roles.ts';
 import { type Service, startService } from '../../src/main.ts';
 import { type Api, type ApiResponse, openApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
-import type { TestSandbox } from '../harness/sandbox.ts';
+import { newFolder, type TestSandbox } from '../harness/sandbox.ts';
 
 type Fixture = Pick<TestSandbox, 'env' | 'sandbox'>;
 export type OtherClient = { id: string; client_id: string; client_secret: string; api: Api };
@@ -119,6 +119,7 @@ export async function startProduction(
     SANDBOX: 'off',
     MASTER_KEY: randomBytes(32).toString('hex'),
     DATABASE_URL: database.url,
+    DATA_DIR: await newFolder(),
     DATABASE_POOL: '4',
     LOG_LEVEL: 'silent',
     PORT: '0',

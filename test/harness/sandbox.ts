@@ -233,7 +233,7 @@ async function createSandboxTemplate(address: DatabaseAddress): Promise<void> {
 }
 
 /** A folder that is removed at the end of the run, also if the worker is stopped before it closes its sandbox. */
-async function newFolder(): Promise<string> {
+export async function newFolder(): Promise<string> {
   const root = inject('scratch_folder');
   await mkdir(root, { recursive: true });
   return mkdtemp(join(root, 'data-'));
