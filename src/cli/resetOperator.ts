@@ -1,7 +1,7 @@
-import { resetOperator } from '../clients/createOperator.ts';
-import { findOperator } from '../clients/operators.ts';
 import type { Config } from '../config.ts';
 import { StartFailure } from '../errors.ts';
+import { resetOperator } from '../operators/createOperator.ts';
+import { findOperator } from '../operators/operators.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 

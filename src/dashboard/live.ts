@@ -1,10 +1,10 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { findSession } from '../clients/operatorSessions.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { readSessionCookie } from '../http/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../http/endpoint.ts';
+import { findSession } from '../operators/operatorSessions.ts';
 
 const live_topics = ['jobs', 'events', 'accounts'] as const;
 type LiveTopic = (typeof live_topics)[number];

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { createOperator, resetOperator } from '../clients/createOperator.ts';
-import { endSessionsOf } from '../clients/operatorSessions.ts';
-import { changeOperator, hasOwner, listOperators } from '../clients/operators.ts';
 import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
 import { operator_row, role } from '../model/dashboard/settings.ts';
 import { success } from '../model/fields.ts';
+import { createOperator, resetOperator } from '../operators/createOperator.ts';
+import { endSessionsOf } from '../operators/operatorSessions.ts';
+import { changeOperator, hasOwner, listOperators } from '../operators/operators.ts';
 
 export const operatorsList = endpoint({
   id: 'dashboard.operators.list',

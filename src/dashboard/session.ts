@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { changePassword } from '../clients/createOperator.ts';
-import { endSession, findSession } from '../clients/operatorSessions.ts';
-import { type Operator, setSecondFactor } from '../clients/operators.ts';
-import { enableSecondFactor, newSecondFactor } from '../clients/secondFactor.ts';
-import { checkPassword, signInOperator } from '../clients/signInOperator.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { csrfTokenOf, readSessionCookie, requireOwnOrigin, sessionCookie } from '../http/authenticateOperator.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import { type Session, session } from '../model/dashboard/session.ts';
 import { nullable, secret, success } from '../model/fields.ts';
+import { changePassword } from '../operators/createOperator.ts';
+import { endSession, findSession } from '../operators/operatorSessions.ts';
+import { type Operator, setSecondFactor } from '../operators/operators.ts';
+import { enableSecondFactor, newSecondFactor } from '../operators/secondFactor.ts';
+import { checkPassword, signInOperator } from '../operators/signInOperator.ts';
 import { version } from '../version.ts';
 
 export const sessionCreate = endpoint({

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../clients/clients.ts';
-import type { Operator } from '../clients/operators.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
+import type { Operator } from '../operators/operators.ts';
 import { hashToken } from '../security/hash.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from './endpoint.ts';

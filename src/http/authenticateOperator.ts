@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { findSession } from '../clients/operatorSessions.ts';
-import type { Operator } from '../clients/operators.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { operator_roles } from '../model/dashboard/roles.ts';
+import { findSession } from '../operators/operatorSessions.ts';
+import type { Operator } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 import type { Endpoint } from './endpoint.ts';
 

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
-import type { Operator } from '../clients/operators.ts';
 import type { OperationName } from '../connectors/connector.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
@@ -12,6 +11,7 @@ import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import type { Group } from '../model/groups.ts';
+import type { Operator } from '../operators/operators.ts';
 
 /**
  * The interface an endpoint belongs to; its policy is in server.ts. `api` is the public API: it is documented, and its

@@ -5,10 +5,10 @@ import { Secret, TOTP } from 'otpauth';
 import { bindings, findAccountByToken, readAccount } from '../accounts/accounts.ts';
 import { setEmrAddress } from '../accounts/organizations.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
-import { ensureSandboxOwner, newPassword } from '../clients/createOperator.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
+import { ensureSandboxOwner, newPassword } from '../operators/createOperator.ts';
 
 /** What Larkspur reports when it starts. */
 export type LarkspurFacts = {

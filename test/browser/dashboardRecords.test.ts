@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addOperator } from '../../src/clients/operators.ts';
+import { addOperator } from '../../src/operators/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { createTenant } from '../harness/tenant.ts';
 import { daysAfter, patchProvider } from '../spec/providers/schedules.ts';

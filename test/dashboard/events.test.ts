@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { addOperator } from '../../src/clients/operators.ts';
+import { addOperator } from '../../src/operators/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator } from '../harness/operator.ts';

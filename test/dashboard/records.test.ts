@@ -1,10 +1,10 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addOperator } from '../../src/clients/operators.ts';
 import { recordSearches } from '../../src/dashboard/records/records.search.ts';
 import { newId } from '../../src/ids.ts';
 import { kind_row } from '../../src/model/dashboard/recordKinds.ts';
+import { addOperator } from '../../src/operators/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { purgeSessions } from '../../src/clients/operatorSessions.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { readSessionCookie, sessionCookie } from '../../src/http/authenticateOperator.ts';
+import { purgeSessions } from '../../src/operators/operatorSessions.ts';
 import { newOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

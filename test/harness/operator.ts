@@ -1,5 +1,5 @@
-import { addOperator } from '../../src/clients/operators.ts';
 import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
+import { addOperator } from '../../src/operators/operators.ts';
 import { hashPassword } from '../../src/security/passwords.ts';
 import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
