@@ -103,8 +103,16 @@ describe('the roles', () => {
     expect(memberships).toHaveLength(0);
     const definers = await fixture.owner`SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
       WHERE n.nspname = 'public' AND prosecdef`;
-    // It returns one number about the whole database.
-    expect(definers).toStrictEqual([{ proname: 'oldest_transaction_seconds' }]);
+    // The first returns one number about the whole database; the others create and drop days of the request log.
+    expect(definers.map(({ proname }) => proname).sort()).toStrictEqual([
+      'drop_request_days',
+      'oldest_transaction_seconds',
+      'prepare_request_days',
+    ]);
+    const [partitions] = await fixture.owner`
+      SELECT has_schema_privilege('chartwire_service', 'partitions', 'USAGE') AS service,
+             has_schema_privilege('chartwire_system', 'partitions', 'USAGE') AS system`;
+    expect(partitions).toStrictEqual({ service: false, system: false });
     const views = await fixture.owner`SELECT FROM pg_views WHERE schemaname = 'public'`;
     expect(views).toHaveLength(0);
   });
