@@ -61,7 +61,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
 function parse(raw: string): Omit<ReceivedEmail, 'from' | 'to'> {
   const { headers, body } = split(raw);
   const boundary = /boundary="([^"]+)"/.exec(headers['content-type'] ?? '')?.[1] ?? '';
-  const parts = body.split(`--${boundary}`).map((part) => split(part.replace(/^\r\n/, '')));
+  const parts = body.split(`--${boundary}`).map((part) => split(part.replace(/^\r\n|\r\n$/g, '')));
   const content = (type: string) => {
     const part = parts.find((each) => each.headers['content-type']?.startsWith(type));
     return decode(part?.body ?? '', part?.headers['content-transfer-encoding']).replaceAll('\r\n', '\n');
