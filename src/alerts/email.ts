@@ -1,3 +1,4 @@
+import { getSystemErrorName } from 'node:util';
 import type { SmtpServer } from '../alertSettings.ts';
 
 export type Email = { id: string; from: string; to: readonly string[]; subject: string; text: string; html: string };
@@ -86,8 +87,8 @@ async function openTransport(server: SmtpServer, timeout_ms: number) {
 }
 
 function problemOf(error: unknown, { host, port }: SmtpServer): string {
-  const { code, responseCode, cause } = error as { code?: string; responseCode?: number; cause?: { code?: string } };
-  const detail = responseCode ?? cause?.code ?? code ?? 'unknown';
+  const { code, responseCode, errno } = error as { code?: string; responseCode?: number; errno?: number };
+  const detail = responseCode ?? (errno === undefined ? (code ?? 'unknown') : getSystemErrorName(errno));
   const where = `${host}:${port}`;
   if (code === 'EAUTH') return `${where} rejected the user name or password (${detail}).`;
   if (code === 'ETIMEDOUT') return `${where} did not respond in time.`;

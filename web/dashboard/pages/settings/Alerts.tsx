@@ -1,5 +1,5 @@
-import { Alert, Anchor, Group, List, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Anchor, Box, Group, List, Stack, Text, Title } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
@@ -27,9 +27,9 @@ export function Alerts() {
   return (
     <QueryResult query={query}>
       {({ alerts }) => (
-        <Stack>
+        <Stack gap="xl">
           <Channels alerts={alerts} />
-          <Section title="Open alerts">
+          <Part title="Open alerts">
             <DataTable
               label="Open alerts"
               rows={alerts.open}
@@ -37,8 +37,8 @@ export function Alerts() {
               keyOf={(alert) => alert.id}
               empty="All clear"
             />
-          </Section>
-          <Section title="Recently resolved">
+          </Part>
+          <Part title="Recently resolved">
             <DataTable
               label="Recently resolved"
               rows={alerts.recent}
@@ -46,10 +46,22 @@ export function Alerts() {
               keyOf={(alert) => alert.id}
               empty="No alerts in the last 90 days."
             />
-          </Section>
+          </Part>
         </Stack>
       )}
     </QueryResult>
+  );
+}
+
+/** A heading above a table, which has a frame of its own. */
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section aria-label={title}>
+      <Title order={2} size="h4" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </section>
   );
 }
 
@@ -68,15 +80,18 @@ const recent_columns: Column<ListedAlert>[] = [
 
 function Description({ of: { title, summary, remedy, page, resolved_at } }: { of: ListedAlert }) {
   return (
-    <>
+    <Box miw={readable_width}>
       <Anchor component={Link} href={`~/dashboard${page}`} size="sm" fw={600}>
         {title}
       </Anchor>
       <Text size="sm">{summary}</Text>
       {resolved_at === null && <div className="secondary">{remedy}</div>}
-    </>
+    </Box>
   );
 }
+
+/** Columns with sentences are not squeezed on narrow screens, where the table scrolls. */
+const readable_width = 240;
 
 function Messages({ of }: { of: ListedAlert['messages'] }) {
   if (of.length === 0) return <>–</>;
@@ -99,7 +114,7 @@ function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: Alert
   const [results, setResults] = useState<TestResult[]>([]);
   if (channels.length === 0) return <NoChannels />;
   return (
-    <Section title="Channels">
+    <Part title="Channels">
       <Stack gap="sm">
         <DataTable
           label="Channels"
@@ -129,39 +144,39 @@ function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: Alert
           ))}
         </div>
       </Stack>
-    </Section>
+    </Part>
   );
 }
 
 const channel_columns: Column<Channel>[] = [
   { head: 'Channel', cell: ({ name }) => channel_labels[name] },
-  { head: 'Sent to', cell: ({ target }) => <span className="breakable">{target}</span> },
+  { head: 'Sent to', cell: ({ target }) => <Box miw={readable_width}>{target}</Box> },
   { head: 'Last message', cell: ({ last_sent_at }) => <Timestamp at={last_sent_at} /> },
   { head: 'Status', cell: ({ problem }) => (problem === null ? <Status of="enabled" /> : <Problem text={problem} />) },
 ];
 
 function Problem({ text }: { text: string }) {
   return (
-    <>
+    <Box miw={readable_width}>
       <Status of="failing" />
       <Text size="sm">{text}</Text>
-    </>
+    </Box>
   );
 }
 
 function NoChannels() {
   return (
-    <Alert title="Alerts are not sent anywhere yet" color="yellow">
+    <Section title="Alerts are not sent anywhere yet">
       <Text size="sm" mb="xs">
         They are only listed here. To receive them, set one or both of these channels and restart the service:
       </Text>
-      <List size="sm">
+      <List size="sm" mb="xs">
         <List.Item>Email: ALERT_SMTP_URL, ALERT_EMAIL_FROM and ALERT_EMAIL_TO</List.Item>
         <List.Item>Webhook: ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET</List.Item>
       </List>
       <Anchor href="/docs/alerts" size="sm">
         Guide: Alerts
       </Anchor>
-    </Alert>
+    </Section>
   );
 }
