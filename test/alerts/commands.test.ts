@@ -4,6 +4,7 @@ import { runHere } from '../cli/support.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { until } from '../journeys/support.ts';
 import { channelSettings } from './fixture.ts';
 
 let fixture: TestSandbox;
@@ -22,7 +23,11 @@ const settings = () => ({
 test('alerts list prints the open alerts', async () => {
   expect((await runHere(['alerts', 'list'], fixture.env)).stdout).toBe('No open alerts.\n');
   await fixture.owner`UPDATE accounts SET status = 'login_required'`;
-  await evaluateAlerts(fixture.ctx);
+  // The service evaluates at its own times too, one process at a time.
+  await until('the alert', async () => {
+    await evaluateAlerts(fixture.ctx);
+    return (await fixture.owner`SELECT FROM alerts`).length === 1;
+  });
   const { stdout } = await runHere(['alerts', 'list'], fixture.env);
   expect(stdout).toMatch(/^SEVERITY +ALERT +SINCE \(UTC\) +SUMMARY\nwarning +Account needs re-linking +2/);
   const { alerts } = JSON.parse((await runHere(['alerts', 'list', '--json'], fixture.env)).stdout);

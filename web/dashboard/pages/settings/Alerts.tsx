@@ -44,7 +44,7 @@ export function Alerts() {
               rows={alerts.recent}
               columns={recent_columns}
               keyOf={(alert) => alert.id}
-              empty="No alerts in the last 90 days."
+              empty="No resolved alerts in the last 90 days."
             />
           </Part>
         </Stack>
@@ -96,9 +96,9 @@ const readable_width = 240;
 function Messages({ of }: { of: ListedAlert['messages'] }) {
   if (of.length === 0) return <>–</>;
   return of.map(({ channel, state, sent_at }) => (
-    <div key={channel}>
+    <Box key={channel} miw={160}>
       {channel_labels[channel]}: {sent_at === null ? state_labels[state] : <Timestamp at={sent_at} />}
-    </div>
+    </Box>
   ));
 }
 
