@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { alert_settings } from './alertSettings.ts';
 import { StartFailure } from './errors.ts';
 import {
   address,
@@ -157,6 +158,7 @@ export const settings = {
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
+  ...alert_settings,
   LOG_LEVEL: {
     description: 'Log level: fatal, error, warn, info, debug, trace or silent.',
     example: 'info',

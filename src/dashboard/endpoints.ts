@@ -9,6 +9,7 @@ import {
   accountsRotate,
   accountsSync,
 } from './accounts.ts';
+import { alertsList, alertsTest } from './alerts.ts';
 import { auditExport, auditExportSearch, auditList, auditSearch, auditVerify } from './audit.ts';
 import {
   clientsCreate,
@@ -188,5 +189,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     encryptionGet,
     encryptionRotate,
     retentionGet,
+    alertsList,
+    alertsTest,
   ];
 }

@@ -17,6 +17,7 @@ let tables: string[];
 
 /** Tables that belong to the installation, not to a client. */
 const installation_tables = [
+  'alert_messages',
   'audit_head',
   'master_keys',
   'operator_sessions',
@@ -28,7 +29,7 @@ const installation_tables = [
   'system_keys',
 ];
 /** Tables with rows of clients and rows of the installation. */
-const mixed = ['audit_records', 'requests'];
+const mixed = ['alerts', 'audit_records', 'requests'];
 /** The column with the client's id. */
 const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
 
@@ -66,6 +67,9 @@ beforeAll(async () => {
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts`;
   await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
     SELECT gen_random_uuid(), id, 'App', 'fhir', 'x' FROM clients`;
+  await fixture.owner`INSERT INTO alerts (id, code, subject, client_id, summary, page, count, opened_at, last_seen_at)
+    SELECT gen_random_uuid(), 'test', coalesce(id::text, 'installation'), id, 'x', '/', 1, now(), now()
+      FROM (SELECT id FROM clients UNION ALL SELECT NULL) AS subject`;
   const [row] = await fixture.owner<
     { id: string }[]
   >`SELECT id FROM clients WHERE public_id = ${fixture.sandbox.client_id}`;
@@ -307,6 +311,18 @@ describe('the role that crosses tenants', () => {
        WHERE grantee = ${system_role} AND privilege_type = 'DELETE' AND table_name <> ALL (${installation_tables}) ORDER BY 1`;
     expect(rights.map((each) => each.right).sort()).toStrictEqual(
       [
+        'alerts DELETE',
+        'alerts INSERT',
+        'alerts UPDATE count',
+        'alerts UPDATE last_seen_at',
+        'alerts UPDATE notified_at',
+        'alerts UPDATE notified_count',
+        'alerts UPDATE page',
+        'alerts UPDATE reminded_at',
+        'alerts UPDATE reminders',
+        'alerts UPDATE resolution_notified_at',
+        'alerts UPDATE resolved_at',
+        'alerts UPDATE summary',
         'audit_records INSERT',
         'audit_records UPDATE chain',
         'audit_records UPDATE position',
