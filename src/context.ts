@@ -7,6 +7,7 @@ import type { Notifications } from './db/notifications.ts';
 import type { FairSlots } from './fairSlots.ts';
 import type { Metrics } from './metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
+import type { IdentityProvider } from './security/identityProvider.ts';
 import type { KeyRing } from './security/openKeys.ts';
 import type { Outbound } from './security/outbound.ts';
 import type { SigningKeys } from './security/signingKeys.ts';
@@ -34,6 +35,8 @@ export type Context = {
   /** Clients for the two kinds of URLs that callers choose; OUTBOUND_ALLOW_EMR and OUTBOUND_ALLOW_WEBHOOKS differ. */
   emr_outbound: Outbound;
   webhook_outbound: Outbound;
+  /** Undefined if single sign-on is not configured. */
+  identity_provider: IdentityProvider | undefined;
   connectors: ReadonlyMap<string, Connector>;
   /** Limits how many jobs have a document in memory. */
   document_slots: FairSlots;

@@ -38,6 +38,7 @@ import { type Clinic, openClinic } from './sandbox/openClinic.ts';
 import { type Sandbox, seedSandbox, waitForFirstSync } from './sandbox/seedSandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
 import { emrRules, webhookRules } from './security/addresses.ts';
+import { openIdentityProvider } from './security/identityProvider.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
 import { openTelemetry } from './telemetry/telemetry.ts';
@@ -147,6 +148,8 @@ async function openContext(
   const emr_outbound = traceCalls(createOutbound(emrRules(config)), telemetry);
   const webhook_outbound = createOutbound(webhookRules(config));
   closers.push(emr_outbound.close, webhook_outbound.close);
+  const identity_provider = openIdentityProvider(config);
+  if (identity_provider) closers.push(identity_provider.close);
   if (config.outbound_allow.length > 0) {
     log.warn('OUTBOUND_ALLOW is deprecated and applies to EMRs only: set OUTBOUND_ALLOW_EMR, OUTBOUND_ALLOW_WEBHOOKS');
   }
@@ -182,6 +185,7 @@ async function openContext(
     request_log,
     emr_outbound,
     webhook_outbound,
+    identity_provider,
     connectors: own,
     document_slots: fairSlots({ total: documentsMax(config.uploads_parallel), per_client: 'share' }),
   };
@@ -218,7 +222,7 @@ async function listen(
   servePages(http, (pages) => {
     serveDocs(pages, document, sandbox_pages.tryItValues);
     serveLink(ctx, pages);
-    serveDashboard(pages);
+    serveDashboard(ctx, pages);
   });
   serveReceiver(ctx, http);
   const close = () => http.close();

@@ -11,6 +11,7 @@ import { databaseFailure, isMigrated } from '../db/migrate.ts';
 import { StartFailure } from '../errors.ts';
 import { parseUrl } from '../parseUrl.ts';
 import { checkMasterKey } from '../security/checkMasterKey.ts';
+import { IdentityFailure, openIdentityProvider } from '../security/identityProvider.ts';
 import { loadMasterKeys } from '../security/masterKeys.ts';
 import type { Environment } from '../settingValues.ts';
 import { version } from '../version.ts';
@@ -58,6 +59,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
     await checkDisk(config),
     await checkPort(config),
     ...(await checkDatabase(config)),
+    ...(await checkIssuer(config)),
   ];
 }
 
@@ -216,6 +218,23 @@ async function checkOutbound(config: Config, sql: Sql): Promise<Check[]> {
       return problem('outbound', `${url.host} cannot be reached (${failure})`, remedy);
     }),
   );
+}
+
+/** Whether the provider of single sign-on publishes its metadata. */
+async function checkIssuer(config: Config): Promise<Check[]> {
+  const provider = openIdentityProvider(config);
+  if (!provider) return [];
+  const { host } = new URL(config.oidc_issuer ?? '');
+  try {
+    await provider.check();
+    return [ok('sign-in', `${host} is ready for single sign-on`)];
+  } catch (error) {
+    if (!(error instanceof IdentityFailure)) throw error;
+    const remedy = 'Check OIDC_ISSUER, DNS and the firewall. Operators cannot use single sign-on meanwhile.';
+    return [problem('sign-in', `${host}: ${error.message} (${error.code})`, remedy)];
+  } finally {
+    await provider.close();
+  }
 }
 
 function connectionFailure({ hostname, port, protocol }: URL): Promise<string | undefined> {

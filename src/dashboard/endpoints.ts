@@ -68,6 +68,7 @@ import {
   sessionDelete,
   sessionGet,
 } from './session.ts';
+import { signInGet, singleSignOnStart } from './signIn.ts';
 import {
   webhooksCreate,
   webhooksDelete,
@@ -89,6 +90,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     sessionCreate,
     sessionGet,
     sessionDelete,
+    signInGet,
+    singleSignOnStart,
     mePassword,
     secondFactorOffer,
     secondFactorOn,

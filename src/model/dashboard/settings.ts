@@ -41,6 +41,10 @@ export const operator_row = Type.Object({
   name: Type.String(),
   role,
   totp: Type.Boolean(),
+  /** Signs in at the identity provider, which also decides the role. */
+  single_sign_on: Type.Boolean(),
+  /** Until then, single sign-on with this email address takes the operator over. */
+  sso_link_until: nullable(date_time),
   disabled: Type.Boolean(),
   created_at: date_time,
   /** The last activity of an open session. */
