@@ -31,6 +31,7 @@ export type Context = {
   key_ring: KeyRing;
   audit: Audit;
   request_log: RequestLog;
+  secret_uses: SecretUses;
   signing_keys: SigningKeys;
   /** Clients for the two kinds of URLs that callers choose; OUTBOUND_ALLOW_EMR and OUTBOUND_ALLOW_WEBHOOKS differ. */
   emr_outbound: Outbound;
@@ -93,4 +94,9 @@ export type LoggedRequest = {
 export type RequestLog = {
   /** Does not wait and never fails: a request that cannot be stored is counted and dropped. */
   add(request: LoggedRequest): void;
+};
+
+export type SecretUses = {
+  /** Does not wait and never fails. */
+  note(use: { client_id: string; secret_id: string }): void;
 };

@@ -5,6 +5,7 @@ import { endpoints } from './api/endpoints.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
 import { recordRotation } from './audit/recordRotation.ts';
+import { openSecretUses } from './clients/secretUses.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
@@ -168,6 +169,8 @@ async function openContext(
   closers.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
   closers.push(request_log.close);
+  const secret_uses = openSecretUses({ db, log });
+  closers.push(secret_uses.close);
   const { base_url } = config;
   // A copy, so that a connector added to this service is not visible to another one in the same process (tests).
   const own = new Map(connectors);
@@ -183,6 +186,7 @@ async function openContext(
     ...keys,
     audit,
     request_log,
+    secret_uses,
     emr_outbound,
     webhook_outbound,
     identity_provider,

@@ -6,6 +6,7 @@ import { bindings, findAccountByToken, readAccount } from '../accounts/accounts.
 import { setEmrAddress } from '../accounts/organizations.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
 import type { AuditEntry, Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 import { ensureSandboxOwner, newPassword } from '../operators/createOperator.ts';
@@ -101,6 +102,8 @@ async function readPrevious(file: string): Promise<Partial<Sandbox>> {
   }
 }
 
+const secret_note = { created_by: 'sandbox' };
+
 async function ensureClient(
   ctx: Context,
   previous: Partial<Sandbox>,
@@ -113,14 +116,14 @@ async function ensureClient(
   if (row) {
     const client_secret = await ctx.db.tenant(row.id, async (tx) => {
       await ctx.audit.recordInTransaction(tx, auditEntry(row.id, 'client.add_secret', row.public_id));
-      return addSecret(tx, row.id, 'test');
+      return addSecret(tx, row.id, 'test', secret_note);
     });
     return { client: row, client_secret };
   }
   const settings = { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' } as const;
-  const created = await createClient(ctx.db, settings, (tx, { id, client_id }) =>
-    ctx.audit.recordInTransaction(tx, auditEntry(id, 'client.create', client_id)),
-  );
+  const record = (tx: Tx, { id, client_id }: { id: string; client_id: string }) =>
+    ctx.audit.recordInTransaction(tx, auditEntry(id, 'client.create', client_id));
+  const created = await createClient(ctx.db, settings, record, secret_note);
   const client: Client = {
     id: created.id,
     public_id: created.client_id,

@@ -38,6 +38,8 @@ export async function startProvider(): Promise<TestProvider> {
   const client = { client_id: 'chartwire', client_secret: 'a client secret for tests: + / =' };
   const redirects: string[] = [];
   const people = new Map<string, Person>();
+  /** With the newest claims, also if the browser is still signed in. */
+  const personOf = (sub: string) => (started.current?.sub === sub ? started.current : people.get(sub));
   const createProvider = async () => {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true });
     const key = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
@@ -52,7 +54,7 @@ export async function startProvider(): Promise<TestProvider> {
       jwks: { keys: [key] },
       cookies: { keys: ['a key for cookies'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
-      findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...people.get(sub), sub }) }),
+      findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...personOf(sub), sub }) }),
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       // Defaults cause a notice on the terminal.
