@@ -33,7 +33,7 @@ export function SignIn({ expired }: { expired: boolean }) {
               Your session has expired. Sign in to continue.
             </Alert>
           )}
-          {label !== null && <SingleSignOn label={label} error={error} />}
+          {label !== null && <SingleSignOn label={label} error={error} only={!passwords && !recovering} />}
           {label !== null && passwords && <Divider label="or" />}
           {!ways.isPending && (passwords || recovering) && <PasswordForm />}
           {!passwords && !recovering && (

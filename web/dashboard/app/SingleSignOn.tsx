@@ -2,8 +2,8 @@ import { Alert, Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ApiError, call } from '../service/api.ts';
 
-/** Goes to the identity provider. `error` says why the last attempt failed. */
-export function SingleSignOn({ label, error }: { label: string; error: string | null }) {
+/** Goes to the identity provider. `error` says why the last attempt failed; `only`: there is no other way to sign in. */
+export function SingleSignOn({ label, error, only }: { label: string; error: string | null; only: boolean }) {
   const start = useMutation<void, ApiError>({
     mutationFn: async () => {
       const { url } = await call('single-sign-on.start', {}, { body: { path: currentPage() } });
@@ -20,7 +20,7 @@ export function SingleSignOn({ label, error }: { label: string; error: string | 
           {message}
         </Alert>
       )}
-      <Button variant="default" loading={leaving} onClick={() => start.mutate()}>
+      <Button variant={only ? 'filled' : 'default'} loading={leaving} onClick={() => start.mutate()}>
         {label}
       </Button>
     </>

@@ -24,7 +24,7 @@ const columns: Column<Operator>[] = [
   { head: 'Name', cell: (operator) => operator.name || '–' },
   { head: 'Email', cell: (operator) => operator.email },
   { head: 'Role', cell: (operator) => <Role of={operator} /> },
-  { head: 'Sign-in', cell: (operator) => signInOf(operator) },
+  { head: 'Sign-in', cell: (operator) => <span className="nowrap">{signInOf(operator)}</span> },
   { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
   { head: 'Last active', cell: (operator) => <Timestamp at={operator.seen_at} /> },
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },

@@ -38,7 +38,7 @@ export function Secrets({ client: { client_id, keys } }: { client: ClientSetting
 }
 
 const columns: Column<Secret>[] = [
-  { head: 'Secret', cell: (secret) => (secret.last_four ? <Code>…{secret.last_four}</Code> : '–') },
+  { head: 'Secret', cell: (secret) => (secret.last_four ? <Code className="nowrap">…{secret.last_four}</Code> : '–') },
   { head: 'Label', cell: (secret) => secret.label ?? '–' },
   { head: 'Created by', cell: (secret) => secret.created_by ?? '–' },
   { head: 'Created', cell: (secret) => <Timestamp at={secret.created_at} /> },
