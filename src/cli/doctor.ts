@@ -231,7 +231,7 @@ async function checkIssuer(config: Config): Promise<Check[]> {
   } catch (error) {
     if (!(error instanceof IdentityFailure)) throw error;
     const remedy = 'Check OIDC_ISSUER, DNS and the firewall. Operators cannot use single sign-on meanwhile.';
-    return [problem('sign-in', `${host}: ${error.message} (${error.code})`, remedy)];
+    return [problem('sign-in', `single sign-on is not ready: ${error.message} (${error.code})`, remedy)];
   } finally {
     await provider.close();
   }

@@ -6,7 +6,6 @@ import { bindings, findAccountByToken, readAccount } from '../accounts/accounts.
 import { setEmrAddress } from '../accounts/organizations.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
 import type { AuditEntry, Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 import { ensureSandboxOwner, newPassword } from '../operators/createOperator.ts';
@@ -121,9 +120,12 @@ async function ensureClient(
     return { client: row, client_secret };
   }
   const settings = { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' } as const;
-  const record = (tx: Tx, { id, client_id }: { id: string; client_id: string }) =>
-    ctx.audit.recordInTransaction(tx, auditEntry(id, 'client.create', client_id));
-  const created = await createClient(ctx.db, settings, record, secret_note);
+  const created = await createClient(
+    ctx.db,
+    settings,
+    (tx, { id, client_id }) => ctx.audit.recordInTransaction(tx, auditEntry(id, 'client.create', client_id)),
+    secret_note,
+  );
   const client: Client = {
     id: created.id,
     public_id: created.client_id,
