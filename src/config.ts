@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { alert_settings } from './alertSettings.ts';
 import { StartFailure } from './errors.ts';
+import { oidc_settings } from './oidcSettings.ts';
 import {
   address,
   type Environment,
@@ -123,6 +124,7 @@ export const settings = {
     'Email address of the owner account created at the first start (not in the sandbox).',
     'owner@localhost',
   ),
+  ...oidc_settings,
   OUTBOUND_ALLOW_EMR: {
     description:
       'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',

@@ -7,6 +7,7 @@ import type { Notifications } from './db/notifications.ts';
 import type { FairSlots } from './fairSlots.ts';
 import type { Metrics } from './metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
+import type { IdentityProvider } from './security/identityProvider.ts';
 import type { KeyRing } from './security/openKeys.ts';
 import type { Outbound } from './security/outbound.ts';
 import type { SigningKeys } from './security/signingKeys.ts';
@@ -30,10 +31,13 @@ export type Context = {
   key_ring: KeyRing;
   audit: Audit;
   request_log: RequestLog;
+  secret_uses: SecretUses;
   signing_keys: SigningKeys;
   /** Clients for the two kinds of URLs that callers choose; OUTBOUND_ALLOW_EMR and OUTBOUND_ALLOW_WEBHOOKS differ. */
   emr_outbound: Outbound;
   webhook_outbound: Outbound;
+  /** Undefined if single sign-on is not configured. */
+  identity_provider: IdentityProvider | undefined;
   connectors: ReadonlyMap<string, Connector>;
   /** Limits how many jobs have a document in memory. */
   document_slots: FairSlots;
@@ -90,4 +94,9 @@ export type LoggedRequest = {
 export type RequestLog = {
   /** Does not wait and never fails: a request that cannot be stored is counted and dropped. */
   add(request: LoggedRequest): void;
+};
+
+export type SecretUses = {
+  /** Does not wait and never fails. */
+  note(use: { client_id: string; secret_id: string }): void;
 };

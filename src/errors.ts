@@ -95,6 +95,49 @@ export const errors = {
     status: 401,
     message: 'Incorrect code, or the code was already used. Enter the current code from your authenticator app.',
   },
+  operator_password_off: {
+    status: 403,
+    message: 'Passwords are turned off for this account. Use single sign-on.',
+  },
+  sso_off: { status: 409, message: 'Single sign-on is not set up. Sign in with your password.' },
+  sso_expired: {
+    status: 400,
+    message: 'This sign-in has expired, or it was already used. Sign in again.',
+  },
+  sso_declined: {
+    status: 403,
+    message: 'The identity provider did not sign you in. Try again, or ask its administrator for access.',
+  },
+  sso_client_refused: {
+    status: 502,
+    message:
+      'The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.',
+  },
+  sso_invalid: {
+    status: 502,
+    message:
+      'The response of the identity provider is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.',
+  },
+  sso_unavailable: {
+    status: 503,
+    message: 'The identity provider cannot be reached. Try again in a minute.',
+  },
+  sso_role_missing: {
+    status: 403,
+    message:
+      'You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.',
+  },
+  sso_email_missing: {
+    status: 403,
+    message:
+      'The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.',
+  },
+  sso_email_taken: {
+    status: 409,
+    message:
+      'Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.',
+  },
+  sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
   operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
   operator_request_foreign: {
@@ -138,6 +181,14 @@ export const errors = {
     status: 409,
     message:
       'The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.',
+  },
+  operator_single_sign_on: {
+    status: 409,
+    message: 'This operator uses single sign-on: the identity provider manages the role and the sign-in.',
+  },
+  passwords_off: {
+    status: 409,
+    message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
   },
   owner_last: { status: 409, message: 'There must be at least one owner. Make another operator an owner first.' },
   idempotency_key_running: {

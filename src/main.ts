@@ -6,6 +6,7 @@ import { endpoints } from './api/endpoints.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
 import { recordRotation } from './audit/recordRotation.ts';
+import { openSecretUses } from './clients/secretUses.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
 import type { Context } from './context.ts';
@@ -39,6 +40,7 @@ import { type Clinic, openClinic } from './sandbox/openClinic.ts';
 import { type Sandbox, seedSandbox, waitForFirstSync } from './sandbox/seedSandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
 import { emrRules, webhookRules } from './security/addresses.ts';
+import { openIdentityProvider } from './security/identityProvider.ts';
 import { openKeys } from './security/openKeys.ts';
 import { createOutbound } from './security/outbound.ts';
 import { openTelemetry } from './telemetry/telemetry.ts';
@@ -153,6 +155,8 @@ async function openContext(
   const emr_outbound = traceCalls(createOutbound(emrRules(config)), telemetry);
   const webhook_outbound = createOutbound(webhookRules(config));
   closers.push(emr_outbound.close, webhook_outbound.close);
+  const identity_provider = openIdentityProvider(config);
+  if (identity_provider) closers.push(identity_provider.close);
   if (config.outbound_allow.length > 0) {
     log.warn('OUTBOUND_ALLOW is deprecated and applies to EMRs only: set OUTBOUND_ALLOW_EMR, OUTBOUND_ALLOW_WEBHOOKS');
   }
@@ -171,6 +175,8 @@ async function openContext(
   closers.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
   closers.push(request_log.close);
+  const secret_uses = openSecretUses({ db, log });
+  closers.push(secret_uses.close);
   const { base_url } = config;
   // A copy, so that a connector added to this service is not visible to another one in the same process (tests).
   const own = new Map(connectors);
@@ -186,8 +192,10 @@ async function openContext(
     ...keys,
     audit,
     request_log,
+    secret_uses,
     emr_outbound,
     webhook_outbound,
+    identity_provider,
     connectors: own,
     document_slots: fairSlots({ total: documentsMax(config.uploads_parallel), per_client: 'share' }),
   };
@@ -224,7 +232,7 @@ async function listen(
   servePages(http, (pages) => {
     serveDocs(pages, document, sandbox_pages.tryItValues);
     serveLink(ctx, pages);
-    serveDashboard(pages);
+    serveDashboard(ctx, pages);
   });
   serveReceiver(ctx, http);
   const close = () => http.close();

@@ -46,6 +46,9 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'operator_request_foreign',
     'operator_exists',
     'operator_locked',
+    'operator_password_off',
+    'operator_single_sign_on',
+    'passwords_off',
     'live_streams_exceeded',
     'owner_last',
     'account_revoked',
@@ -56,6 +59,18 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'job_not_repeatable',
     'job_not_reviewable',
     'master_key_in_settings',
+  ],
+  'single sign-on to the dashboard': [
+    'sso_off',
+    'sso_expired',
+    'sso_declined',
+    'sso_client_refused',
+    'sso_invalid',
+    'sso_unavailable',
+    'sso_role_missing',
+    'sso_email_missing',
+    'sso_email_taken',
+    'sso_disabled',
   ],
 };
 

@@ -20,14 +20,18 @@ type Values = JsonOption & {
 export async function createClientCommand(config: Config, values: Values): Promise<void> {
   const client = await readValues(config, values);
   const created = await withAudit(config, (db, audit) =>
-    createClient(db, client, (tx, { id, client_id }) =>
-      audit.recordInTransaction(tx, {
-        client_id: id,
-        ...command_line,
-        action: 'client.create',
-        outcome: 'created',
-        subject: client_id,
-      }),
+    createClient(
+      db,
+      client,
+      (tx, { id, client_id }) =>
+        audit.recordInTransaction(tx, {
+          client_id: id,
+          ...command_line,
+          action: 'client.create',
+          outcome: 'created',
+          subject: client_id,
+        }),
+      { created_by: command_line.actor },
     ),
   );
   const { client_id, client_secret } = created;

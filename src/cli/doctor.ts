@@ -12,6 +12,7 @@ import { databaseFailure, isMigrated } from '../db/migrate.ts';
 import { StartFailure } from '../errors.ts';
 import { parseUrl } from '../parseUrl.ts';
 import { checkMasterKey } from '../security/checkMasterKey.ts';
+import { IdentityFailure, openIdentityProvider } from '../security/identityProvider.ts';
 import { loadMasterKeys } from '../security/masterKeys.ts';
 import type { Environment } from '../settingValues.ts';
 import { version } from '../version.ts';
@@ -60,6 +61,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
     await checkPort(config),
     ...(await checkDatabase(config)),
     ...(await checkEmail(config)),
+    ...(await checkIssuer(config)),
   ];
 }
 
@@ -229,6 +231,23 @@ async function checkEmail({ alert_smtp_url: server }: Config): Promise<Check[]> 
   } catch (error) {
     if (!(error instanceof EmailFailure)) throw error;
     return [problem('email', error.message, 'Check ALERT_SMTP_URL and the firewall. Alerts are retried for a day.')];
+  }
+}
+
+/** Whether the provider of single sign-on publishes its metadata. */
+async function checkIssuer(config: Config): Promise<Check[]> {
+  const provider = openIdentityProvider(config);
+  if (!provider) return [];
+  const { host } = new URL(config.oidc_issuer ?? '');
+  try {
+    await provider.check();
+    return [ok('sign-in', `${host} is ready for single sign-on`)];
+  } catch (error) {
+    if (!(error instanceof IdentityFailure)) throw error;
+    const remedy = 'Check OIDC_ISSUER, DNS and the firewall. Operators cannot use single sign-on meanwhile.';
+    return [problem('sign-in', `single sign-on is not ready: ${error.message} (${error.code})`, remedy)];
+  } finally {
+    await provider.close();
   }
 }
 

@@ -13,18 +13,19 @@ export async function resetOperatorCommand(
 ): Promise<void> {
   if (!email)
     throw new StartFailure('An email address is required: chartwire operators reset --email owner@example.org');
-  const password = await withAudit(config, async (db, audit) => {
+  const { password, for_an_hour } = await withAudit(config, async (db, audit) => {
     const operator = await findOperator(db.system, email.toLowerCase());
     const entry = { client_id: null, ...command_line, action: 'operator.reset', outcome: 'reset' } as const;
     const reset =
       operator &&
-      (await resetOperator({ db }, operator.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject })));
+      (await resetOperator({ db }, operator.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject }), {
+        despite_single_sign_on: true,
+      }));
     if (!reset) throw new StartFailure(`There is no active operator with the email address '${email}'.`);
-    return reset;
+    return { password: reset, for_an_hour: config.oidc_only || operator.single_sign_on };
   });
-  printResult(
-    output,
-    { email, password },
-    `password ${password}\n\nThe password is not shown again. Sign in to the dashboard and change it.\n`,
-  );
+  const advice = for_an_hour
+    ? 'Sign in to the dashboard within one hour; later, only single sign-on is accepted.'
+    : 'Sign in to the dashboard and change it.';
+  printResult(output, { email, password }, `password ${password}\n\nThe password is not shown again. ${advice}\n`);
 }

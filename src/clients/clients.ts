@@ -19,7 +19,11 @@ export type ClientPage = {
 
 export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: string[] } & Partial<ClientPage>;
 
-type Known = Client & { secret_hashes: Buffer[] };
+/** What the list of secrets says about one. `created_by` is an operator's email address, or the part of the service. */
+export type SecretNote = { created_by?: string; label?: string | undefined };
+
+/** Both lists are in the same order. */
+type Known = Client & { secret_ids: string[]; secret_hashes: Buffer[] };
 
 /** The client with these credentials. Undefined if either is wrong: the caller must not learn which one. */
 export async function authenticateClient(
@@ -31,13 +35,19 @@ export async function authenticateClient(
   const known = await ctx.lookups.find<Known>(`client ${public_id}`, async () => {
     const [row] = await ctx.db.system<Known[]>`
       SELECT id, public_id, name, mode, callback_urls,
-             array(SELECT secret_hash FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL)
+             array(SELECT id FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
+               AS secret_ids,
+             array(SELECT secret_hash FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
                AS secret_hashes
         FROM clients WHERE public_id = ${public_id}`;
     return row;
   });
+  if (!known) return undefined;
   const hash = hashToken(secret);
-  return known?.secret_hashes.some((candidate) => sameHash(candidate, hash)) ? known : undefined;
+  const secret_id = known.secret_ids[known.secret_hashes.findIndex((candidate) => sameHash(candidate, hash))];
+  if (secret_id === undefined) return undefined;
+  ctx.secret_uses.note({ client_id: known.id, secret_id });
+  return known;
 }
 
 /** A client identified by other means than its credentials, such as a link token. */
@@ -68,6 +78,7 @@ export async function createClient(
   db: Database,
   client: NewClient,
   record: (tx: Tx, created: { id: string; client_id: string }) => Promise<void> = async () => {},
+  note: SecretNote = {},
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
@@ -76,20 +87,32 @@ export async function createClient(
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
               ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
     await record(tx, { id, client_id: public_id });
-    return addSecret(tx, id, client.mode);
+    return addSecret(tx, id, client.mode, note);
   });
   return { id, client_id: public_id, client_secret };
 }
 
 /** Adds a secret. Two can be active, so that a secret can be replaced without downtime; a third revokes the oldest. */
-export async function addSecret(tx: Tx, client_id: string, mode: 'live' | 'test'): Promise<string> {
+export async function addSecret(
+  tx: Tx,
+  client_id: string,
+  mode: 'live' | 'test',
+  { created_by, label }: SecretNote = {},
+): Promise<string> {
   const secret = newToken(mode === 'live' ? 'live_client_secret' : 'test_client_secret');
-  await tx`INSERT INTO client_secrets (id, client_id, secret_hash) VALUES (${newId()}, ${client_id}, ${hashToken(secret)})`;
+  await tx`INSERT INTO client_secrets (id, client_id, secret_hash, last_four, label, created_by)
+    VALUES (${newId()}, ${client_id}, ${hashToken(secret)}, ${secret.slice(-4)}, ${label || null}, ${created_by ?? null})`;
   await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL
     AND id NOT IN (SELECT id FROM client_secrets WHERE client_id = ${client_id} AND revoked_at IS NULL
                    ORDER BY id DESC LIMIT 2)`;
   await tx`SELECT pg_notify('chartwire_access', '')`;
   return secret;
+}
+
+/** Skips a secret that another process has marked in the last minute. */
+export async function markSecretUsed(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE client_secrets SET last_used_at = now()
+    WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
 }
 
 /** Revokes a secret. Returns false if there is no such active secret. */
@@ -114,8 +137,9 @@ export async function setInputsDeletedThrough(tx: Tx, client_id: string, through
 export async function readClientSettings(tx: Tx, client_id: string): Promise<ClientSettings> {
   const [row] = await tx<ClientSettings[]>`
     SELECT public_id AS client_id, name, mode, iso(created_at) AS created_at, callback_urls, frame_origins, logo, colour,
-           (SELECT coalesce(json_agg(json_build_object('id', replace(id::text, '-', ''), 'created_at', iso(created_at))
-                                     ORDER BY id), '[]')
+           (SELECT coalesce(json_agg(json_build_object(
+                     'id', replace(id::text, '-', ''), 'last_four', last_four, 'label', label, 'created_by', created_by,
+                     'created_at', iso(created_at), 'last_used_at', iso(last_used_at)) ORDER BY id), '[]')
               FROM client_secrets WHERE client_secrets.client_id = clients.id AND revoked_at IS NULL) AS keys
       FROM clients WHERE id = ${client_id}`;
   if (!row) throw new Error('The client no longer exists.');

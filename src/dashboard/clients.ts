@@ -8,6 +8,7 @@ import {
   readClientSettings,
   revokeSecret,
 } from '../clients/clients.ts';
+import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
@@ -37,11 +38,13 @@ export const clientsCreate = endpoint({
   summary: 'Create an application; its secret is shown once',
   body: new_client,
   response: Type.Object({ success, client_id: Type.String(), client_secret: Type.String() }),
-  handle: async ({ ctx, body, auditSubject, recordInTransaction }) => {
-    const { client_id, client_secret } = await createClient(ctx.db, body, (tx, { id }) => {
+  handle: async ({ ctx, operator, body, auditSubject, recordInTransaction }) => {
+    const record = (tx: Tx, { id }: { id: string }) => {
       auditSubject({ client_id: id, subject: id });
       return recordInTransaction(tx);
-    });
+    };
+    const note = { created_by: operator.email };
+    const { client_id, client_secret } = await createClient(ctx.db, body, record, note);
     ctx.notifications.notify('chartwire_access');
     return { success: true, client_id, client_secret };
   },
@@ -93,12 +96,13 @@ export const clientsKeysCreate = endpoint({
   role: 'owner',
   summary: 'Create a secret for an application, shown once; a third one replaces the oldest',
   params: Type.Object({ client_id: Type.String() }),
-  body: Type.Object({}),
+  body: Type.Object({ label: Type.Optional(Type.String({ maxLength: 100 })) }),
   response: Type.Object({ success, client_secret: Type.String() }),
-  handle: async ({ ctx, client, inTransaction }) => {
+  handle: async ({ ctx, client, operator, body, inTransaction }) => {
+    const note = { created_by: operator.email, label: body.label };
     const response = await inTransaction(async (tx) => ({
       success: true,
-      client_secret: await addSecret(tx, client.id, client.mode),
+      client_secret: await addSecret(tx, client.id, client.mode, note),
     }));
     ctx.lookups.clear();
     return response;

@@ -69,6 +69,7 @@ import {
   sessionDelete,
   sessionGet,
 } from './session.ts';
+import { signInGet, singleSignOnStart } from './signIn.ts';
 import {
   webhooksCreate,
   webhooksDelete,
@@ -90,6 +91,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     sessionCreate,
     sessionGet,
     sessionDelete,
+    signInGet,
+    singleSignOnStart,
     mePassword,
     secondFactorOffer,
     secondFactorOn,

@@ -6,7 +6,7 @@ import { operator_row, role } from '../model/dashboard/settings.ts';
 import { success } from '../model/fields.ts';
 import { createOperator, resetOperator } from '../operators/createOperator.ts';
 import { endSessionsOf } from '../operators/operatorSessions.ts';
-import { changeOperator, hasOwner, listOperators } from '../operators/operators.ts';
+import { allowLinking, changeOperator, hasOwner, listOperators, usesSingleSignOn } from '../operators/operators.ts';
 
 export const operatorsList = endpoint({
   id: 'dashboard.operators.list',
@@ -33,8 +33,9 @@ export const operatorsCreate = endpoint({
     role,
   }),
   response: Type.Object({ success, id: Type.String(), password: Type.String() }),
-  errors: ['operator_exists'],
+  errors: ['operator_exists', 'passwords_off'],
   handle: async ({ ctx, body, auditSubject, recordInTransaction }) => {
+    if (ctx.config.oidc_only) throw apiError('passwords_off');
     const created = await createOperator(ctx, body, (tx, id) => {
       auditSubject({ subject: id, detail: { role: body.role } });
       return recordInTransaction(tx);
@@ -57,9 +58,11 @@ export const operatorsUpdate = endpoint({
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
     role: Type.Optional(role),
     disabled: Type.Optional(Type.Boolean()),
+    /** Allows single sign-on with this email address to take the operator over, for a day. */
+    sso_link: Type.Optional(Type.Boolean()),
   }),
   response: Type.Object({ success }),
-  errors: ['record_not_found', 'owner_last'],
+  errors: ['record_not_found', 'owner_last', 'operator_single_sign_on'],
   handle: async ({ ctx, params, body, auditSubject, recordInTransaction }) => {
     auditSubject({ subject: params.id, detail: { ...body } });
     const id = parseId(params.id);
@@ -69,6 +72,8 @@ export const operatorsUpdate = endpoint({
       if (!id || !(await changeOperator(tx, id, body))) {
         throw apiError('record_not_found', { noun: 'Operator', id: params.id });
       }
+      if (body.role !== undefined && (await usesSingleSignOn(tx, id))) throw apiError('operator_single_sign_on');
+      if (body.sso_link !== undefined) await allowLinking(tx, id, body.sso_link);
       if (!(await hasOwner(tx))) throw apiError('owner_last');
       if (body.role !== undefined || body.disabled) await endSessionsOf(tx, id);
       await recordInTransaction(tx);
@@ -88,10 +93,12 @@ export const operatorsReset = endpoint({
   params: Type.Object({ id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, password: Type.String() }),
-  errors: ['record_not_found'],
+  errors: ['record_not_found', 'passwords_off', 'operator_single_sign_on'],
   handle: async ({ ctx, params, auditSubject, recordInTransaction }) => {
     auditSubject({ subject: params.id });
+    if (ctx.config.oidc_only) throw apiError('passwords_off');
     const id = parseId(params.id);
+    if (id && (await usesSingleSignOn(ctx.db.system, id))) throw apiError('operator_single_sign_on');
     const password = id && (await resetOperator(ctx, id, recordInTransaction));
     if (!password) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
     return { success: true, password };

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
 import { sendPage, servePageFiles } from '../http/pages/servePages.ts';
 import { shellPage } from '../http/pages/shellPage.ts';
+import { finishSignIn } from './signIn.ts';
 
 /** Serves the dashboard at `/dashboard` and every path below it, because the page does its own routing. */
-export function serveDashboard(pages: FastifyInstance): void {
+export function serveDashboard(ctx: Context, pages: FastifyInstance): void {
   servePageFiles(pages, 'dashboard', {
     prefix: '/dashboard/files/',
     // The names of chunks contain a hash of their content.
@@ -12,6 +14,7 @@ export function serveDashboard(pages: FastifyInstance): void {
   });
   pages.get('/dashboard', sendDashboard);
   pages.get('/dashboard/*', sendDashboard);
+  pages.get('/dashboard/sign-in/callback', (request, reply) => finishSignIn(ctx, request, reply));
   for (const path of ['/dashboard/api', '/dashboard/api/*', '/dashboard/files']) {
     pages.get(path, (_request, reply) => reply.callNotFound());
   }

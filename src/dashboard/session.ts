@@ -10,6 +10,7 @@ import { endSession, findSession } from '../operators/operatorSessions.ts';
 import { type Operator, setSecondFactor } from '../operators/operators.ts';
 import { enableSecondFactor, newSecondFactor } from '../operators/secondFactor.ts';
 import { checkPassword, signInOperator } from '../operators/signInOperator.ts';
+import { providerSignOutUrl } from '../operators/singleSignOn.ts';
 import { version } from '../version.ts';
 
 export const sessionCreate = endpoint({
@@ -32,6 +33,7 @@ export const sessionCreate = endpoint({
     'operator_code_required',
     'operator_code_wrong',
     'operator_locked',
+    'operator_password_off',
     'operator_request_foreign',
   ],
   handle: async ({ ctx, headers, body }) => {
@@ -70,10 +72,15 @@ export const sessionDelete = endpoint({
   auth: 'operator',
   role: 'read_only',
   summary: 'Sign out',
-  response: Type.Object({ success }),
-  handle: async ({ ctx, headers }) => {
+  response: Type.Object({
+    success,
+    /** Where the browser goes to sign out at the identity provider too. */
+    sign_out_url: nullable(Type.String()),
+  }),
+  handle: async ({ ctx, headers, operator }) => {
     await endSession(ctx, readSessionCookie(ctx, headers) ?? '');
-    return new WithHeaders({ success: true }, { 'set-cookie': sessionCookie(ctx, '') });
+    const sign_out_url = operator.single_sign_on ? await providerSignOutUrl(ctx) : null;
+    return new WithHeaders({ success: true, sign_out_url }, { 'set-cookie': sessionCookie(ctx, '') });
   },
 });
 

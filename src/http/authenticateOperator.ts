@@ -5,6 +5,7 @@ import { operator_roles } from '../model/dashboard/roles.ts';
 import { findSession } from '../operators/operatorSessions.ts';
 import type { Operator } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
+import { readCookie, setCookie } from './cookies.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /**
@@ -42,23 +43,12 @@ export function requireRole(endpoint: Endpoint, { role }: Operator): void {
 }
 
 export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {
-  const { name } = cookieFor(ctx);
-  const pair = (headers.cookie ?? '').split(/; */).find((each) => each.startsWith(`${name}=`));
-  return pair?.slice(name.length + 1) || undefined;
+  return readCookie(ctx, headers, 'session');
 }
 
 /** An empty token deletes the cookie. */
 export function sessionCookie(ctx: Pick<Context, 'config'>, token: string): string {
-  const { name, attributes } = cookieFor(ctx);
-  const age = token === '' ? '; Max-Age=0' : '';
-  return `${name}=${token}; ${attributes}; HttpOnly; SameSite=Strict${age}`;
-}
-
-/** `__Host-` keeps other hosts of the same domain from setting the cookie. It requires https and the path `/`. */
-function cookieFor({ config }: Pick<Context, 'config'>): { name: string; attributes: string } {
-  return config.base_url.startsWith('https:')
-    ? { name: '__Host-chartwire_session', attributes: 'Path=/; Secure' }
-    : { name: 'chartwire_session', attributes: 'Path=/dashboard' };
+  return setCookie(ctx, 'session', token);
 }
 
 /** Derived from the session token, which no script can read. */

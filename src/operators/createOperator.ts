@@ -4,7 +4,14 @@ import type { Tx } from '../db/database.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import { addOperator, findOperator, hasOperators, setPassword, setSecondFactor } from './operators.ts';
+import {
+  addOperator,
+  allowLocalSignIn,
+  findOperator,
+  hasOperators,
+  setPassword,
+  setSecondFactor,
+} from './operators.ts';
 
 /** 96 random bits that can be typed. */
 export function newPassword(): string {
@@ -30,17 +37,22 @@ export async function createOperator(
   });
 }
 
-/** Resets an operator's password (shown once), removes the second factor and ends all sessions. */
+/**
+ * Resets an operator's password (shown once), removes the second factor and ends all sessions. `despite_single_sign_on`
+ * accepts the password for an hour even if the operator, or everyone, uses single sign-on.
+ */
 export async function resetOperator(
   ctx: Pick<Context, 'db'>,
   id: string,
   recordInTransaction: RecordInTransaction,
+  { despite_single_sign_on = false } = {},
 ): Promise<string | undefined> {
   const password = newPassword();
   const hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
     if (!(await setPassword(tx, id, { hash, temporary: true }))) return undefined;
     await setSecondFactor(tx, id, null);
+    if (despite_single_sign_on) await allowLocalSignIn(tx, id);
     await endSessionsOf(tx, id);
     await recordInTransaction(tx, id);
     return password;
@@ -65,7 +77,8 @@ export async function changePassword(
 
 /** Creates the first owner. If several processes start at once, one of them creates it and returns the password. */
 export async function createFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
-  if (await hasOperators(ctx)) return undefined;
+  // With OIDC_ONLY the password would not be accepted, and owners come from the identity provider.
+  if (ctx.config.oidc_only || (await hasOperators(ctx))) return undefined;
   const email = ctx.config.owner_email;
   const owner = await createOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
     ctx.audit.recordInTransaction(tx, {
@@ -83,7 +96,7 @@ export async function createFirstOwner(ctx: Context): Promise<{ email: string; p
 /** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */
 export async function ensureSandboxOwner(ctx: Context, email: string, password: string): Promise<void> {
   const known = await findOperator(ctx.db.system, email);
-  if (known && (await verifyPassword(known.password_hash, password))) return;
+  if (known && (await verifyPassword(known.password_hash ?? undefined, password))) return;
   const hash = await hashPassword(password);
   if (known) await setPassword(ctx.db.system, known.id, { hash, temporary: false });
   else {

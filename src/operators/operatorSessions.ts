@@ -27,7 +27,7 @@ export async function findSession(
   const hash = hashToken(token);
   const [row] = await ctx.db.system<(Operator & { stale: boolean })[]>`
     SELECT operators.id, email, name, role, totp_sealed IS NOT NULL AS totp, password_temporary,
-           seen_at < now() - interval '30 seconds' AS stale
+           sso_subject IS NOT NULL AS single_sign_on, seen_at < now() - interval '30 seconds' AS stale
       FROM operator_sessions JOIN operators ON operators.id = operator_id
      WHERE token_hash = ${hash} AND disabled_at IS NULL
        AND seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})

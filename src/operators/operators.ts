@@ -13,6 +13,8 @@ export type Operator = {
   totp: boolean;
   /** The password was generated and shown to someone else. */
   password_temporary: boolean;
+  /** Signs in at the identity provider, which also decides the role. */
+  single_sign_on: boolean;
 };
 
 export type NewOperator = {
@@ -40,18 +42,100 @@ export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
 export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {
   return ctx.db.system<OperatorRow[]>`
     SELECT id, email, name, role, totp_sealed IS NOT NULL AS totp, disabled_at IS NOT NULL AS disabled,
-           iso(created_at) AS created_at,
+           sso_subject IS NOT NULL AS single_sign_on,
+           CASE WHEN sso_link_until > now() THEN iso(sso_link_until) END AS sso_link_until, iso(created_at) AS created_at,
            (SELECT iso(max(seen_at)) FROM operator_sessions WHERE operator_id = operators.id) AS seen_at
       FROM operators ORDER BY disabled_at IS NOT NULL, email`;
 }
 
 /** What a sign-in is checked against. */
-export type KnownOperator = { id: string; password_hash: string; totp_sealed: Buffer | null };
+export type KnownOperator = {
+  id: string;
+  /** Null for operators who use single sign-on. */
+  password_hash: string | null;
+  totp_sealed: Buffer | null;
+  single_sign_on: boolean;
+  /** A password is accepted although single sign-on is used, because it was reset on the server an hour ago or less. */
+  local_sign_in: boolean;
+};
 
 export async function findOperator(sql: Sql | Tx, email: string): Promise<KnownOperator | undefined> {
   const [row] = await sql<KnownOperator[]>`
-    SELECT id, password_hash, totp_sealed FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
+    SELECT id, password_hash, totp_sealed, sso_subject IS NOT NULL AS single_sign_on,
+           coalesce(local_sign_in_until > now(), false) AS local_sign_in
+      FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
   return row;
+}
+
+/** An operator as single sign-on finds it. */
+export type SsoOperator = { id: string; email: string; role: OperatorRole; disabled: boolean };
+
+/** The operator with this identity, locked: sign-ins of one person at the same time update it one after the other. */
+export async function findSsoOperator(tx: Tx, issuer: string, subject: string): Promise<SsoOperator | undefined> {
+  const [row] = await tx<SsoOperator[]>`
+    SELECT id, email, role, disabled_at IS NOT NULL AS disabled FROM operators
+     WHERE sso_issuer = ${issuer} AND sso_subject = ${subject} FOR UPDATE`;
+  return row;
+}
+
+/** Adds an operator without a password. Returns undefined if the email address is taken. */
+export async function addSsoOperator(
+  tx: Tx,
+  operator: { email: string; name: string; role: OperatorRole; issuer: string; subject: string },
+): Promise<string | undefined> {
+  const { email, name, role, issuer, subject } = operator;
+  const id = newId();
+  const added = await tx`
+    INSERT INTO operators ${tx.values({ id, email, name, role, sso_issuer: issuer, sso_subject: subject })}
+    ON CONFLICT DO NOTHING`;
+  return added.count > 0 ? id : undefined;
+}
+
+export async function updateSsoOperator(
+  tx: Tx,
+  id: string,
+  { role, name }: { role: OperatorRole; name: string | undefined },
+): Promise<void> {
+  await tx`UPDATE operators SET role = ${role}, name = coalesce(${name ?? null}, name) WHERE id = ${id}`;
+}
+
+/** The operator with this email address, locked. `allowed`: an owner allows single sign-on to take the operator over. */
+export async function findOperatorToLink(
+  tx: Tx,
+  email: string,
+): Promise<(SsoOperator & { allowed: boolean }) | undefined> {
+  const [row] = await tx<(SsoOperator & { allowed: boolean })[]>`
+    SELECT id, email, role, disabled_at IS NOT NULL AS disabled, coalesce(sso_link_until > now(), false) AS allowed
+      FROM operators WHERE email = ${email} FOR UPDATE`;
+  return row;
+}
+
+/** Replaces the operator's password and second factor by single sign-on. */
+export async function linkOperator(
+  tx: Tx,
+  id: string,
+  { role, issuer, subject }: { role: OperatorRole; issuer: string; subject: string },
+): Promise<void> {
+  await tx`
+    UPDATE operators SET sso_issuer = ${issuer}, sso_subject = ${subject}, role = ${role}, sso_link_until = NULL,
+      password_hash = NULL, password_temporary = false, totp_sealed = NULL, totp_step = 0
+     WHERE id = ${id}`;
+}
+
+/** Allows single sign-on with the operator's email address to take the operator over, for a day; or no longer. */
+export async function allowLinking(tx: Tx, id: string, allowed: boolean): Promise<void> {
+  await tx`
+    UPDATE operators SET sso_link_until = CASE WHEN ${allowed} THEN now() + interval '1 day' END WHERE id = ${id}`;
+}
+
+export async function usesSingleSignOn(sql: Sql | Tx, id: string): Promise<boolean> {
+  const rows = await sql`SELECT FROM operators WHERE id = ${id} AND sso_subject IS NOT NULL`;
+  return rows.length > 0;
+}
+
+/** Accepts the operator's password for an hour, also where single sign-on is used. */
+export async function allowLocalSignIn(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE operators SET local_sign_in_until = now() + interval '1 hour' WHERE id = ${id}`;
 }
 
 export type OperatorChanges = {

@@ -34,10 +34,19 @@ export async function checkPassword(ctx: Context, email: string, password: strin
     await record(ctx, known, address, 'locked');
     throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
   }
-  const correct = await verifyPassword(known?.password_hash, password);
-  if (known && correct) return known;
-  await record(ctx, known, address, 'password refused');
-  throw apiError('operator_credentials_wrong');
+  const correct = await verifyPassword(known?.password_hash ?? undefined, password);
+  if (!known || !correct) {
+    await record(ctx, known, address, 'password refused');
+    throw apiError('operator_credentials_wrong');
+  }
+  if (mayUsePassword(ctx, known)) return known;
+  await record(ctx, known, address, 'password not accepted');
+  throw apiError('operator_password_off');
+}
+
+/** Not if single sign-on replaces the password, unless the password was reset on the server within the last hour. */
+function mayUsePassword({ config }: Context, { single_sign_on, local_sign_in }: KnownOperator): boolean {
+  return local_sign_in || !(single_sign_on || config.oidc_only);
 }
 
 /**

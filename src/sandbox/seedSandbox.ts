@@ -101,6 +101,8 @@ async function readPrevious(file: string): Promise<Partial<Sandbox>> {
   }
 }
 
+const secret_note = { created_by: 'sandbox' };
+
 async function ensureClient(
   ctx: Context,
   previous: Partial<Sandbox>,
@@ -113,13 +115,16 @@ async function ensureClient(
   if (row) {
     const client_secret = await ctx.db.tenant(row.id, async (tx) => {
       await ctx.audit.recordInTransaction(tx, auditEntry(row.id, 'client.add_secret', row.public_id));
-      return addSecret(tx, row.id, 'test');
+      return addSecret(tx, row.id, 'test', secret_note);
     });
     return { client: row, client_secret };
   }
   const settings = { name: names.client, mode: 'test', callback_urls, colour: '#0b5a6e' } as const;
-  const created = await createClient(ctx.db, settings, (tx, { id, client_id }) =>
-    ctx.audit.recordInTransaction(tx, auditEntry(id, 'client.create', client_id)),
+  const created = await createClient(
+    ctx.db,
+    settings,
+    (tx, { id, client_id }) => ctx.audit.recordInTransaction(tx, auditEntry(id, 'client.create', client_id)),
+    secret_note,
   );
   const client: Client = {
     id: created.id,

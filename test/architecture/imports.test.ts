@@ -13,6 +13,7 @@ const vocabulary = new Set([
   'config.ts',
   'csv.ts',
   'installation.ts',
+  'oidcSettings.ts',
   'parseUrl.ts',
   'settingValues.ts',
   'version.ts',

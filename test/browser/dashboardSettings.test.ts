@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -33,10 +33,19 @@ describe('settings page', () => {
       .poll(async () => (await fixture.product.owner`SELECT frame_origins FROM clients WHERE name = 'Front desk'`)[0])
       .toMatchObject({ frame_origins: ['https://app.example.org'] });
     await page.getByRole('button', { name: 'Create secret' }).click();
+    await page.getByLabel('Label').fill('Build server');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByText('It is not shown again').waitFor();
+    const last_four = (await page.getByRole('dialog').locator('code').innerText()).slice(-4);
     await page.keyboard.press('Escape');
-    await expect.poll(() => page.getByRole('button', { name: 'Revoke' }).count()).toBe(2);
+    const secrets = page.getByRole('table', { name: 'Secrets' });
+    await expect.poll(() => secrets.getByRole('row').count()).toBe(3);
+    const created = secrets.getByRole('row').filter({ hasText: 'Build server' });
+    expect(await created.innerText()).toContain(`…${last_four}`);
+    await expectAccessible(page);
+    await chooseFromMenu(created, 'Revoke', `secret …${last_four}`);
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await expect.poll(() => secrets.getByRole('row').count()).toBe(2);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
     await page.close();
   });

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startProvider } from '../harness/identityProvider.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { runHere } from './support.ts';
@@ -267,6 +268,19 @@ test('checks the installation, and says what to do about a problem', async () =>
     DATABASE_URL: `postgres://a:b@127.0.0.1:${await closedPort()}/c?sslmode=disable`,
   });
   expect(down.stdout).toMatch(/PROBLEM +database +DATABASE_URL cannot be used: no server is listening/);
+});
+
+test('checks the identity provider', async () => {
+  const provider = await startProvider();
+  await provider.allowRedirect(fixture.sandbox.base_url);
+  const { client_id, client_secret } = provider.client;
+  const client = { OIDC_CLIENT_ID: client_id, OIDC_CLIENT_SECRET: client_secret, OIDC_ROLES: 'owners=owner' };
+  const env = { ...fixture.env, ...client, OIDC_ISSUER: provider.issuer };
+  expect((await runHere(['doctor'], env)).stdout).toMatch(/ok +sign-in +localhost:\d+ is ready for single sign-on/);
+  await provider.close();
+  const down = await runHere(['doctor'], env);
+  expect(down.code).toBe(1);
+  expect(down.stdout).toMatch(/PROBLEM +sign-in +single sign-on is not ready: localhost:\d+ .*\n +→ Check OIDC_ISSUER/);
 });
 
 async function closedPort(): Promise<number> {

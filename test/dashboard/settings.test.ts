@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openSecretUses } from '../../src/clients/secretUses.ts';
 import { apiOf } from '../api/support.ts';
 import { openOperator, signIn, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -37,6 +38,58 @@ describe('clients', () => {
     expect([(await call(second)).status, (await call(third)).status]).toStrictEqual([401, 200]);
     expect((await owner.delete(`clients/${client_id}/keys/${keys[0].id}`)).status).toBe(404);
     expect(JSON.stringify((await owner.get(`clients/${client_id}`)).body)).not.toMatch(/cs_test_/);
+  });
+
+  test('lists a secret with its last four characters, label, creator and last use', async () => {
+    const { client_id, client_secret } = (await owner.post('clients', { name: 'Kiosk', mode: 'test' })).body;
+    const labeled = (await owner.post(`clients/${client_id}/keys`, { label: ' Build server ' })).body.client_secret;
+    const list = async () => (await owner.get(`clients/${client_id}`)).body.client.keys;
+    const created_by = fixture.sandbox.dashboard.email;
+    const unused = { created_by, last_used_at: null };
+    expect(await list()).toMatchObject([
+      { ...unused, last_four: client_secret.slice(-4), label: null },
+      { ...unused, last_four: labeled.slice(-4), label: 'Build server' },
+    ]);
+    const call = async (secret: string) => {
+      const credentials = apiOf(fixture, { client_id, client_secret: secret });
+      return (await credentials.call('GET', '/link/emrs', { headers: { access_token: null } })).status;
+    };
+    expect(await call(labeled)).toBe(200);
+    await expect.poll(async () => (await list())[1].last_used_at).not.toBeNull();
+    expect((await list())[0].last_used_at).toBeNull();
+    // A wrong secret is not a use.
+    expect(await call(`${client_secret}x`)).toBe(401);
+    expect((await list())[0].last_used_at).toBeNull();
+  });
+
+  test('writes the last use of a secret at most once a minute, from any number of processes', async () => {
+    const { client_id } = (await owner.post('clients', { name: 'Busy', mode: 'test' })).body;
+    const [secret] = await fixture.owner<{ id: string; client_id: string }[]>`
+      SELECT client_secrets.id, client_id FROM client_secrets JOIN clients ON clients.id = client_id
+       WHERE public_id = ${client_id}`;
+    if (!secret) throw new Error('The client has no secret.');
+    let now_ms = 0;
+    const uses = [openSecretUses(fixture.ctx, () => now_ms), openSecretUses(fixture.ctx, () => now_ms)];
+    const use = async () => {
+      for (const each of uses) {
+        for (let n = 0; n < 3; n++) each.note({ client_id: secret.client_id, secret_id: secret.id });
+        await each.close();
+      }
+      const [row] = await fixture.owner<{ last_used_at: string; version: string }[]>`
+        SELECT iso(last_used_at) AS last_used_at, xmin::text AS version FROM client_secrets WHERE id = ${secret.id}`;
+      return row;
+    };
+    const first = await use();
+    now_ms += 59_999;
+    await fixture.owner`UPDATE client_secrets SET last_used_at = now() - interval '1 hour' WHERE id = ${secret.id}`;
+    const early = await use();
+    expect(early?.last_used_at).not.toBe(first?.last_used_at);
+    now_ms += 1;
+    const second = await use();
+    expect(Date.parse(second?.last_used_at ?? '')).toBeGreaterThan(Date.now() - 60_000);
+    now_ms += 60_000;
+    // The database knows that the minute is not over.
+    expect(await use()).toStrictEqual(second);
   });
 
   test('updates Link settings and names the field of an invalid value', async () => {

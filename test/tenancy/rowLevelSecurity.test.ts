@@ -26,6 +26,7 @@ const installation_tables = [
   'restores',
   'schema_migrations',
   'signing_keys',
+  'sso_sign_ins',
   'system_keys',
 ];
 /** Tables with rows of clients and rows of the installation. */

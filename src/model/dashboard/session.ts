@@ -9,6 +9,7 @@ export const session = Type.Object({
     role: Type.Enum([...operator_roles]),
     totp: Type.Boolean(),
     password_temporary: Type.Boolean(),
+    single_sign_on: Type.Boolean(),
   }),
   /** Must be sent in the header `x-csrf-token` of every request that changes something. */
   csrf_token: Type.String(),

@@ -4,7 +4,18 @@ import { operator_roles } from './roles.ts';
 
 const url = Type.String({ maxLength: 2000 });
 
-/** The settings of a client. Secrets are shown only when they are created; later only their creation time is. */
+/** A secret as it is listed. Of older ones, only the time of creation is known. */
+const client_key = Type.Object({
+  id,
+  last_four: nullable(Type.String()),
+  label: nullable(Type.String()),
+  created_by: nullable(Type.String()),
+  created_at: date_time,
+  /** Up to a minute late. */
+  last_used_at: nullable(date_time),
+});
+
+/** The settings of a client. Secrets are shown only when they are created. */
 export const client_settings = Type.Object({
   client_id: Type.String(),
   name: Type.String(),
@@ -14,7 +25,7 @@ export const client_settings = Type.Object({
   frame_origins: Type.Array(Type.String()),
   logo: nullable(Type.String()),
   colour: nullable(Type.String()),
-  keys: Type.Array(Type.Object({ id, created_at: date_time })),
+  keys: Type.Array(client_key),
 });
 export type ClientSettings = Static<typeof client_settings>;
 
@@ -41,6 +52,10 @@ export const operator_row = Type.Object({
   name: Type.String(),
   role,
   totp: Type.Boolean(),
+  /** Signs in at the identity provider, which also decides the role. */
+  single_sign_on: Type.Boolean(),
+  /** Until then, single sign-on with this email address takes the operator over. */
+  sso_link_until: nullable(date_time),
   disabled: Type.Boolean(),
   created_at: date_time,
   /** The last activity of an open session. */

@@ -41,7 +41,9 @@ export function SessionGate({
       ...data,
       may: (role) => operator_roles.indexOf(data.operator.role) >= operator_roles.indexOf(role),
       signOut: async () => {
-        await call('session.delete', {});
+        const { sign_out_url } = await call('session.delete', {});
+        // The provider returns to the sign-in page.
+        if (sign_out_url !== null) return window.location.assign(sign_out_url);
         client.setQueryData(session_key, null);
         setExpired(false);
       },

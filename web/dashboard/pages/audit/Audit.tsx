@@ -27,18 +27,28 @@ const columns: Column<AuditRecord>[] = [
     head: 'Actor',
     cell: (record) => (
       <>
-        {record.actor}
+        <Text size="sm" miw={120} className="breakable">
+          {record.actor}
+        </Text>
         <Text size="xs" c="dimmed">
-          {actor_types.find(({ value }) => value === record.actor_kind)?.label}
+          {[actor_types.find(({ value }) => value === record.actor_kind)?.label, record.client_name]
+            .filter(Boolean)
+            .join(' · ')}
         </Text>
       </>
     ),
   },
-  { head: 'Action', cell: (record) => record.action },
+  {
+    head: 'Action and details',
+    cell: (record) => (
+      <>
+        {record.action}
+        <Details record={record} />
+      </>
+    ),
+  },
   { head: 'Outcome', cell: (record) => record.outcome },
-  { head: 'Client', cell: (record) => record.client_name ?? '–' },
   { head: 'Patients', cell: (record) => record.patients, align: 'right' },
-  { head: 'Details', cell: (record) => <Details record={record} /> },
 ];
 
 export default function Audit() {
@@ -92,21 +102,18 @@ function Export({ search }: { search: Record<string, string> }) {
   );
 }
 
+/** Below the action, and not in a column of its own: long details would push other columns out of the window. */
 function Details({ record }: { record: AuditRecord }) {
   const job = record.job_id === null ? null : `job ${record.job_id}`;
-  const subjects = [job, record.subject, record.account].filter((each) => each !== null);
-  return (
-    <>
-      <Text size="xs" miw={220} maw={280} className="breakable">
-        {subjects.join(' · ') || '–'}
+  const detail = record.detail === null ? null : describe(record.detail);
+  return [[job, record.subject, record.account], [detail]]
+    .map((line) => line.filter((each) => each !== null).join(' · '))
+    .filter((line) => line !== '')
+    .map((line) => (
+      <Text key={line} size="xs" c="dimmed" miw={220} className="breakable">
+        {line}
       </Text>
-      {record.detail && (
-        <Text size="xs" c="dimmed" miw={220} maw={280} className="breakable">
-          {describe(record.detail)}
-        </Text>
-      )}
-    </>
-  );
+    ));
 }
 
 /** `attempts 1 · code not_found`; nested values are shown as JSON. */

@@ -13,6 +13,17 @@ import { session_key, useSession } from '../../service/session.tsx';
 /** The operator's own password and two-factor authentication. */
 export function MyAccount() {
   const { operator } = useSession();
+  if (operator.single_sign_on) {
+    return (
+      <Stack maw={560}>
+        <Section title="Sign-in">
+          <Text size="sm">
+            You use single sign-on. Your identity provider manages your password, second factor and role.
+          </Text>
+        </Section>
+      </Stack>
+    );
+  }
   return (
     <Stack maw={560}>
       {operator.password_temporary && (

@@ -24,22 +24,28 @@ const columns: Column<Operator>[] = [
   { head: 'Name', cell: (operator) => operator.name || '–' },
   { head: 'Email', cell: (operator) => operator.email },
   { head: 'Role', cell: (operator) => <Role of={operator} /> },
-  { head: 'Two-factor', cell: (operator) => (operator.totp ? 'On' : 'Off') },
+  { head: 'Sign-in', cell: (operator) => <span className="nowrap">{signInOf(operator)}</span> },
   { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
   { head: 'Last active', cell: (operator) => <Timestamp at={operator.seen_at} /> },
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },
 ];
 
+function signInOf({ single_sign_on, totp }: Operator): string {
+  if (single_sign_on) return 'Single sign-on';
+  return totp ? 'Password and code' : 'Password';
+}
+
 export function Operators() {
   const { may } = useSession();
   const query = useQuery('operators.list', {});
+  const { data: ways } = useQuery('sign-in.get', {});
   return (
     <>
       <Group justify="space-between" mb="sm">
         <Text c="dimmed" size="sm">
           People with access to this dashboard. Their actions are recorded in the audit log.
         </Text>
-        {may('owner') && <AddOperator />}
+        {may('owner') && ways?.passwords && <AddOperator />}
       </Group>
       <QueryResult query={query}>
         {({ operators }) => (
@@ -59,7 +65,7 @@ export function Operators() {
 function Role({ of }: { of: Operator }) {
   const { may, operator } = useSession();
   const change = useAction((role: string) => call('operators.update', { id: of.id }, { body: { role } }));
-  if (!may('owner') || of.id === operator.id) return role_labels[of.role];
+  if (!may('owner') || of.id === operator.id || of.single_sign_on) return role_labels[of.role];
   return (
     <NativeSelect
       aria-label={`Role of ${of.email}`}
@@ -75,24 +81,47 @@ function Role({ of }: { of: Operator }) {
 
 function Actions({ of }: { of: Operator }) {
   const { may, operator } = useSession();
+  const { data: ways } = useQuery('sign-in.get', {});
   if (!may('owner') || of.id === operator.id) return null;
   return (
     <Group gap="xs" wrap="nowrap">
       <ActionButton action={() => call('operators.update', { id: of.id }, { body: { disabled: !of.disabled } })}>
         {of.disabled ? 'Enable' : 'Disable'}
       </ActionButton>
-      <FormDialog
-        opener="Reset password"
-        title={`Reset password of ${of.email}`}
-        submit="Reset"
-        action={() => call('operators.reset', { id: of.id })}
-        done={({ password }) => <NewPassword value={password} />}
-      >
-        <Text size="sm">
-          Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
-        </Text>
-      </FormDialog>
+      {ways?.passwords && !of.single_sign_on && (
+        <FormDialog
+          opener="Reset password"
+          title={`Reset password of ${of.email}`}
+          submit="Reset"
+          action={() => call('operators.reset', { id: of.id })}
+          done={({ password }) => <NewPassword value={password} />}
+        >
+          <Text size="sm">
+            Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
+          </Text>
+        </FormDialog>
+      )}
+      {ways?.single_sign_on && <AllowSingleSignOn of={of} />}
     </Group>
+  );
+}
+
+function AllowSingleSignOn({ of }: { of: Operator }) {
+  const allow = (sso_link: boolean) => call('operators.update', { id: of.id }, { body: { sso_link } });
+  if (of.sso_link_until) return <ActionButton action={() => allow(false)}>Stop linking</ActionButton>;
+  return (
+    <FormDialog
+      opener="Allow single sign-on"
+      title={`Allow single sign-on for ${of.email}`}
+      submit="Allow"
+      success="Allowed for 24 hours"
+      action={() => allow(true)}
+    >
+      <Text size="sm">
+        For 24 hours, the first person who signs in at the identity provider with this email address becomes this
+        operator. The operator’s current sign-in stops working then, and the identity provider decides the role.
+      </Text>
+    </FormDialog>
   );
 }
 

@@ -1,0 +1,85 @@
+import { StartFailure } from './errors.ts';
+import { type OperatorRole, operator_roles } from './model/dashboard/roles.ts';
+import { type Environment, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
+
+/** Settings of single sign-on for operators. Either all that are required are set, or none. */
+export const oidc_settings = {
+  OIDC_ISSUER: {
+    description:
+      'Issuer URL of the OpenID Connect provider with which operators sign in to the dashboard. Its host may be private. Register BASE_URL/dashboard/sign-in/callback as redirect URI.',
+    example: 'https://login.example.org/realms/clinic',
+    default: 'none: operators sign in with local passwords',
+    parse: (value, env, name) => {
+      if (!value) return undefined;
+      for (const required of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES']) {
+        if (!isSet(env, required)) throw new StartFailure(`${name} is set, so ${required} must be set too.`);
+      }
+      return privateAddress(name, value);
+    },
+  } satisfies Setting<string | undefined>,
+  OIDC_CLIENT_ID: forIssuer('Client ID that the provider issued for this service.', 'chartwire'),
+  OIDC_CLIENT_SECRET: forIssuer('Client secret that the provider issued for this service.', '<secret>'),
+  OIDC_ROLE_CLAIM: text(
+    'Claim of the ID token or of the user info that lists an operator’s groups or roles. Dots lead into objects, such as realm_access.roles.',
+    'roles',
+  ),
+  OIDC_ROLES: {
+    description: `Roles by value of that claim: comma-separated value=role pairs; roles are ${operator_roles.join(', ')}. The highest role applies; people without one are refused. Write a comma in a value as %2C.`,
+    example: 'chartwire-owners=owner,chartwire-operators=operator',
+    default: 'required when OIDC_ISSUER is set',
+    parse: (value, env, name) => roleMap(name, requireIssuer(name, value, env)),
+  } satisfies Setting<ReadonlyMap<string, OperatorRole>>,
+  OIDC_LABEL: text('Text of the button on the sign-in page.', 'Single sign-on'),
+  OIDC_ONLY: {
+    description:
+      'on: local passwords are not accepted. On the server, chartwire operators reset creates a password that works for one hour.',
+    example: 'on',
+    default: 'off',
+    parse: (value, env, name) => {
+      const only = oneOf(name, value || 'off', ['on', 'off']) === 'on';
+      if (!only) return false;
+      if (!isSet(env, 'OIDC_ISSUER')) throw new StartFailure(`${name} is on, so OIDC_ISSUER must be set.`);
+      if ([...roleMap('OIDC_ROLES', env.OIDC_ROLES).values()].includes('owner')) return true;
+      throw new StartFailure(`${name} is on, so OIDC_ROLES must map a value to owner: nobody could manage operators.`);
+    },
+  } satisfies Setting<boolean>,
+} as const;
+
+function forIssuer(description: string, example: string): Setting<string> {
+  return {
+    description,
+    example,
+    default: 'required when OIDC_ISSUER is set',
+    parse: (value, env, name) => requireIssuer(name, value, env) ?? '',
+  };
+}
+
+/** A setting of single sign-on without an issuer is a mistake, such as a misspelled OIDC_ISSUER. */
+function requireIssuer(name: string, value: string | undefined, env: Environment): string | undefined {
+  if (!value || isSet(env, 'OIDC_ISSUER')) return value;
+  throw new StartFailure(`${name} is set, so OIDC_ISSUER must be set too.`);
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return Boolean(env[name]?.trim());
+}
+
+/** The last equals sign separates, because names of groups in directories contain some: `cn=owners%2Cdc=example`. */
+function roleMap(name: string, value: string | undefined): ReadonlyMap<string, OperatorRole> {
+  const pairs = (value ?? '').split(',').filter((pair) => pair.trim() !== '');
+  const entries = pairs.map((pair): [string, OperatorRole] => {
+    const [, claimed = '', role = ''] = /^\s*(.+?)\s*=\s*([^=]*?)\s*$/.exec(pair) ?? [];
+    const decoded = percentDecoded(claimed);
+    if (!decoded) throw new StartFailure(`${name} must be comma-separated value=role pairs, not '${pair.trim()}'.`);
+    return [decoded, oneOf(`The role of '${decoded}' in ${name}`, role, operator_roles)];
+  });
+  return new Map(entries);
+}
+
+function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

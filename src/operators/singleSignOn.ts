@@ -1,0 +1,175 @@
+import type { Context } from '../context.ts';
+import type { Tx } from '../db/database.ts';
+import { type ApiError, apiError } from '../errors.ts';
+import { type OperatorRole, operator_roles } from '../model/dashboard/roles.ts';
+import { type Identity, IdentityFailure, type IdentityFailureKind } from '../security/identityProvider.ts';
+import { endSessionsOf, startSession } from './operatorSessions.ts';
+import {
+  addSsoOperator,
+  findOperatorToLink,
+  findSsoOperator,
+  linkOperator,
+  type SsoOperator,
+  updateSsoOperator,
+} from './operators.ts';
+import { addSsoSignIn, takeSsoSignIn } from './ssoSignIns.ts';
+
+/** Starts a sign-in at the identity provider. `path` is the page of the dashboard to return to. */
+export async function startSingleSignOn(ctx: Context, path: string): Promise<{ url: string; browser: string }> {
+  const { identity_provider } = ctx;
+  if (!identity_provider) throw apiError('sso_off');
+  const { browser, checks } = await addSsoSignIn(ctx, path);
+  const url = await withProvider(ctx, () => identity_provider.authorizationUrl(callbackUrl(ctx), checks));
+  return { url, browser };
+}
+
+/** Signs in an operator whose browser has returned from the provider. Returns the session token and the page to show. */
+export async function finishSingleSignOn(
+  ctx: Context,
+  returned: { query: string; browser: string | undefined },
+): Promise<{ token: string; path: string }> {
+  const { identity_provider } = ctx;
+  if (!identity_provider) throw apiError('sso_off');
+  const url = new URL(callbackUrl(ctx));
+  url.search = returned.query;
+  const { browser = '' } = returned;
+  const taken = await takeSsoSignIn(ctx, { state: url.searchParams.get('state') ?? '', browser });
+  if (!taken) {
+    ctx.log.warn({ reason: 'state unknown, used or expired' }, 'single sign-on refused');
+    throw apiError('sso_expired');
+  }
+  const isComplete = (claims: Identity['claims']) => emailOf(claims) !== undefined && rolesOf(ctx, claims).length > 0;
+  const identity = await withProvider(ctx, () => identity_provider.identify(url, taken.checks, isComplete));
+  const operator = await ctx.db.system.begin((tx) => admit(ctx, tx, identity));
+  if ('refused' in operator) {
+    ctx.log.warn({ reason: operator.refused.code }, 'single sign-on refused');
+    throw operator.refused;
+  }
+  return { token: await startSession(ctx, operator.id), path: taken.path };
+}
+
+/** Where to sign out at the provider too; null if it offers no such page, or cannot be reached. */
+export async function providerSignOutUrl(ctx: Context): Promise<string | null> {
+  try {
+    return (await ctx.identity_provider?.signOutUrl(`${ctx.base_url}/dashboard`)) ?? null;
+  } catch (error) {
+    ctx.log.warn({ err: error }, 'not signed out at the identity provider');
+    return null;
+  }
+}
+
+/** Where the provider sends the browser back to. */
+export function callbackUrl(ctx: Pick<Context, 'base_url'>): string {
+  return `${ctx.base_url}/dashboard/sign-in/callback`;
+}
+
+const failure_codes = {
+  unavailable: 'sso_unavailable',
+  declined: 'sso_declined',
+  client_refused: 'sso_client_refused',
+  invalid: 'sso_invalid',
+} as const satisfies Record<IdentityFailureKind, string>;
+
+async function withProvider<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof IdentityFailure)) throw error;
+    ctx.log.warn({ reason: error.kind, code: error.code }, 'single sign-on failed');
+    throw apiError(failure_codes[error.kind], undefined, { cause: error });
+  }
+}
+
+type Admitted = { id: string } | { refused: ApiError };
+
+/**
+ * Finds or creates the operator of an identity and gives it the role of its claims. Identities are known by issuer and
+ * subject: people can change an email address, and providers assign it again. A refusal is returned, not thrown: its audit
+ * record and ended sessions must be committed.
+ */
+async function admit(ctx: Context, tx: Tx, { issuer, subject, claims }: Identity): Promise<Admitted> {
+  const role = rolesOf(ctx, claims).at(-1);
+  const email = emailOf(claims);
+  const name = typeof claims.name === 'string' ? claims.name.trim().slice(0, 100) : undefined;
+  const known = await findSsoOperator(tx, issuer, subject);
+  if (known) return readmit(ctx, tx, known, { role, name });
+  if (!role) return refuse(ctx, tx, undefined, apiError('sso_role_missing'));
+  if (!email) return refuse(ctx, tx, undefined, apiError('sso_email_missing'));
+  const id = await addSsoOperator(tx, { email, name: name ?? '', role, issuer, subject });
+  if (id) {
+    await record(ctx, tx, { id, email }, 'created', { role });
+    return { id };
+  }
+  // The same person may have signed in twice at the same moment.
+  const created = await findSsoOperator(tx, issuer, subject);
+  return created ? readmit(ctx, tx, created, { role, name }) : takeOver(ctx, tx, { email, role, issuer, subject });
+}
+
+async function readmit(
+  ctx: Context,
+  tx: Tx,
+  known: SsoOperator,
+  { role, name }: { role: OperatorRole | undefined; name: string | undefined },
+): Promise<Admitted> {
+  if (role !== known.role) await endSessionsOf(tx, known.id);
+  if (known.disabled) return refuse(ctx, tx, known, apiError('sso_disabled'));
+  if (!role) return refuse(ctx, tx, known, apiError('sso_role_missing'));
+  await updateSsoOperator(tx, known.id, { role, name });
+  await record(ctx, tx, known, 'signed in', role === known.role ? {} : { role });
+  return known;
+}
+
+/** The email address belongs to another operator, who can be linked only while an owner allows it. */
+async function takeOver(
+  ctx: Context,
+  tx: Tx,
+  { email, role, issuer, subject }: { email: string; role: OperatorRole; issuer: string; subject: string },
+): Promise<Admitted> {
+  const other = await findOperatorToLink(tx, email);
+  if (other?.disabled) return refuse(ctx, tx, other, apiError('sso_disabled'));
+  if (!other?.allowed) return refuse(ctx, tx, other, apiError('sso_email_taken'));
+  await linkOperator(tx, other.id, { role, issuer, subject });
+  await endSessionsOf(tx, other.id);
+  await record(ctx, tx, other, 'linked', { role });
+  return other;
+}
+
+type Named = { id: string; email: string };
+
+async function refuse(ctx: Context, tx: Tx, operator: Named | undefined, refused: ApiError): Promise<Admitted> {
+  await record(ctx, tx, operator, refused.code);
+  return { refused };
+}
+
+/** A person who is not an operator is not named. */
+function record(ctx: Context, tx: Tx, operator: Named | undefined, outcome: string, detail: object = {}) {
+  return ctx.audit.recordInTransaction(tx, {
+    client_id: null,
+    actor_kind: 'operator',
+    actor: operator?.email ?? 'unknown',
+    action: 'operator.sign_in',
+    outcome,
+    subject: operator?.id,
+    detail: { method: 'single_sign_on', ...detail },
+  });
+}
+
+/** Undefined if the provider says that the address is not verified. Many providers do not say. */
+function emailOf({ email, email_verified }: Identity['claims']): string | undefined {
+  const valid = typeof email === 'string' && email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email);
+  return valid && email_verified !== false ? email.toLowerCase() : undefined;
+}
+
+/** The roles that the claim maps to, lowest first. */
+function rolesOf({ config }: Pick<Context, 'config'>, claims: Identity['claims']): OperatorRole[] {
+  const claim = claims[config.oidc_role_claim] ?? atPath(claims, config.oidc_role_claim.split('.'));
+  const roles = new Set([claim].flat().map((value) => config.oidc_roles.get(String(value))));
+  return operator_roles.filter((role) => roles.has(role));
+}
+
+function atPath(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (inner, name) => (Object.hasOwn(Object(inner), name) ? Object(inner)[name] : undefined),
+    value,
+  );
+}

@@ -1,0 +1,188 @@
+import * as oidc from 'openid-client';
+import type { Config } from '../config.ts';
+import { createOutbound, type Outbound, OutboundFailure } from './outbound.ts';
+
+/** What the provider says about a person who has signed in. */
+export type Identity = { issuer: string; subject: string; claims: Readonly<Record<string, unknown>> };
+
+/** What ties the browser's return to the sign-in that it left for. */
+export type SignInChecks = { state: string; nonce: string; verifier: string };
+
+/**
+ * - `unavailable`: no usable response; a later attempt can succeed
+ * - `declined`: the provider did not sign the person in
+ * - `client_refused`: it does not accept our client ID, secret or redirect URI
+ * - `invalid`: its response is not valid for this sign-in
+ */
+export type IdentityFailureKind = 'unavailable' | 'declined' | 'client_refused' | 'invalid';
+
+/** Why a sign-in at the provider failed. It has no cause: the library's errors contain responses with tokens. */
+export class IdentityFailure extends Error {
+  readonly kind: IdentityFailureKind;
+  /** The error code of OAuth or of the library. */
+  readonly code: string;
+  constructor(kind: IdentityFailureKind, code: string, message: string) {
+    super(message);
+    this.name = 'IdentityFailure';
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+/** The OpenID Connect provider of the settings. */
+export type IdentityProvider = {
+  /** Where the browser goes to sign in. */
+  authorizationUrl(redirect_uri: string, checks: SignInChecks): Promise<string>;
+  /** Who has signed in, from the URL to which the browser returned. `wanted` are claims that an ID token may lack. */
+  identify(returned: URL, checks: SignInChecks, wanted: (claims: Identity['claims']) => boolean): Promise<Identity>;
+  /** Where the browser goes to sign out at the provider as well. Undefined if the provider does not offer it. */
+  signOutUrl(return_to: string): Promise<string | undefined>;
+  /** Reads the provider's metadata, for `chartwire doctor`. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Undefined if single sign-on is not configured. */
+export function openIdentityProvider(config: Config): IdentityProvider | undefined {
+  const { oidc_issuer: issuer, oidc_client_id: client_id, oidc_client_secret: client_secret } = config;
+  if (issuer === undefined) return undefined;
+  // The operator chose the issuer's host, so it may be private. Other hosts that its metadata names must be public.
+  const outbound = createOutbound({ sandbox: false, allow: [new URL(issuer).host] });
+  const metadata = openMetadata(() => discover(issuer, client_id, guardedFetch(outbound)));
+
+  /**
+   * A new configuration per sign-in, because it caches the provider's keys: they are few, and a key that the provider
+   * has just replaced must neither be missing nor be accepted.
+   */
+  const configure = async () => {
+    const server = await metadata.read();
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const authentication = methods.includes('client_secret_post') ? oidc.ClientSecretPost : oidc.ClientSecretBasic;
+    const configuration = new oidc.Configuration(server, client_id, undefined, authentication(client_secret));
+    // The outbound guard decides which addresses may be called and whether plain http is allowed.
+    oidc.allowInsecureRequests(configuration);
+    oidc.enableNonRepudiationChecks(configuration);
+    configuration[oidc.customFetch] = guardedFetch(outbound);
+    return configuration;
+  };
+  /** After a failure the metadata is read again: endpoints and keys may have moved. */
+  const attempt = async <T>(work: (configuration: oidc.Configuration) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await configure());
+    } catch (error) {
+      metadata.forget();
+      throw failureOf(error);
+    }
+  };
+
+  return {
+    authorizationUrl: (redirect_uri, { state, nonce, verifier }) =>
+      attempt(async (configuration) => {
+        const code_challenge = await oidc.calculatePKCECodeChallenge(verifier);
+        const challenge = { code_challenge, code_challenge_method: 'S256' };
+        const request = { redirect_uri, scope: 'openid email profile', state, nonce, ...challenge };
+        return oidc.buildAuthorizationUrl(configuration, request).href;
+      }),
+    identify: (returned, { state, nonce, verifier }, isComplete) =>
+      attempt(async (configuration) => {
+        const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+        const tokens = await oidc.authorizationCodeGrant(configuration, returned, checks);
+        const claims = tokens.claims();
+        if (!claims) throw new IdentityFailure('invalid', 'id_token_missing', 'The provider sent no ID token.');
+        const { iss: issuer, sub: subject } = claims;
+        if (isComplete(claims) || !configuration.serverMetadata().userinfo_endpoint) return { issuer, subject, claims };
+        // Many providers put only the subject into the ID token.
+        const more = await oidc.fetchUserInfo(configuration, tokens.access_token, subject);
+        return { issuer, subject, claims: { ...more, ...claims } };
+      }),
+    signOutUrl: (return_to) =>
+      attempt(async (configuration) => {
+        if (!configuration.serverMetadata().end_session_endpoint) return undefined;
+        // Without id_token_hint: no token appears in a URL. The provider may ask the person to confirm.
+        return oidc.buildEndSessionUrl(configuration, { post_logout_redirect_uri: return_to }).href;
+      }),
+    check: () => attempt(async () => {}),
+    close: outbound.close,
+  };
+}
+
+const metadata_ms = 600_000;
+const request_ms = 10_000;
+/** Metadata and key sets of large providers have some 10 KB. */
+const response_bytes_max = 1_000_000;
+
+type Metadata = { read(): Promise<oidc.ServerMetadata>; forget(): void };
+
+/** Caches the provider's metadata. Sign-ins that start at the same time share a request. */
+function openMetadata(load: () => Promise<oidc.ServerMetadata>): Metadata {
+  let cached: { metadata: Promise<oidc.ServerMetadata>; until: number } | undefined;
+  return {
+    read: () => {
+      if (!cached || cached.until <= Date.now()) cached = { metadata: load(), until: Date.now() + metadata_ms };
+      return cached.metadata;
+    },
+    forget: () => {
+      cached = undefined;
+    },
+  };
+}
+
+async function discover(issuer: string, client_id: string, fetch: oidc.CustomFetch): Promise<oidc.ServerMetadata> {
+  const discovered = await oidc.discovery(new URL(issuer), client_id, undefined, undefined, {
+    execute: [oidc.allowInsecureRequests],
+    [oidc.customFetch]: fetch,
+  });
+  const { supportsPKCE: _, ...metadata } = discovered.serverMetadata();
+  // The library accepts others for providers with many tenants, whose users we must not mix.
+  if (new URL(metadata.issuer).href !== new URL(issuer).href) {
+    throw new IdentityFailure('invalid', 'issuer_differs', 'The provider’s metadata names another issuer.');
+  }
+  return metadata;
+}
+
+function guardedFetch(outbound: Outbound): oidc.CustomFetch {
+  return async (url, { method, headers, body, signal }) => {
+    const response = await outbound.fetch(url, {
+      method: method === 'POST' ? 'POST' : 'GET',
+      headers,
+      body: body === null || body === undefined ? undefined : String(body),
+      signal,
+      timeout_ms: request_ms,
+      response_bytes_max,
+    });
+    const bodyless = [204, 205, 304].includes(response.status);
+    const { status, headers: received } = response;
+    if (status >= 500) throw new IdentityFailure('unavailable', `status_${status}`, 'The provider reported an error.');
+    return new Response(bodyless ? null : new Uint8Array(response.body), { status, headers: received });
+  };
+}
+
+/** OAuth error codes for "not now", and those that concern our client instead of the person. */
+const unavailable_codes = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+const client_codes = new Set(['invalid_client', 'unauthorized_client', 'invalid_scope', 'unsupported_response_type']);
+
+function failureOf(error: unknown): unknown {
+  const cause = error instanceof oidc.ClientError ? error.cause : undefined;
+  const [own] = [error, cause].filter((each) => each instanceof IdentityFailure);
+  if (own) return own;
+  const [outbound] = [error, cause].filter((each) => each instanceof OutboundFailure);
+  if (outbound) return new IdentityFailure('unavailable', outbound.kind, outbound.message);
+  if (error instanceof oidc.AuthorizationResponseError || error instanceof oidc.ResponseBodyError) {
+    // Anyone can write the code into a URL, so only the form of a real one is repeated.
+    const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'unknown';
+    return new IdentityFailure(kindOf(code), code, 'The provider refused the sign-in.');
+  }
+  if (error instanceof oidc.WWWAuthenticateChallengeError) {
+    return new IdentityFailure('client_refused', `status_${error.status}`, 'The provider refused the request.');
+  }
+  if (error instanceof oidc.ClientError || error instanceof TypeError) {
+    const { code = 'unknown' } = error as { code?: string };
+    return new IdentityFailure('invalid', code, 'The provider’s response is not valid.');
+  }
+  return error;
+}
+
+function kindOf(code: string): IdentityFailureKind {
+  if (unavailable_codes.has(code)) return 'unavailable';
+  return client_codes.has(code) ? 'client_refused' : 'declined';
+}

@@ -1,0 +1,458 @@
+import { generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openLog } from '../../src/log.ts';
+import { resetOperator } from '../../src/operators/createOperator.ts';
+import type { ApiResponse } from '../harness/api.ts';
+import { type Person, startProvider, type TestProvider } from '../harness/identityProvider.ts';
+import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+
+let provider: TestProvider;
+let fixture: TestSandbox;
+let owner: TestOperator;
+let log = '';
+beforeAll(async () => {
+  provider = await startProvider();
+  const { issuer, client } = provider;
+  const env = {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: client.client_id,
+    OIDC_CLIENT_SECRET: client.client_secret,
+    OIDC_ROLES: 'owners=owner,staff=operator,viewers=read_only',
+    ADDRESS_RATE_BURST: '100000',
+  };
+  fixture = await startSandbox({ small: true, env });
+  await provider.allowRedirect(fixture.sandbox.base_url);
+  const write = (line: string) => {
+    log += line;
+  };
+  fixture.ctx.log = openLog('info', { write });
+  owner = await openOperator(fixture);
+});
+afterAll(async () => {
+  await fixture?.close();
+  await provider?.close();
+});
+beforeEach(() => {
+  provider.intercept = undefined;
+  log = '';
+});
+
+let people = 0;
+function newPerson(claims: Partial<Person> = {}): Person {
+  const sub = `subject-${++people}`;
+  return { sub, email: `${sub}@example.test`, name: `Synthetic ${sub}`, roles: ['staff'], ...claims };
+}
+
+describe('a sign-in', () => {
+  test('creates an operator with the highest role of the claim and returns to the page', async () => {
+    const person = newPerson({ email: 'Ada.Example@example.test', roles: ['viewers', 'other', 'staff'] });
+    const browser = newBrowser();
+    expect(await signIn(browser, person)).toStrictEqual({ status: 302, location: '/dashboard/settings' });
+    expect((await browser.session()).operator).toMatchObject({
+      email: 'ada.example@example.test',
+      name: person.name,
+      role: 'operator',
+      single_sign_on: true,
+    });
+    const [record] = await fixture.owner`SELECT outcome, detail FROM audit_records
+      WHERE action = 'operator.sign_in' AND actor = 'ada.example@example.test'`;
+    expect(record).toStrictEqual({ outcome: 'created', detail: { method: 'single_sign_on', role: 'operator' } });
+  });
+
+  test('uses PKCE, state and nonce, and a Lax cookie that ends after ten minutes', async () => {
+    const browser = newBrowser();
+    const { body, headers } = await browser.api('POST', 'single-sign-on', { path: '/dashboard' });
+    const query = Object.fromEntries(new URL(body.url).searchParams);
+    expect(query).toMatchObject({ response_type: 'code', code_challenge_method: 'S256' });
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(query[name], name).toMatch(/^[\w-]{43}$/);
+    const attributes = 'Path=/dashboard; HttpOnly; SameSite=Lax; Max-Age=600';
+    expect(headers.get('set-cookie')).toMatch(new RegExp(`^chartwire_sso=[\\w-]{43}; ${attributes}$`));
+  });
+
+  test('accepts only pages of the dashboard to return to', async () => {
+    for (const path of ['https://elsewhere.test/dashboard', '//elsewhere.test', '/dashboard/../x', '/dashboard//x']) {
+      const { status } = await newBrowser().api('POST', 'single-sign-on', { path });
+      expect(status, path).toBe(400);
+    }
+  });
+
+  test('twice at the same moment creates one operator', async () => {
+    const person = newPerson();
+    provider.current = person;
+    const browsers = [newBrowser(), newBrowser(), newBrowser()];
+    const urls = await Promise.all(browsers.map((browser) => visitProvider(browser)));
+    await Promise.all(browsers.map((browser, index) => callback(browser, urls[index] ?? '')));
+    const sessions = await Promise.all(browsers.map((browser) => browser.session()));
+    expect(new Set(sessions.map((session) => session?.operator.email))).toStrictEqual(new Set([person.email]));
+  });
+
+  test('continues after the provider has replaced its keys', async () => {
+    await provider.rotateKeys();
+    const browser = newBrowser();
+    await signIn(browser, newPerson());
+    expect(await browser.session()).not.toBeNull();
+  });
+
+  test('ends at the provider too', async () => {
+    const browser = newBrowser();
+    await signIn(browser, newPerson());
+    const { csrf_token } = await browser.session();
+    const { body } = await browser.api('DELETE', 'session', {}, { 'x-csrf-token': csrf_token });
+    const url = new URL(body.sign_out_url);
+    expect(url.origin).toBe(provider.issuer);
+    expect(Object.fromEntries(url.searchParams)).toStrictEqual({
+      client_id: provider.client.client_id,
+      post_logout_redirect_uri: `${fixture.sandbox.base_url}/dashboard`,
+    });
+    expect(await browser.session()).toBeNull();
+    expect((await browser.open(url.href)).status).toBe(200);
+  });
+
+  test('leaves a local operator’s sign-out as it is', async () => {
+    const local = await newOperator(fixture, 'read_only');
+    expect((await local.delete('session')).body).toStrictEqual({ success: true, sign_out_url: null });
+  });
+});
+
+describe('the role', () => {
+  test('follows the claim at every sign-in, and a change ends other sessions', async () => {
+    const person = newPerson({ roles: 'owners' });
+    const [first, second, third] = [newBrowser(), newBrowser(), newBrowser()];
+    await signIn(first, person);
+    expect((await first.session()).operator.role).toBe('owner');
+    await signIn(second, person);
+    expect(await first.session()).not.toBeNull();
+    await signIn(third, { ...person, roles: ['viewers'] });
+    expect((await third.session()).operator.role).toBe('read_only');
+    expect([await first.session(), await second.session()]).toStrictEqual([null, null]);
+  });
+
+  test('cannot be changed in the dashboard, nor can a password be set', async () => {
+    const person = newPerson();
+    await signIn(newBrowser(), person);
+    const id = await operatorId(person);
+    const refused = { status: 409, body: { code: 'operator_single_sign_on' } };
+    expect(await owner.patch(`operators/${id}`, { role: 'owner' })).toMatchObject(refused);
+    expect(await owner.post(`operators/${id}/reset`)).toMatchObject(refused);
+  });
+
+  test('is required: without one nobody is created', async () => {
+    for (const roles of [undefined, [], ['other'], { staff: true }, 'staff,owners']) {
+      const person = newPerson({ roles });
+      const browser = newBrowser();
+      await signIn(browser, person);
+      expect(await browser.errorShown()).toMatch(/^You have no role in Chartwire. Ask the administrator/);
+      expect(await operatorId(person)).toBeUndefined();
+    }
+    expect(log).toContain('"reason":"sso_role_missing"');
+  });
+
+  test('that was lost ends the sessions of the operator', async () => {
+    const person = newPerson();
+    const [first, second] = [newBrowser(), newBrowser()];
+    await signIn(first, person);
+    await signIn(second, { ...person, roles: [] });
+    expect(await second.errorShown()).toMatch(/^You have no role/);
+    expect(await first.session()).toBeNull();
+  });
+});
+
+describe('an operator', () => {
+  test('who is disabled stays refused', async () => {
+    const person = newPerson();
+    await signIn(newBrowser(), person);
+    await owner.patch(`operators/${await operatorId(person)}`, { disabled: true });
+    const browser = newBrowser();
+    await signIn(browser, person);
+    expect(await browser.session()).toBeNull();
+    expect(await browser.errorShown()).toBe('Your account is disabled. Ask an owner to enable it.');
+  });
+
+  test('is not found by email address: a local operator is linked only if an owner allows it', async () => {
+    const local = await newOperator(fixture, 'operator');
+    const person = newPerson({ email: local.email, roles: ['owners'] });
+    const browser = newBrowser();
+    await signIn(browser, person);
+    expect(await browser.errorShown()).toMatch(/^Your email address belongs to another operator/);
+    const id = await operatorId(person);
+    expect((await owner.patch(`operators/${id}`, { sso_link: true })).status).toBe(200);
+    expect((await local.get('session')).body.session).not.toBeNull();
+    await signIn(browser, person);
+    expect((await browser.session()).operator).toMatchObject({ id, role: 'owner', single_sign_on: true, totp: false });
+    // The password, and what was signed in with it, is no longer valid.
+    expect((await local.get('session')).body.session).toBeNull();
+    expect((await signInLocally(fixture, local)).body.code).toBe('operator_credentials_wrong');
+    // Nobody else with the address can be linked afterwards.
+    const other = newBrowser();
+    await signIn(other, newPerson({ email: local.email }));
+    expect(await other.errorShown()).toMatch(/^Your email address belongs to another operator/);
+  });
+
+  test('is no longer linked after a day', async () => {
+    const local = await newOperator(fixture, 'operator');
+    const person = newPerson({ email: local.email });
+    await owner.patch(`operators/${await operatorId(person)}`, { sso_link: true });
+    await fixture.owner`UPDATE operators SET sso_link_until = now() - interval '1 second' WHERE email = ${local.email}`;
+    const browser = newBrowser();
+    await signIn(browser, person);
+    expect(await browser.session()).toBeNull();
+  });
+
+  test('needs an email address that the provider does not call unverified', async () => {
+    for (const claims of [{ email: undefined }, { email_verified: false }, { email: 'no address' }]) {
+      const browser = newBrowser();
+      await signIn(browser, newPerson(claims as Partial<Person>));
+      expect(await browser.errorShown()).toMatch(/did not send a verified email address/);
+    }
+  });
+});
+
+describe('a callback is refused', () => {
+  const expired = 'This sign-in has expired, or it was already used. Sign in again.';
+
+  test('if it is repeated, even by the same browser', async () => {
+    provider.current = newPerson();
+    const browser = newBrowser();
+    const url = await visitProvider(browser);
+    const cookies = new Map(browser.jar);
+    await callback(browser, url);
+    const copy = newBrowser(cookies);
+    await callback(copy, url);
+    expect(await copy.errorShown()).toBe(expired);
+    expect(await copy.session()).toBeNull();
+  });
+
+  test('in another browser, which does not use it up', async () => {
+    provider.current = newPerson();
+    const [browser, other] = [newBrowser(), newBrowser()];
+    const url = await visitProvider(browser);
+    await visitProvider(other);
+    await callback(other, url);
+    expect(await other.errorShown()).toBe(expired);
+    await callback(browser, url);
+    expect(await browser.session()).not.toBeNull();
+  });
+
+  test.each<[string, (url: URL) => unknown]>([
+    ['with another state', (url) => url.searchParams.set('state', 'A'.repeat(43))],
+    ['without a state', (url) => url.searchParams.delete('state')],
+    ['without any parameters', (url) => Object.assign(url, { search: '' })],
+  ])('%s', async (_, change) => {
+    provider.current = newPerson();
+    const browser = newBrowser();
+    const url = new URL(await visitProvider(browser));
+    change(url);
+    await callback(browser, url.href);
+    expect(await browser.errorShown()).toBe(expired);
+    expect(await browser.session()).toBeNull();
+  });
+
+  test('after ten minutes', async () => {
+    provider.current = newPerson();
+    const browser = newBrowser();
+    const url = await visitProvider(browser);
+    await fixture.owner`UPDATE sso_sign_ins SET created_at = created_at - interval '10 minutes 1 second'`;
+    await callback(browser, url);
+    expect(await browser.errorShown()).toBe(expired);
+  });
+
+  test.each<[string, (url: URL) => void, RegExp]>([
+    ['from another issuer', (url) => url.searchParams.set('iss', 'https://elsewhere.test'), /is not valid for this/],
+    ['with a code of another sign-in', (url) => url.searchParams.set('code', 'A'.repeat(43)), /did not sign you in/],
+  ])('%s', async (_, change, text) => {
+    provider.current = newPerson();
+    const browser = newBrowser();
+    const url = new URL(await visitProvider(browser));
+    change(url);
+    await callback(browser, url.href);
+    expect(await browser.errorShown()).toMatch(text);
+    expect(await browser.session()).toBeNull();
+  });
+
+  test.each<[string, Forgery]>([
+    ['of another issuer', { iss: 'https://elsewhere.test' }],
+    ['for another client', { aud: 'someone-else' }],
+    ['with another nonce', { nonce: 'another' }],
+    ['that has expired', { exp: Math.floor(Date.now() / 1000) - 3600 }],
+    ['signed with a key that the provider does not publish', {}],
+  ])('with an ID token %s', async (_, forgery) => {
+    const person = newPerson();
+    provider.current = person;
+    const browser = newBrowser();
+    const url = await visitProvider(browser);
+    provider.intercept = await forgedTokens(person, browser.nonce(), forgery);
+    await callback(browser, url);
+    expect(await browser.errorShown()).toMatch(/^The response of the identity provider is not valid/);
+    expect(await browser.session()).toBeNull();
+    expect(await operatorId(person)).toBeUndefined();
+    expect(log).toContain('"reason":"invalid"');
+  });
+});
+
+describe('the provider', () => {
+  test('can refuse the person', async () => {
+    const browser = newBrowser();
+    await signIn(browser, undefined);
+    expect(await browser.errorShown()).toMatch(/^The identity provider did not sign you in/);
+    expect(log).toContain('"code":"access_denied"');
+  });
+
+  test('can be down at any step', async () => {
+    provider.current = newPerson();
+    const browser = newBrowser();
+    const url = await visitProvider(browser);
+    await provider.close();
+    await callback(browser, url);
+    expect(await browser.errorShown()).toBe('The identity provider cannot be reached. Try again in a minute.');
+    const start = await browser.api('POST', 'single-sign-on', { path: '/dashboard' });
+    expect(start).toMatchObject({ status: 503, body: { code: 'sso_unavailable' } });
+    expect(log).toContain('"reason":"unavailable","code":"unreachable"');
+    await provider.listen();
+    await signIn(browser, newPerson());
+    expect(await browser.session()).not.toBeNull();
+  });
+
+  test('can refuse the client', async () => {
+    provider.current = newPerson();
+    const browser = newBrowser();
+    const url = await visitProvider(browser);
+    provider.intercept = async ({ url: path }, response) => {
+      if (path !== '/token') return false;
+      response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
+      return true;
+    };
+    await callback(browser, url);
+    expect(await browser.errorShown()).toMatch(/check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI/);
+  });
+
+  test('never appears in the log with codes, tokens or claims', async () => {
+    const person = newPerson({ roles: [] });
+    provider.current = person;
+    const browser = newBrowser();
+    const url = await visitProvider(browser);
+    const secrets = [...new URL(url).searchParams.values(), ...browser.jar.values()];
+    await callback(browser, url);
+    expect(log).toContain('single sign-on refused');
+    for (const text of [...secrets, person.sub, person.email ?? '', person.name ?? '']) {
+      expect(log).not.toContain(text);
+    }
+  });
+});
+
+describe('OIDC_ONLY', () => {
+  test('turns passwords off, except for an hour after a reset on the server', async () => {
+    const { ctx } = fixture;
+    const local = await newOperator(fixture, 'operator');
+    const person = newPerson({ email: local.email });
+    const before = ctx.config;
+    ctx.config = { ...before, oidc_only: true };
+    try {
+      expect((await newBrowser().api('GET', 'sign-in')).body).toMatchObject({
+        single_sign_on: 'Single sign-on',
+        passwords: false,
+      });
+      expect((await signInLocally(fixture, local)).body.code).toBe('operator_password_off');
+      const body = { email: 'more@example.test', name: 'More', role: 'operator' };
+      expect((await owner.post('operators', body)).body.code).toBe('passwords_off');
+      const id = (await operatorId(person)) ?? '';
+      expect((await owner.post(`operators/${id}/reset`)).body.code).toBe('passwords_off');
+      const password = await resetOperator(ctx, id, async () => {}, { despite_single_sign_on: true });
+      const reset = { email: local.email, password: password ?? '' };
+      expect((await signInLocally(fixture, reset)).status).toBe(200);
+      await fixture.owner`UPDATE operators SET local_sign_in_until = now() - interval '1 second' WHERE id = ${id}`;
+      expect((await signInLocally(fixture, reset)).body.code).toBe('operator_password_off');
+    } finally {
+      ctx.config = before;
+    }
+  });
+});
+
+async function operatorId({ email }: Person): Promise<string | undefined> {
+  const [row] = await fixture.owner<{ id: string }[]>`
+    SELECT replace(id::text, '-', '') AS id FROM operators WHERE email = ${email?.toLowerCase() ?? ''}`;
+  return row?.id;
+}
+
+type Forgery = { iss?: string; aud?: string; nonce?: string; exp?: number };
+
+/** Replaces the provider's token response by one with an ID token that a stranger signed. */
+async function forgedTokens(person: Person, nonce: string, forgery: Forgery): Promise<TestProvider['intercept']> {
+  const { privateKey } = await generateKeyPair('RS256');
+  const exp = Math.floor(Date.now() / 1000) + 60;
+  const { issuer, client } = provider;
+  const claims = { ...person, iss: issuer, aud: client.client_id, nonce, exp, ...forgery };
+  const id_token = await new SignJWT(claims).setIssuedAt().setProtectedHeader({ alg: 'RS256' }).sign(privateKey);
+  return async ({ url }, response) => {
+    if (url !== '/token') return false;
+    const body = JSON.stringify({ access_token: 'token', token_type: 'Bearer', id_token });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    return true;
+  };
+}
+
+type Browser = ReturnType<typeof newBrowser>;
+
+/** Keeps cookies by host name, as browsers do, and does not follow redirects. */
+function newBrowser(jar = new Map<string, string>()) {
+  let nonce = '';
+  const open = async (url: string, init: RequestInit = {}) => {
+    const { hostname, searchParams } = new URL(url);
+    nonce = searchParams.get('nonce') ?? nonce;
+    const own = [...jar].filter(([name]) => name.startsWith(`${hostname} `));
+    const cookie = own.map(([name, value]) => `${name.slice(hostname.length + 1)}=${value}`).join('; ');
+    const response = await fetch(url, { redirect: 'manual', ...init, headers: { ...init.headers, cookie } });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '') jar.delete(`${hostname} ${name}`);
+      else jar.set(`${hostname} ${name}`, value);
+    }
+    return response;
+  };
+  const { base_url } = fixture.sandbox;
+  const api = async (method: string, path: string, body?: unknown, more = {}): Promise<ApiResponse> => {
+    const headers = { origin: base_url, 'content-type': 'application/json', ...more };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await open(`${base_url}/dashboard/api/${path}`, { method, headers, ...sent });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  };
+  return {
+    jar,
+    open,
+    api,
+    nonce: () => nonce,
+    session: async () => (await api('GET', 'session')).body.session,
+    /** The text that the sign-in page shows, once. */
+    errorShown: async () => {
+      const { body } = await api('GET', 'sign-in');
+      expect((await api('GET', 'sign-in')).body.error).toBeNull();
+      return body.error;
+    },
+  };
+}
+
+/** Goes to the provider and returns the URL to which it sends the browser back. */
+async function visitProvider(browser: Browser): Promise<string> {
+  const { body } = await browser.api('POST', 'single-sign-on', { path: '/dashboard/settings' });
+  expect(body).toMatchObject({ success: true });
+  let url: string = body.url;
+  while (!url.startsWith(fixture.sandbox.base_url)) {
+    const response = await browser.open(url);
+    const location = response.headers.get('location');
+    if (!location) throw new Error(`The provider returned ${response.status}: ${await response.text()}`);
+    url = new URL(location, url).href;
+  }
+  return url;
+}
+
+async function callback(browser: Browser, url: string): Promise<{ status: number; location: string | null }> {
+  const { status, headers } = await browser.open(url);
+  return { status, location: headers.get('location') };
+}
+
+/** Each sign-in asks the provider anew: its own session would sign in the previous person. */
+async function signIn(browser: Browser, person: Person | undefined) {
+  for (const name of [...browser.jar.keys()]) if (name.startsWith('localhost ')) browser.jar.delete(name);
+  provider.current = person;
+  return callback(browser, await visitProvider(browser));
+}

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair } from 'jose';
+import Provider, { type JWK } from 'oidc-provider';
+
+/** A person known to the test provider. */
+export type Person = { sub: string; email?: string; email_verified?: boolean; name?: string; roles?: unknown };
+
+/** A real OpenID Connect provider (oidc-provider) without a sign-in form: it signs in the person set in `current`. */
+export type TestProvider = {
+  issuer: string;
+  client: { client_id: string; client_secret: string };
+  /** The person who signs in next; undefined refuses the sign-in. */
+  current: Person | undefined;
+  /** Replaces responses, to simulate a faulty provider. Return true if the request was answered. */
+  intercept: ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>) | undefined;
+  /** Allows a service whose address is known only after it has started. */
+  allowRedirect(base_url: string): Promise<void>;
+  /** Signs with a new key from now on; the old one is no longer published. */
+  rotateKeys(): Promise<void>;
+  /** Stops listening; `listen` continues on the same port. */
+  close(): Promise<void>;
+  listen(): Promise<void>;
+};
+
+/** At `localhost`, which for a browser is another site than 127.0.0.1, where the service is. */
+export async function startProvider(): Promise<TestProvider> {
+  const server = createServer();
+  const port = { number: 0 };
+  const listen = async () => {
+    server.listen(port.number, '127.0.0.1');
+    await once(server, 'listening');
+    port.number = (server.address() as AddressInfo).port;
+  };
+  await listen();
+  const issuer = `http://localhost:${port.number}`;
+  const client = { client_id: 'chartwire', client_secret: 'a client secret for tests: + / =' };
+  const redirects: string[] = [];
+  const people = new Map<string, Person>();
+  /** With the newest claims, also if the browser is still signed in. */
+  const personOf = (sub: string) => (started.current?.sub === sub ? started.current : people.get(sub));
+  const createProvider = async () => {
+    const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+    const key = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
+    return new Provider(issuer, {
+      clients: [
+        {
+          ...client,
+          redirect_uris: redirects.map((base_url) => `${base_url}/dashboard/sign-in/callback`),
+          post_logout_redirect_uris: redirects.map((base_url) => `${base_url}/dashboard`),
+        },
+      ],
+      jwks: { keys: [key] },
+      cookies: { keys: ['a key for cookies'] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
+      findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...personOf(sub), sub }) }),
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+      // Defaults cause a notice on the terminal.
+      ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 600, IdToken: 60, Interaction: 600, Session: 600 },
+    });
+  };
+  let provider: Provider | undefined;
+  const started: TestProvider = {
+    issuer,
+    client,
+    current: undefined,
+    intercept: undefined,
+    allowRedirect: async (base_url) => {
+      redirects.push(base_url);
+      provider = await createProvider();
+    },
+    rotateKeys: async () => {
+      provider = await createProvider();
+    },
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+    listen,
+  };
+  server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
+    if (await started.intercept?.(request, response)) return;
+    if (!provider) throw new Error('Call allowRedirect before the first request.');
+    if (request.url?.startsWith('/interaction/')) await answerInteraction(provider, request, response);
+    else provider.callback()(request, response);
+  });
+
+  /** Signs the current person in and grants what was requested. */
+  async function answerInteraction(of: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { current } = started;
+    if (!current) return of.interactionFinished(request, response, { error: 'access_denied' });
+    people.set(current.sub, current);
+    const { params } = await of.interactionDetails(request, response);
+    const grant = new of.Grant({ accountId: current.sub, clientId: String(params.client_id) });
+    grant.addOIDCScope(String(params.scope));
+    const consent = { grantId: await grant.save() };
+    await of.interactionFinished(request, response, { login: { accountId: current.sub }, consent });
+  }
+  return started;
+}
