@@ -138,6 +138,12 @@ describe('the reference', () => {
     }
   });
 
+  test('states no limit that every text has', () => {
+    for (const [path, text] of texts) expect(text, path).not.toMatch(/\b32000\b|at least 1 characters/);
+    expect(texts.get('/docs/reference')).toContain('up to 32,000 characters');
+    expect([...texts.values()].some((text) => text.includes('2 to 50 characters'))).toBe(true);
+  });
+
   test('lists every operation in the overview', () => {
     for (const { id } of endpoints) expect(texts.get('/docs/reference')).toContain(`#${id}">`);
   });
