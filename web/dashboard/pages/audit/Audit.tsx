@@ -26,15 +26,15 @@ const columns: Column<AuditRecord>[] = [
   {
     head: 'Actor',
     cell: (record) => (
-      <>
+      <div className="own-id">
         {record.actor}
         <Text size="xs" c="dimmed">
           {actor_types.find(({ value }) => value === record.actor_kind)?.label}
         </Text>
-      </>
+      </div>
     ),
   },
-  { head: 'Action', cell: (record) => record.action },
+  { head: 'Action', cell: (record) => <div className="own-id">{record.action}</div> },
   { head: 'Outcome', cell: (record) => record.outcome },
   { head: 'Client', cell: (record) => record.client_name ?? '–' },
   { head: 'Patients', cell: (record) => record.patients, align: 'right' },
@@ -97,11 +97,11 @@ function Details({ record }: { record: AuditRecord }) {
   const subjects = [job, record.subject, record.account].filter((each) => each !== null);
   return (
     <>
-      <Text size="xs" miw={220} maw={280} className="breakable">
+      <Text size="xs" miw={140} maw={280} className="breakable">
         {subjects.join(' · ') || '–'}
       </Text>
       {record.detail && (
-        <Text size="xs" c="dimmed" miw={220} maw={280} className="breakable">
+        <Text size="xs" c="dimmed" miw={140} maw={280} className="breakable">
           {describe(record.detail)}
         </Text>
       )}
