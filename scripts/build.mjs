@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const dist = join(root, 'dist');
@@ -248,9 +248,13 @@ function removeOthers(outputs) {
   }
 }
 
-/** Writes a .gz file next to every file of a page; src/http/pages serves it to browsers that accept gzip. */
+/** Writes a .br and a .gz file next to every file of a page; src/http/pages serves them to browsers that accept them. */
 function compressPageFiles() {
+  // Quality 11 takes ten times as long and saves another 5 %.
+  const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
   for (const path of filesBelow('dist/web').filter((path) => /\.(css|js|svg)$/.test(path))) {
-    writeFileSync(join(root, `${path}.gz`), gzipSync(readFileSync(join(root, path)), { level: 9 }));
+    const content = readFileSync(join(root, path));
+    writeFileSync(join(root, `${path}.gz`), gzipSync(content, { level: 9 }));
+    writeFileSync(join(root, `${path}.br`), brotliCompressSync(content, brotli));
   }
 }

@@ -4,8 +4,8 @@ import type { Medication } from '../charts/medications.ts';
 import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { Context } from '../context.ts';
 import type { HistoryEntry } from '../records/history.ts';
-import { billingSections, recordSections } from './chartSections.ts';
-import { addressLine, factList, type Html, html, section, table } from './html.ts';
+import { billingParts, recordParts } from './chartSections.ts';
+import { addressLine, factList, type Html, html, type Part, part, parts, table } from './html.ts';
 import { type Frame, page } from './page.ts';
 import { type Chart, readChart } from './readChart.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
@@ -41,21 +41,23 @@ function chartPage(frame: Frame, chart: Chart): Html {
 </div>
 <a class="button" href="${edit}">Edit contact details</a>
 </div>
-${demographics(chart)}
-${billingSections(chart)}
-${section('Medications', 'No medications.', medicationTable(chart.medications))}
-${section('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies))}
-${section('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart))}
-${recordSections(chart)}
-${section('History', 'No changes.', historyTable(chart))}`,
+${parts('Chart', [
+  demographics(chart),
+  ...billingParts(chart),
+  part('Medications', 'No medications.', medicationTable(chart.medications)),
+  part('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies)),
+  part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
+  ...recordParts(chart),
+  part('History', 'No changes.', historyTable(chart)),
+])}`,
   );
 }
 
-function demographics({ patient, guarantors, name }: Chart): Html {
+function demographics({ patient, guarantors, name }: Chart): Part {
   const payer = guarantors.find(({ guarantorId }) => guarantorId === patient.responsibleGuarantorId);
   const contact = patient.emergencyContact;
   const joined = (...parts: (string | null | undefined)[]) => parts.filter(Boolean).join(' ');
-  return section('Demographics', '', [
+  return part('Demographics', '', [
     factList([
       ['Mobile phone', patient.cellPhone],
       ['Home phone', patient.homePhone],

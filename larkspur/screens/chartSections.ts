@@ -1,9 +1,9 @@
 import { type Guarantor, relationships } from '../charts/guarantors.ts';
 import { type PatientInsurance, subscriberRelationships } from '../charts/patientInsurances.ts';
-import { addressLine, type Content, dollars, factList, type Html, html, nowrap, section, table } from './html.ts';
+import { addressLine, type Content, dollars, factList, html, nowrap, type Part, part, table } from './html.ts';
 import type { Chart } from './readChart.ts';
 
-export function billingSections(chart: Chart): Html[] {
+export function billingParts(chart: Chart): Part[] {
   const { insurances, guarantors, patient, time } = chart;
   const checks = patient.eligibilityChecks.map((check) => [
     time(check.requestedAt),
@@ -12,10 +12,10 @@ export function billingSections(chart: Chart): Html[] {
     check.requestedBy,
   ]);
   return [
-    alertSection(chart),
-    section('Insurance', 'No insurance.', table('Insurance', insuranceColumns, insurances.map(insuranceRow))),
-    section('Guarantors', 'No guarantors.', table('Guarantors', guarantorColumns, guarantors.map(guarantorRow))),
-    section(
+    alertPart(chart),
+    part('Insurance', 'No insurance.', table('Insurance', insuranceColumns, insurances.map(insuranceRow))),
+    part('Guarantors', 'No guarantors.', table('Guarantors', guarantorColumns, guarantors.map(guarantorRow))),
+    part(
       'Eligibility checks',
       'No eligibility checks.',
       table('Eligibility checks', ['Requested', 'Company', 'Result', 'Requested by'], checks),
@@ -23,7 +23,7 @@ export function billingSections(chart: Chart): Html[] {
   ];
 }
 
-export function recordSections(chart: Chart): Html[] {
+export function recordParts(chart: Chart): Part[] {
   const { patient, encounters, orders, time, name } = chart;
   const encounterRows = encounters.map((encounter) => [
     nowrap(`${encounter.date} ${encounter.startTime}`),
@@ -39,14 +39,14 @@ export function recordSections(chart: Chart): Html[] {
     replacedBy,
   ]);
   return [
-    section(
+    part(
       'Appointments and encounters',
       'No appointments.',
       table('Appointments and encounters', ['Time', 'Type', 'Status', 'Provider', 'Location', 'Reason'], encounterRows),
     ),
-    section('Orders', 'No orders.', orders.map(orderArticle(chart))),
-    documentSection(chart),
-    section(
+    part('Orders', 'No orders.', orders.map(orderArticle(chart))),
+    documentPart(chart),
+    part(
       'Previous addresses',
       'No previous addresses.',
       table('Previous addresses', ['Until', 'Address', 'Changed by'], addressRows),
@@ -56,7 +56,7 @@ export function recordSections(chart: Chart): Html[] {
 
 const checkStatuses = { REQ: 'Requested', ACT: 'Active coverage', INA: 'Not covered' };
 
-function alertSection({ alerts, balances }: Chart): Html {
+function alertPart({ alerts, balances }: Chart): Part {
   const rows = alerts.globalAlerts.map((alert) => [
     alert.name,
     alert.alertType,
@@ -64,7 +64,7 @@ function alertSection({ alerts, balances }: Chart): Html {
     alert.notes,
     alert.expiryDate ?? 'No expiry',
   ]);
-  return section('Alerts and balances', '', [
+  return part('Alerts and balances', '', [
     factList([
       ['Patient balance', dollars(balances.patientBalance)],
       ['Account balance', dollars(balances.accountBalance)],
@@ -140,11 +140,11 @@ ${results && table(`Results for order ${order.orderId}`, ['Test', 'Value', 'Rang
 </article>`;
 };
 
-function documentSection({ patient, documents, folders, time, name }: Chart): Html {
+function documentPart({ patient, documents, folders, time, name }: Chart): Part {
   const filled = folders
     .map((path) => [path, documents.filter(({ folderPath }) => folderPath === path)] as const)
     .filter(([, list]) => list.length > 0);
-  return section(
+  return part(
     'Documents',
     'No documents.',
     filled.map(

@@ -20,7 +20,28 @@ const markup = Symbol('markup');
 
 /** A card with a heading. Shows `emptyText` if there is no content. */
 export function section(title: string, emptyText: string, content: Html[]): Html {
-  return html`<section class="card"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
+  return html`<section class="card" id="${anchorOf(title)}"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
+}
+
+/** A section of a page with links to its sections. */
+export interface Part {
+  title: string;
+  content: Html;
+}
+
+export function part(title: string, emptyText: string, content: Html[]): Part {
+  return { title, content: section(title, emptyText, content) };
+}
+
+/** Links to the parts, which stay visible while the page scrolls, and the parts. */
+export function parts(label: string, all: Part[]): Html {
+  const links = all.map(({ title }) => html`<li><a href="#${anchorOf(title)}">${title}</a></li>`);
+  return html`<nav class="parts" aria-label="${label}"><ul>${links}</ul></nav>
+${all.map(({ content }) => content)}`;
+}
+
+function anchorOf(title: string): string {
+  return title.toLowerCase().replaceAll(' ', '-');
 }
 
 /** A list of labeled values. Empty values are left out. */

@@ -80,6 +80,14 @@ td:last-child, th:last-child { padding-right: 0; }
 .pages { display: flex; gap: 1.25rem; align-items: center; }
 .chart-head { display: flex; flex-wrap: wrap; gap: 1rem; justify-content: space-between; align-items: flex-end; margin-bottom: 1.25rem; }
 .chart-head h1, .chart-head p { margin: 0; }
+.parts { position: sticky; top: 0; z-index: 1; margin: 0 0 1.25rem; background: var(--ground); border-bottom: 1px solid var(--line); }
+.parts ul { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0; padding: 0.35rem 0; list-style: none; font-size: 0.9375rem; }
+.parts a { display: inline-block; padding: 0.25rem 0; }
+.card[id] { scroll-margin-top: 6.5rem; }
+@media (max-width: 48rem) {
+  .parts ul { flex-wrap: nowrap; overflow-x: auto; white-space: nowrap; }
+  .card[id] { scroll-margin-top: 4rem; }
+}
 .crumb { margin: 0 0 0.25rem; font-size: 0.875rem; }
 .facts { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; color: var(--muted); }
 .facts-list { display: grid; grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0.5rem 0 0; }

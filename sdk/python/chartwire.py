@@ -651,17 +651,17 @@ class Claim(TypedDict):
     emr_appointment_id: Optional[str]
     """The EMR’s ID of the appointment"""
     service_date: str
-    """Day of the service (YYYY-MM-DD)"""
+    """Date of service of the claim (YYYY-MM-DD)"""
     claim_date: Optional[str]
-    """When the claim was created (YYYY-MM-DD)"""
+    """Day on which the claim was created in the EMR (YYYY-MM-DD)"""
     claim_status: Optional[str]
-    """The EMR’s status code"""
+    """Status of the claim in the EMR, as its code; EMRs have different codes"""
     claim_status_description: Optional[str]
-    """The status in words"""
+    """The status of the claim in words"""
     claim_type: Optional[str]
-    """Kind of claim"""
+    """Kind of claim as the EMR names it, such as professional (CMS-1500) or institutional (UB-04)"""
     void_flag: bool
-    """Whether the claim is void"""
+    """Whether the claim was voided; leave void claims out of totals"""
     emr_patient_id: Optional[str]
     """The EMR’s ID of the patient"""
     patient_name: Optional[str]
@@ -671,35 +671,35 @@ class Claim(TypedDict):
     provider_name: Optional[str]
     """Name of the provider"""
     total_charge: Optional[float]
-    """Total charge in dollars"""
+    """Sum of the charges of all lines, before adjustments, in dollars"""
     total_payment: Optional[float]
-    """Total of all payments in dollars"""
+    """Sum of all payments of insurances and the patient, in dollars"""
     net_payment: Optional[float]
-    """Net payments in dollars, as the EMR gives them"""
+    """Payments after refunds, where the EMR tells them apart from the total, in dollars"""
     balance: Optional[float]
     """What is still owed, in dollars"""
     net_adjustment: Optional[float]
-    """Net adjustments in dollars, as the EMR gives them"""
+    """Sum of the adjustments, such as contractual write-offs, in dollars"""
     patient_responsibility: Optional[float]
-    """What the patient has to pay, in dollars"""
+    """Share of the patient after adjudication (deductible, copayment, coinsurance), in dollars"""
     icd_codes: List[str]
-    """Diagnoses (ICD-10)"""
+    """ICD-10-CM diagnosis codes of the claim, in the order of the claim"""
     billing_notes: Optional[str]
-    """Notes of the billing staff"""
+    """Notes of the billing staff on the claim"""
     insurances: List[ClaimInsurance]
-    """The insurances billed"""
+    """The insurances billed; `sequence_number` gives their order"""
     balances: ClaimBalances
     """The balances as the EMR shows them, as decimal strings"""
     void_claim: ClaimReplacements
-    """The claims that replace this one, or that it replaces"""
+    """How the claim relates to void, corrected and copied claims"""
     submission_history: ClaimSubmissionHistory
     """How and when the claim was submitted"""
     billing_activity_log: List[ClaimActivity]
     """What the billing staff did with the claim"""
     line_items: List[ClaimLine]
-    """The services billed"""
+    """Service lines of the claim"""
     payments: List[ClaimPayment]
-    """The payments received"""
+    """Payments posted to the claim, by insurances and the patient"""
     synced_at: str
     """When a sync last changed the claim"""
     created_at: str
@@ -716,7 +716,7 @@ class ClaimActivity(TypedDict):
     action: Optional[str]
     """What was done"""
     category: Optional[str]
-    """Kind of action"""
+    """Kind of action, as the EMR names it"""
     notes: Optional[str]
     """Notes about the action"""
     user_name: Optional[str]
@@ -727,25 +727,25 @@ class ClaimBalances(TypedDict):
     """The balances of a claim as the EMR shows them, as decimal strings"""
 
     invoice_amount: Optional[str]
-    """Amount of the invoice in dollars"""
+    """Amount billed on the claim, in dollars"""
     total_payment: Optional[str]
-    """Total of all payments in dollars"""
+    """Sum of all payments of insurances and the patient, in dollars"""
     net_payment: Optional[str]
-    """Net payments in dollars, as the EMR gives them"""
+    """Payments after refunds, where the EMR tells them apart from the total, in dollars"""
     balance: Optional[str]
     """What is still owed, in dollars"""
     patient_balance: Optional[str]
-    """What the patient still owes, in dollars"""
+    """Part of the patient’s share that is not paid yet, in dollars"""
     patient_payment: Optional[str]
     """What the patient has paid, in dollars"""
     patient_responsibility: Optional[str]
-    """What the patient has to pay, in dollars"""
+    """Share of the patient after adjudication (deductible, copayment, coinsurance), in dollars"""
     on_plan: Optional[str]
-    """Amount on plan, as the EMR gives it"""
+    """Whether the claim is on a payment plan, as the EMR gives it"""
 
 
 class ClaimInsurance(TypedDict):
-    """An insurance that a claim is billed to"""
+    """A coverage that a claim is billed to, with its subscriber"""
 
     insurance_id: Optional[str]
     """The EMR’s ID of the insurance"""
@@ -754,11 +754,11 @@ class ClaimInsurance(TypedDict):
     insurance_type: Optional[str]
     """Kind of insurance"""
     claim_indicator: Optional[str]
-    """Claim indicator, as the EMR gives it"""
+    """Whether the insurance is primary or secondary for this claim, as the EMR’s code"""
     claim_indicator_description: Optional[str]
-    """The indicator in words"""
+    """The claim indicator in words, such as Primary"""
     sequence_number: Optional[str]
-    """Order in which the insurances are billed"""
+    """Order in which the insurances are billed; 1 is primary"""
     subscriber_name: Optional[str]
     """Name of the subscriber"""
     subscriber_number: Optional[str]
@@ -772,11 +772,11 @@ class ClaimInsurance(TypedDict):
     group_number: Optional[str]
     """Group number"""
     provider_number: Optional[str]
-    """The provider’s number at the insurance company"""
+    """Legacy number of the provider at this payer, besides the NPI"""
     payment_source: Optional[str]
-    """Source of payment code"""
+    """Source of payment code for the payer, as the EMR gives it"""
     assign_benefits: Optional[str]
-    """Whether benefits are assigned to the provider"""
+    """Whether the payer is to pay the provider directly (assignment of benefits), as the EMR gives it"""
     insurance_address_1: Optional[str]
     """Street and number of the insurance company"""
     insurance_address_2: Optional[str]
@@ -799,98 +799,98 @@ class _ClaimLineOptional(TypedDict, total=False):
 
 
 class ClaimLine(_ClaimLineOptional):
-    """A service on a claim"""
+    """A service line of a claim"""
 
     id: str
     """Chartwire’s ID of the line"""
     line_number: int
-    """Position on the claim, starting at 1"""
+    """Number of the line on the claim, starting at 1"""
     cpt_code: Optional[str]
-    """CPT or HCPCS code of the service"""
+    """CPT or HCPCS Level II code of the service, without modifiers"""
     description: Optional[str]
     """The service in words"""
     modifiers: List[str]
-    """Modifiers of the code"""
+    """CPT or HCPCS modifiers of the code, such as 25, in the order of the claim"""
     units: Optional[float]
-    """Number of units"""
+    """Units or days of service; the charge of the line is for all of them"""
     billed_amount: Optional[float]
-    """Amount billed in dollars"""
+    """Charge of the line for all its units, in dollars"""
     allowed_amount: Optional[float]
-    """Amount that the payer allows, in dollars"""
+    """Amount that the payer allows for the line under its contract, in dollars"""
     billed_unit_fee: Optional[float]
-    """Fee for one unit in dollars"""
+    """Charge for one unit, in dollars"""
     icd_pointers: List[str]
-    """The diagnoses that the line refers to (ICD-10)"""
+    """Diagnoses that justify the line, as the EMR gives them: ICD-10-CM codes, or numbers of diagnoses on the claim from 1"""
     place_of_service: Optional[str]
-    """Place of service code"""
+    """CMS place of service code, such as 11 for an office or 02 and 10 for telehealth"""
     type_of_service: Optional[str]
-    """Type of service code"""
+    """Type of service code of the EMR or payer"""
     service_date_start: Optional[str]
-    """First day of the service (YYYY-MM-DD)"""
+    """First date of service of the line (YYYY-MM-DD)"""
     service_date_end: Optional[str]
-    """Last day of the service (YYYY-MM-DD)"""
+    """Last date of service of the line; the same as the first for a service of one day (YYYY-MM-DD)"""
     rendering_provider_npi: Optional[str]
-    """National Provider Identifier of the rendering provider"""
+    """NPI of the provider who performed the service"""
     ordering_provider_npi: Optional[str]
-    """National Provider Identifier of the ordering provider"""
+    """NPI of the provider who ordered the service"""
     referring_provider_npi: Optional[str]
-    """National Provider Identifier of the referring provider"""
+    """NPI of the provider who referred the patient"""
 
 
 class ClaimPayment(TypedDict):
-    """A payment for a claim"""
+    """A payment posted to a claim, with the adjudication that it belongs to"""
 
     id: str
     """Chartwire’s ID of the payment"""
     emr_payment_id: str
     """The EMR’s ID of the payment"""
     check_number: Optional[str]
-    """Number of the check"""
+    """Number of the check or trace number of the electronic transfer (EFT)"""
     payment_date: Optional[str]
-    """When the payment was made (YYYY-MM-DD)"""
+    """Date of the check or transfer, else the day of the adjudication (YYYY-MM-DD)"""
     amount: Optional[float]
     """Amount in dollars"""
     payment_type: Optional[str]
-    """Kind of payment"""
+    """How it was paid, as the EMR names it, such as check, EFT or card"""
     payer_name: Optional[str]
-    """Name of the payer"""
+    """Name of the insurance or person that paid"""
     payer_type: Optional[str]
-    """Kind of payer"""
+    """Whether an insurance or the patient paid, as the EMR names it"""
     adjustment: Optional[float]
-    """Adjustment in dollars"""
+    """Amount that was adjusted with this payment, such as a contractual write-off, in dollars"""
     deductible: Optional[float]
-    """Deductible in dollars"""
+    """Part of the allowed amount that counts toward the patient’s deductible, in dollars"""
     coinsurance: Optional[float]
-    """Coinsurance in dollars"""
+    """The patient’s percentage of the allowed amount, in dollars"""
     allowed: Optional[float]
-    """Amount that the payer allows, in dollars"""
+    """Amount that the payer allows for the claim under its contract, in dollars"""
     member_balance: Optional[float]
-    """What the member owes, in dollars"""
+    """What the payer leaves to the patient (deductible, copayment, coinsurance), in dollars"""
     withheld: Optional[float]
-    """Amount withheld in dollars"""
+    """Amount that the payer held back under its contract with the provider, in dollars"""
     era_claim_status: Optional[str]
-    """Status of the claim in the remittance advice"""
+    """Outcome of the adjudication in words, from the electronic remittance advice (ERA, X12 835)"""
     era_claim_status_code: Optional[str]
-    """Code of the status in the remittance advice"""
+    """Outcome as a code: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own"""
     era_payer_name: Optional[str]
-    """Name of the payer in the remittance advice"""
+    """Name of the payer in the ERA"""
     era_check_amount: Optional[float]
-    """Amount of the check in the remittance advice, in dollars"""
+    """Total of the check or transfer in the ERA, which may pay several claims, in dollars"""
     era_adjustment_codes: Optional[Dict[str, Any]]
-    """Adjustment codes of the remittance advice, as the EMR returns them"""
+    """Amounts by adjustment code (group and CARC, such as CO-45), as the EMR returns them"""
 
 
 class ClaimReplacements(TypedDict):
-    """The claims that replace this one, or that it replaces"""
+    """How a claim relates to void, corrected and copied claims"""
 
     void_to_claim_id: Optional[str]
-    """ID of the claim that replaces this void one"""
+    """EMR ID of the claim that replaces this void one"""
     void_from_claim_id: Optional[str]
-    """ID of the void claim that this one replaces"""
+    """EMR ID of the void claim that this one replaces"""
     copy_to_claim_id: Optional[str]
-    """ID of the claim that is a copy of this one"""
+    """EMR ID of the claim that was copied from this one"""
     copy_from_claim_id: Optional[str]
-    """ID of the claim that this one is a copy of"""
+    """EMR ID of the claim that this one was copied from"""
 
 
 class ClaimSubmissionHistory(TypedDict):
@@ -899,9 +899,9 @@ class ClaimSubmissionHistory(TypedDict):
     created_by: Optional[str]
     """Who created the claim"""
     entries: List[Dict[str, Any]]
-    """The submissions as the EMR returns them"""
+    """Submissions of the claim to payers or a clearinghouse, as the EMR returns them"""
     auto_claim_data: Dict[str, Any]
-    """What the EMR added automatically, as it returns it"""
+    """Details of automatic claim creation and batches, as the EMR returns them"""
 
 
 class Code(TypedDict):

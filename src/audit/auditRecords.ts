@@ -51,6 +51,38 @@ export function readUnsealed(sql: Query, after: string, limit: number): Promise<
     WHERE position IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`;
 }
 
+/** Which records an export contains. Times are compared with the records' ids, which contain theirs. */
+export type ExportRange = { since?: Date | undefined; until: Date; client_id?: string | undefined };
+
+/** A record as exported: everything that its MAC covers, and the ids under which people know client and account. */
+export type ExportedRow = AuditRow & {
+  position: number | null;
+  chain: Buffer | null;
+  client: string | null;
+  account: string | null;
+};
+
+/** The next records of the chain within a range, in order. */
+export function readChainOf(
+  sql: Query,
+  range: ExportRange,
+  { after, up_to, limit }: { after: number; up_to: number; limit: number },
+): Promise<ExportedRow[]> {
+  return sql<ExportedRow[]>`SELECT ${exportedColumns(sql)} FROM audit_records
+    WHERE position > ${after} AND position <= ${up_to} AND ${within(sql, range)} ORDER BY position LIMIT ${limit}`;
+}
+
+/** The next records within a range that were not part of the chain when it ended at `beyond`, by id. */
+export function readRestOf(
+  sql: Query,
+  range: ExportRange,
+  { after, beyond, limit }: { after: string; beyond: number; limit: number },
+): Promise<ExportedRow[]> {
+  return sql<ExportedRow[]>`SELECT ${exportedColumns(sql)} FROM audit_records
+    WHERE (position IS NULL OR position > ${beyond}) AND id > ${after} AND ${within(sql, range)}
+    ORDER BY id LIMIT ${limit}`;
+}
+
 /** The links at these positions. */
 export function findLinks(
   sql: Query,
@@ -92,8 +124,8 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
     actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
     actor === undefined ? undefined : sql`actor = ${actor}`,
     action === undefined ? undefined : sql`action = ${action}`,
-    from === undefined ? undefined : sql`record.id >= ${firstIdOf(from)}`,
-    to === undefined ? undefined : sql`record.id < ${firstIdOf(to)}`,
+    from === undefined ? undefined : sql`record.id >= ${firstIdOf(new Date(from))}`,
+    to === undefined ? undefined : sql`record.id < ${firstIdOf(new Date(to))}`,
     before === undefined ? undefined : sql`record.id < ${before}`,
     // OFFSET 0: without it the planner scans all records from the newest to find the few of one patient.
     patients === undefined
@@ -111,12 +143,24 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
 }
 
 /** The smallest possible id of this time. */
-function firstIdOf(moment: string): string {
-  return Date.parse(moment).toString(16).padStart(12, '0').padEnd(32, '0');
+function firstIdOf(moment: Date): string {
+  return moment.getTime().toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
 /** Every column covered by the MAC, and the MAC. */
 function coveredColumns(sql: Query): Fragment {
   return sql`id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject,
     patients::text[] AS patients, detail::text AS detail, mac`;
+}
+
+function exportedColumns(sql: Query): Fragment {
+  return sql`${coveredColumns(sql)}, position, chain,
+    (SELECT public_id FROM clients WHERE clients.id = audit_records.client_id) AS client,
+    (SELECT reference_id FROM accounts WHERE accounts.id = audit_records.account_id) AS account`;
+}
+
+function within(sql: Query, { since, until, client_id }: ExportRange): Fragment {
+  const from = since === undefined ? sql`true` : sql`id >= ${firstIdOf(since)}`;
+  const of_client = client_id === undefined ? sql`true` : sql`client_id = ${client_id}`;
+  return sql`${from} AND id < ${firstIdOf(until)} AND ${of_client}`;
 }

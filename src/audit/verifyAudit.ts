@@ -14,7 +14,7 @@ export type VerifyOptions = {
 };
 
 /** Faults reported: one cause can affect many records, and the first ones show where it starts. */
-const faults_max = 100;
+export const faults_max = 100;
 
 /**
  * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a

@@ -1,5 +1,5 @@
-import { type FileHandle, link, open, readFile, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { type FileHandle, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -8,7 +8,7 @@ import type { Config } from '../config.ts';
 import { connect, type DatabaseAddress, openDatabase, type Sql } from '../db/database.ts';
 import { startBaseBackup } from '../db/embedded/baseBackup.ts';
 import { clusterExists } from '../db/embedded/cluster.ts';
-import { codeOf, type Folders, messageOf, openFolders } from '../db/embedded/folders.ts';
+import { codeOf, type Folders, openFolders } from '../db/embedded/folders.ts';
 import { openEmbedded } from '../db/openServer.ts';
 import { roleAddresses } from '../db/roles.ts';
 import { startTableCopy } from '../db/tableCopy.ts';
@@ -18,6 +18,7 @@ import { rotationLock } from '../security/rotationLock.ts';
 import { version } from '../version.ts';
 import { type ArchiveEnd, type ArchiveFile, any_platform, own_platform, pack, table_folder } from './archive.ts';
 import { encrypt } from './encryptedStream.ts';
+import { checkIsNew, writeFinishedFile } from './finishedFile.ts';
 import { checkBackup } from './readBackup.ts';
 
 export type BackupProgress = (what: 'copy' | 'check', done: number, total: number) => void;
@@ -39,39 +40,15 @@ export async function createBackup(
   if (!(await clusterExists(folders))) {
     throw new StartFailure(`There is no embedded database in ${folders.data_dir}. Set DATA_DIR to its folder.`);
   }
-  if (await exists(to)) throw alreadyExists(to);
+  await checkIsNew(to);
   const server = await openEmbedded(config, () => {});
   try {
-    return await writeChecked(to, async (file, partial) => {
+    return await writeFinishedFile(to, async (file, partial) => {
       await writeFromDatabase(folders, server.owner, { file, passphrase, portable, onProgress });
       return checkBackup(partial, passphrase, (done, total) => onProgress('check', done, total));
     });
-  } catch (cause) {
-    if (codeOf(cause) !== 'ENOSPC') throw cause;
-    throw new StartFailure(`No space is left on the disk of ${to}. The backup was not written.`, { cause });
   } finally {
     await server.release();
-  }
-}
-
-/** Writes a file under a temporary name, and links it into place when `write` has succeeded. Never overwrites a file. */
-async function writeChecked<T>(to: string, write: (file: FileHandle, partial: string) => Promise<T>): Promise<T> {
-  const partial = `${to}.partial`;
-  const file = await open(partial, 'wx', 0o600).catch((cause: unknown) => {
-    throw codeOf(cause) === 'EEXIST'
-      ? new StartFailure(`${partial} exists: a backup is being written, or was interrupted. If so, remove the file.`)
-      : new StartFailure(`${to} cannot be written: ${messageOf(cause)}.`, { cause });
-  });
-  try {
-    const result = await write(file, partial);
-    await link(partial, to).catch((cause: unknown) => {
-      throw codeOf(cause) === 'EEXIST' ? alreadyExists(to) : cause;
-    });
-    return result;
-  } finally {
-    await file.close();
-    await rm(partial, { force: true });
-    await syncFolder(dirname(to));
   }
 }
 
@@ -185,21 +162,4 @@ async function appliedMigrations(owner: Sql): Promise<string[]> {
 async function auditPosition(system: Sql): Promise<number> {
   const [row] = await system<{ position: number }[]>`SELECT position FROM audit_head`;
   return row?.position ?? 0;
-}
-
-function alreadyExists(to: string): StartFailure {
-  return new StartFailure(`${to} exists already and is not overwritten.`);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** The new name must survive a power failure like the file's content. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
 }

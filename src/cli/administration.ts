@@ -131,15 +131,29 @@ Examples:
 `;
 
 function addAudit(program: Command, config: LoadConfig): void {
-  const audit = program.command('audit').description('verify the audit log');
+  const audit = program.command('audit').description('verify or export the audit log');
   audit
     .command('verify')
     .description('verify the audit log, also against further files of anchors')
     .addOption(repeated('--anchor-file <file>', 'a file of anchors; can be repeated'))
+    .addOption(new Option('--export <file>', 'verify this export (JSON lines) instead').conflicts('anchorFile'))
     .option(...json)
-    .action(async ({ anchorFile = [], json }) =>
-      (await import('./audit.ts')).verifyAuditCommand(await config(), anchorFile, { json }),
-    );
+    .action(async ({ anchorFile = [], export: file, json }) => {
+      const { verifyAuditCommand, verifyExportCommand } = await import('./audit.ts');
+      if (file === undefined) await verifyAuditCommand(await config(), anchorFile, { json });
+      else await verifyExportCommand(await config(), file, { json });
+    });
+  audit
+    .command('export')
+    .description('write the records of the audit log, with the hashes by which they can be verified')
+    .option('--since <time>', 'only records from this time on, such as 2031-03-03 or 2031-03-03T14:00:00Z')
+    .option('--until <time>', 'only records before this time')
+    .option('--client <client_id>', 'only records of this client')
+    .addOption(new Option('--format <format>', 'of the records').choices(['jsonl', 'csv']).default('jsonl'))
+    .option('--output <file>', 'the file to write; default: the standard output')
+    .option('--force', 'replace the file if it exists')
+    .option('--json', 'print the number of records as JSON; needs --output')
+    .action(async (options) => (await import('./exportAudit.ts')).exportAuditCommand(await config(), options));
   audit
     .command('reanchor')
     .description('accept the audit log as it is, after a restore from a backup')

@@ -1,5 +1,7 @@
+import { open } from 'node:fs/promises';
 import { resetAnchor } from '../audit/openAnchor.ts';
 import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
+import { type ExportFault, verifyExport } from '../audit/verifyExport.ts';
 import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import { StartFailure } from '../errors.ts';
@@ -16,6 +18,12 @@ const fault_texts: Record<AuditFault['what'], string> = {
   rolled_back: 'was anchored, but the log ends before it: records were removed, or an older copy was restored',
   anchor_mismatch: 'is not the record that was anchored at this position',
   anchor_changed: 'An anchor was changed, or belongs to another database',
+};
+
+const export_fault_texts: Record<ExportFault['what'], string> = {
+  changed: fault_texts.changed,
+  not_linked: fault_texts.not_linked,
+  unreadable: 'is not a line of an export',
 };
 
 /** Verifies the audit log and its anchors, and prints what does not match. Exit code 1 if anything does not. */
@@ -40,6 +48,28 @@ export async function verifyAuditCommand(
   ];
   const faults = verdict.faults.map(({ position, what }) => ({ position, what }));
   printResult(output, { ok, checked, unsealed, anchors, faults }, `${lines.join('\n')}\n`);
+  if (!ok) process.exitCode = 1;
+}
+
+/** Verifies a file of `audit export --format jsonl`, with the keys of this installation. This is recorded too. */
+export async function verifyExportCommand(config: Config, file: string, output: JsonOption = {}): Promise<void> {
+  const lines = await open(file).catch((cause: unknown) => {
+    throw new StartFailure(`--export: cannot read the file ${file}.`, { cause });
+  });
+  const { ok, checked, unsealed, gaps, faults } = await withAudit(config, async (_db, audit, { system_keys }) => {
+    const found = await verifyExport({ system_keys }, lines.createReadStream());
+    const outcome = found.ok ? 'ok' : 'failed';
+    const detail = { export: true, checked: found.checked };
+    await audit.record({ client_id: null, ...command_line, action: 'audit.verify', outcome, detail });
+    return found;
+  }).finally(() => lines.close());
+  const text = [
+    `Records: ${checked} (${unsealed} without a position in the chain). Gaps: ${gaps}.`,
+    ...faults.map(({ position, what }) => `Record ${position ?? 'without position'} ${export_fault_texts[what]}`),
+    ok ? 'The records are unchanged.' : 'The export was changed, or belongs to another installation.',
+  ];
+  const found = faults.map(({ position, what }) => ({ position, what }));
+  printResult(output, { ok, checked, unsealed, gaps, faults: found }, `${text.join('\n')}\n`);
   if (!ok) process.exitCode = 1;
 }
 

@@ -1,3 +1,4 @@
+import { text_max } from '../model/fields.ts';
 import type { Schema } from '../openapi/document.ts';
 import { breakable, type Html, html, prose } from './html.ts';
 
@@ -79,13 +80,19 @@ export function typeOf(schema: Schema): string {
 function limitsOf(schema: Schema): string[] {
   const inner = schema.anyOf?.find((branch) => branch.type !== 'null') ?? schema;
   return [
-    range(inner.minLength, inner.maxLength, 'characters'),
+    lengthOf(inner),
     range(inner.minimum, inner.maximum, ''),
     range(inner.minItems, inner.maxItems, 'elements'),
     // A description explains the format better than a pattern.
     inner.pattern && !schema.description && !inner.description && `matches ${inner.pattern}`,
     inner.default !== undefined && `default ${String(inner.default)}`,
   ].filter((limit): limit is string => typeof limit === 'string' && limit !== '');
+}
+
+/** The limit of every text is in the overview. That a value has a character is said by `required`. */
+function lengthOf({ minLength, maxLength }: Schema): string {
+  const most = maxLength === text_max ? undefined : maxLength;
+  return most === undefined && minLength === 1 ? '' : range(minLength, most, 'characters');
 }
 
 function range(least: number | undefined, most: number | undefined, unit: string): string {

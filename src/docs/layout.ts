@@ -17,20 +17,30 @@ export function layout({ page, main, headings, wide }: PageContent, sandbox: boo
     description: page.description,
     sandbox,
     alternate: markdownPath(page),
-    body: html`<a class="skip" href="#main">Skip to the content</a>
-<header class="top"><button type="button" class="menu" aria-expanded="false" aria-controls="side" hidden>Menu</button>
-<a class="brand" href="/">${mark}Chartwire</a>
-<div class="search" role="search" hidden><input id="search" type="search" placeholder="Search" autocomplete="off" spellcheck="false"
- role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="results" aria-autocomplete="list">
-<kbd aria-hidden="true">/</kbd><div id="results" class="results" role="listbox" aria-label="Results" hidden></div>
-<p class="found" role="status"></p></div>
-<nav class="places" aria-label="Site"><a href="/docs"${!isReference(page) && current}>Docs</a> <a href="/docs/reference"${isReference(page) && current}>API reference</a>
-<a href="/dashboard">Dashboard</a></nav>
-<button type="button" class="theme" hidden></button></header>
+    body: html`${bar(page)}
 <div class="frame${wide && ' wide'}">${sidebar(page, wide ? headings : [])}
 <main id="main" tabindex="-1">${main}${neighbors(page)}
 <p class="source"><a href="${markdownPath(page)}">This page as Markdown</a></p></main>
 ${!wide && contents(headings)}</div>`,
+  });
+}
+
+/** The page for an unknown path below `/docs`. It does not repeat the path, which could be anything. */
+export function notFoundPage(sandbox: boolean): string {
+  return document({
+    title: 'Page not found · Chartwire',
+    description: 'There is no page with this address.',
+    sandbox,
+    body: html`${bar()}
+<div class="frame">${sidebar()}
+<main id="main" tabindex="-1"><div class="prose"><h1>Page not found</h1>
+<p>There is no page with this address. It may have moved: search for it, or start from one of these pages.</p>
+${sections.map(
+  ({ title, pages }) =>
+    html`<h2>${title}</h2><ul>${pages.map(
+      (page) => html`<li><a href="${page.path}">${page.title}</a>: ${page.description}</li>`,
+    )}</ul>`,
+)}</div></main></div>`,
   });
 }
 
@@ -57,6 +67,19 @@ ${alternate && html`<link rel="alternate" type="text/markdown" href="${alternate
 <body${sandbox && html` data-sandbox`}>${body}</body></html>`.text;
 }
 
+function bar(page?: DocPage): Html {
+  return html`<a class="skip" href="#main">Skip to the content</a>
+<header class="top"><button type="button" class="menu" aria-expanded="false" aria-controls="side" hidden>Menu</button>
+<a class="brand" href="/">${mark}Chartwire</a>
+<div class="search" role="search" hidden><input id="search" type="search" placeholder="Search" autocomplete="off" spellcheck="false"
+ role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="results" aria-autocomplete="list">
+<kbd aria-hidden="true">/</kbd><div id="results" class="results" role="listbox" aria-label="Results" hidden></div>
+<p class="found" role="status"></p></div>
+<nav class="places" aria-label="Site"><a href="/docs"${page && !isReference(page) && current}>Docs</a> <a href="/docs/reference"${page && isReference(page) && current}>API reference</a>
+<a href="/dashboard">Dashboard</a></nav>
+<button type="button" class="theme" hidden></button></header>`;
+}
+
 const current = html` aria-current="page"`;
 
 export const mark = html`<svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#0f5c6e"/><path d="M5 17h6l3-8 5 14 3-6h5" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
@@ -65,7 +88,7 @@ function isReference({ path }: DocPage): boolean {
   return path.startsWith('/docs/reference') && path !== '/docs/reference/settings';
 }
 
-function sidebar(page: DocPage, headings: readonly Heading[]): Html {
+function sidebar(page?: DocPage, headings: readonly Heading[] = []): Html {
   return html`<nav class="side" id="side" aria-label="Documentation">${sections.map(
     ({ title, pages }) =>
       html`<h2>${title}</h2><ul>${pages.map(

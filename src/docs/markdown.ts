@@ -6,6 +6,9 @@ import { markdownPath, pages } from './navigation.ts';
 
 export type Heading = { id: string; title: string; depth: number };
 export type RenderedMarkdown = { html: Html; headings: Heading[] };
+/** A table with more columns is wider than the text. */
+const columns_max = 6;
+
 /** A part of a page under one heading, for the search. */
 export type TextSection = { id: string; title: string; text: string };
 
@@ -46,8 +49,12 @@ export function renderMarkdown(markdown: string): RenderedMarkdown {
           row.map((cell, index) => td(content(cell), plainText(header[index]?.text ?? ''))),
         );
         in_table = false;
-        return html`<table role="table">${head && html`<thead role="rowgroup"><tr role="row">${head}</tr></thead>`}
-<tbody role="rowgroup">${body.map((cells) => html`<tr role="row">${cells}</tr>\n`)}</tbody></table>\n`.text;
+        const of_table = html`<table role="table">${head && html`<thead role="rowgroup"><tr role="row">${head}</tr></thead>`}
+<tbody role="rowgroup">${body.map((cells) => html`<tr role="row">${cells}</tr>\n`)}</tbody></table>`;
+        // Scrolls in its own box, which the keyboard must reach.
+        const wide = header.length > columns_max;
+        const label = `Table by ${header[0]?.text.toLowerCase()}`;
+        return `${wide ? html`<div class="wide-table" role="region" tabindex="0" aria-label="${label}">${of_table}</div>`.text : of_table.text}\n`;
       },
     },
   });

@@ -1,3 +1,4 @@
+import { text_max } from '../model/fields.ts';
 import type { Document } from '../openapi/document.ts';
 import { resourcePages, resourcesOf } from './resources.ts';
 
@@ -20,7 +21,7 @@ Some proxies drop header names with underscores. \`client-id\`, \`client-secret\
 
 ## Requests
 
-Bodies are checked strictly: an unknown field or query parameter is an error, and no value is converted (\`"5"\` is not 5). Text is trimmed, and a blank value counts as missing. On PATCH, \`null\` clears an optional field. A JSON body can be up to 1 MB.
+Bodies are checked strictly: an unknown field or query parameter is an error, and no value is converted (\`"5"\` is not 5). Text is trimmed, and a blank value counts as missing. On PATCH, \`null\` clears an optional field. A JSON body can be up to 1 MB, and a text without a stated limit up to ${text_max.toLocaleString('en-US')} characters.
 
 Writes are accepted immediately and performed by a job. The response has its \`job_id\`, and the outcome is sent as an [event](/docs/reference/events). See [Concepts](/docs/concepts).
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { apiError } from '../errors.ts';
-import { sendPage, sendPageData, sendPageText, serveFiles, servePageFiles } from '../http/pages/servePages.ts';
+import { type PreparedText, prepareText } from '../http/pages/preparedText.ts';
+import { sendPageData, sendPublicPage, sendPublicText, serveFiles, servePageFiles } from '../http/pages/servePages.ts';
+import { routeNotFound } from '../http/sendError.ts';
 import { installation_folder } from '../installation.ts';
 import type { Document } from '../openapi/document.ts';
 import { homePage } from './homePage.ts';
@@ -23,20 +25,20 @@ export function serveDocs(
     opened ??= openSite(document(), tryItValues !== undefined);
     return opened;
   };
-  // Every text is made when it is first requested, and then kept.
-  const texts = new Map<string, string>();
+  // Every text is made and compressed when it is first requested, and then kept.
+  const texts = new Map<string, Promise<PreparedText>>();
+  const textOf = (path: string, make: () => string) => {
+    const text = texts.get(path) ?? prepareText(make());
+    texts.set(path, text);
+    return text;
+  };
   const serve = (
     path: string,
     make: () => string,
-    send: (reply: FastifyReply, text: string) => Promise<FastifyReply>,
-  ) =>
-    pages.get(path, async (_request, reply) => {
-      const text = texts.get(path) ?? make();
-      texts.set(path, text);
-      return send(reply, text);
-    });
-  const asPage = (reply: FastifyReply, text: string) => sendPage(reply, text, { isolated: true });
-  const as = (type: string) => (reply: FastifyReply, text: string) => sendPageText(reply, text, type);
+    send: (reply: FastifyReply, text: PreparedText) => Promise<FastifyReply>,
+  ) => pages.get(path, async (_request, reply) => send(reply, await textOf(path, make)));
+  const asPage = (reply: FastifyReply, text: PreparedText) => sendPublicPage(reply, text, { isolated: true });
+  const as = (type: string) => (reply: FastifyReply, text: PreparedText) => sendPublicText(reply, text, type);
   serve('/', homePage, asPage);
   for (const page of doc_pages) {
     serve(page.path, () => site().html(page), asPage);
@@ -47,16 +49,27 @@ export function serveDocs(
   for (const path of ['/docs/', '/docs/quickstart'])
     pages.get(path, async (_request, reply) => reply.redirect('/docs'));
   pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/icon.svg'));
-  serveFiles(pages, join(installation_folder, 'docs/images'), {
-    prefix: '/docs/images/',
-    names: /\.png$/,
-    cacheControl: () => 'no-cache',
-  });
-  servePageFiles(pages, 'docs', {
-    prefix: '/docs/',
-    only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
-    cacheControl: () => 'no-cache',
-  });
+  pages.register(
+    async (below) => {
+      // People follow links and type addresses. The error keeps its code for the logs; only the body is a page.
+      below.setNotFoundHandler(async (request, reply) => {
+        if (request.method !== 'GET') throw routeNotFound(request);
+        request.code = 'route_not_found';
+        return asPage(reply.status(404), await textOf('not found', () => site().notFound()));
+      });
+      serveFiles(below, join(installation_folder, 'docs/images'), {
+        prefix: '/images/',
+        names: /\.png$/,
+        cacheControl: () => 'no-cache',
+      });
+      servePageFiles(below, 'docs', {
+        prefix: '/',
+        only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
+        cacheControl: () => 'no-cache',
+      });
+    },
+    { prefix: '/docs' },
+  );
   if (!tryItValues) return;
   pages.get('/docs/sandbox.json', async (request, reply) => {
     const values = isOwnPage(request.socket.remoteAddress, request.headers) ? await tryItValues() : undefined;

@@ -4,7 +4,7 @@ import { installation_folder } from '../installation.ts';
 import { dereference } from '../openapi/dereference.ts';
 import type { Document } from '../openapi/document.ts';
 import { html } from './html.ts';
-import { layout, type PageContent } from './layout.ts';
+import { layout, notFoundPage, type PageContent } from './layout.ts';
 import { renderMarkdown, rewriteLinks, textSections } from './markdown.ts';
 import { type DocPage, markdownPath, sections } from './navigation.ts';
 import { overviewMarkdown } from './overview.ts';
@@ -14,6 +14,7 @@ import { type Resource, resourcesOf } from './resources.ts';
 /** The documentation as it is served: every page as HTML and as Markdown, the search index and llms.txt. */
 export type Site = {
   html: (page: DocPage) => string;
+  notFound: () => string;
   markdown: (page: DocPage) => string;
   searchIndex: () => SearchEntry[];
   llmsText: () => string;
@@ -27,6 +28,7 @@ export function openSite(described: Document, sandbox: boolean): Site {
   const document = dereference(described);
   return {
     html: (page) => layout(contentOf(document, page), sandbox),
+    notFound: () => notFoundPage(sandbox),
     markdown: (page) => markdownOf(document, page, 'markdown'),
     searchIndex: () =>
       sections.flatMap(({ title, pages }) => pages.flatMap((page) => entriesOf(document, page, title))),

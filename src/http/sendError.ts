@@ -56,6 +56,12 @@ export function apiErrorOf(error: unknown, request: FastifyRequest): ApiError {
   return asApiError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
 }
 
+/** The error for a request that no route matches. */
+export function routeNotFound({ method, url }: FastifyRequest): ApiError {
+  const path = url.split('?')[0] ?? '';
+  return apiError('route_not_found', { method, path: path.slice(0, 200) });
+}
+
 /** Responds on the socket itself when Node could not parse the request. */
 export function sendParseError(error: { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {

@@ -19,7 +19,7 @@ import { pathMask } from './maskPath.ts';
 import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
-import { apiErrorOf, sendError, sendParseError } from './sendError.ts';
+import { apiErrorOf, routeNotFound, sendError, sendParseError } from './sendError.ts';
 import { openSharedLimits } from './sharedLimits.ts';
 import { traceRequests } from './traceRequests.ts';
 import { reader, rejectUnstorable } from './validate.ts';
@@ -91,11 +91,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     );
     return sendError(ctx, sent, request, reply);
   });
-  server.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?')[0] ?? '';
-    const error = apiError('route_not_found', { method: request.method, path: path.slice(0, 200) });
-    return sendError(ctx, error, request, reply);
-  });
+  server.setNotFoundHandler((request, reply) => sendError(ctx, routeNotFound(request), request, reply));
   acceptJson(server);
   server.register(multipart);
 

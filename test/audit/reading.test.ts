@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportAudit } from '../../src/audit/exportAudit.ts';
+import { exportChain } from '../../src/audit/exportChain.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { auditList } from '../../src/dashboard/audit.ts';
 import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
@@ -128,6 +129,27 @@ describe('the CSV export', () => {
     expect(parts).toBe(4);
     for (const actor of hostile.slice(0, 5)) expect(text).toContain(`,"'${actor}",`);
     expect(text).toContain('"with ""quotes"", commas\nand lines"');
+  });
+});
+
+describe('the export of the chain', () => {
+  test('contains every record once, in batches, while records join the chain', async () => {
+    await sealAudit(fixture.ctx);
+    await fixture.ctx.audit.record({
+      ...{ client_id: null, actor_kind: 'system', actor: 'x', action: 'test.late', outcome: 'x' },
+    });
+    const until = new Date(Date.now() + 1);
+    const found: { id: string; action: string }[] = [];
+    for await (const { text, records } of exportChain(fixture.ctx, { until }, 'jsonl', 3)) {
+      expect(records).toBeLessThanOrEqual(3);
+      const lines = text.split('\n').slice(0, -1);
+      expect(lines).toHaveLength(records);
+      found.push(...lines.map((line) => JSON.parse(line)));
+      await sealAudit(fixture.ctx);
+    }
+    const stored = await fixture.owner<{ id: string }[]>`SELECT id FROM audit_records WHERE at < ${until}`;
+    expect(found.map(({ id }) => id).sort()).toStrictEqual(stored.map(({ id }) => id).sort());
+    expect(found.filter(({ action }) => action === 'test.late')).toHaveLength(1);
   });
 });
 

@@ -136,7 +136,10 @@ describe('accounts page', () => {
       .waitFor();
     await expectAccessible(page);
     await account.getByRole('button', { name: 'Check again' }).click();
-    await page.getByRole('status').getByText('Checked.').waitFor();
+    const toast = page.locator('.toast').filter({ hasText: 'Checked.' });
+    // A toast stays while someone points at it.
+    await toast.hover();
+    await expectAccessible(page, { within: '.toasts' });
     await account.getByText(/^Upload document: declared, not yet used$/).waitFor();
     await page.close();
   });

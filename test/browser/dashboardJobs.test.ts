@@ -64,6 +64,12 @@ describe('job list', () => {
     await row(page, failed.job_id).getByText('emr_refused').waitFor();
     await row(page, failed.job_id).getByText('This chart is locked.').waitFor();
     await row(page, failed.job_id).getByText('LK100002').waitFor();
+    // All columns are visible on a small laptop.
+    const size = page.viewportSize();
+    await page.setViewportSize({ width: 1024, height: 800 });
+    const hidden = 'document.querySelector(".scroll").scrollWidth - document.querySelector(".scroll").clientWidth';
+    await expect.poll(() => page.evaluate<number>(hidden)).toBe(0);
+    if (size) await page.setViewportSize(size);
     expect(page.url()).toContain('state=failed');
     await page.reload();
     await row(page, failed.job_id).waitFor();

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -47,6 +47,66 @@ test('the audit log and a restore print their figures', async () => {
   expect(await json('audit', 'reanchor')).toStrictEqual({ from: count, to: count });
 });
 
+test('audit export writes verifiable records, is recorded, and replaces a file only with --force', async () => {
+  const file = join(folder, 'audit.jsonl');
+  const exported = await json('audit', 'export', '--output', file);
+  expect(exported).toStrictEqual({ file, format: 'jsonl', records: count });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  expect(lines).toHaveLength(exported.records);
+  const [first = '', second = ''] = lines;
+  expect(JSON.parse(first)).toMatchObject({ position: 1, id: text, mac: text, chain: text, patients: [] });
+  const verdict = await json('audit', 'verify', '--export', file);
+  expect(verdict).toStrictEqual({ ok: true, checked: lines.length, unsealed: count, gaps: 0, faults: [] });
+
+  // One changed field and one changed link are found without the log itself.
+  const forged = { ...JSON.parse(first), outcome: 'forged' };
+  const moved = { ...JSON.parse(second), chain: JSON.parse(first).chain };
+  const forgery = join(folder, 'forged.jsonl');
+  await writeFile(forgery, [forged, moved, 'x'].map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const refused = await runHere(['audit', 'verify', '--export', forgery, '--json'], fixture.env);
+  expect(refused.code).toBe(1);
+  expect(JSON.parse(refused.stdout)).toMatchObject({
+    ok: false,
+    faults: [
+      { position: 1, what: 'changed' },
+      { position: 2, what: 'not_linked' },
+      { position: null, what: 'unreadable' },
+    ],
+  });
+
+  expect(await runHere(['audit', 'export', '--output', file], fixture.env)).toStrictEqual({
+    ...{ code: 1, stdout: '', stderr: `${file} exists already and is not overwritten. To replace it, add --force.\n` },
+  });
+  const again = await json('audit', 'export', '--output', file, '--force');
+  expect(again.records).toBeGreaterThan(exported.records);
+  expect((await readFile(file, 'utf8')).match(/"audit\.export"/g)).toHaveLength(1);
+});
+
+test('audit export selects by client and time, and prints CSV', async () => {
+  const { client_id } = fixture.sandbox;
+  const { client_id: other } = await json('clients', 'create', '--name', 'Without records');
+  const run = (...args: string[]) => runHere(['audit', 'export', ...args], fixture.env);
+  await fixture.api.call('GET', '/v1/patients?page_size=1');
+  const csv = (await run('--client', client_id, '--format', 'csv', '--since', '1960-01-01')).stdout.split('\r\n');
+  expect(csv[0]).toMatch(/^"position","id","at","client","client_id",.*"mac","chain"$/);
+  expect(csv.length).toBeGreaterThan(2);
+  expect(csv.slice(1, -1).every((line) => line.includes(`"${client_id}"`))).toBe(true);
+  const ofOther = await run('--client', other);
+  expect(ofOther.stdout).not.toContain(client_id);
+  expect(await run('--until', '2020-01-01')).toStrictEqual({ code: 0, stdout: '', stderr: 'Records: 0.\n' });
+  expect((await run('--since', '2999-01-01T00:00:00+02:00')).stdout).toBe('');
+  for (const [args, problem] of [
+    [['--since', 'yesterday'], /^--since must be a date or a time with its zone, such as .*\.\n$/],
+    [['--until', '2026-01-01T10:00:00'], /^--until must be a date or a time with its zone/],
+    [['--client', 'ci_test_unknown'], /^--client must be the client_id of an existing client\.\n$/],
+    [['--format', 'xml'], /Allowed choices are jsonl, csv/],
+    [['--json'], /^--json needs --output FILE for the records\.\n$/],
+  ] as const) {
+    expect(await run(...args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(problem) });
+  }
+});
+
 test('a certification prints its checks, and says on the standard error output what it does', async () => {
   const { larkspur } = fixture.sandbox;
   const [{ username = '', password = '' } = {}] = larkspur.staff;
@@ -80,7 +140,7 @@ test('every command that can print JSON offers it in its help, and the guide lis
   const guide = await readFile(new URL('../../docs/guides/command-line.md', import.meta.url), 'utf8');
   const commands = [
     ...['clients create', 'operators reset', 'keys rotate', 'connectors certify', 'emr-apps', 'erase'],
-    ...['audit verify', 'audit reanchor', 'backup', 'restore', 'restore mark', 'doctor'],
+    ...['audit verify', 'audit export', 'audit reanchor', 'backup', 'restore', 'restore mark', 'doctor'],
   ];
   for (const command of commands) {
     expect((await runHere([...command.split(' '), '--help'], {})).stdout, command).toContain('--json');

@@ -188,6 +188,12 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
       stderr: expect.stringMatching(/^Chartwire cannot be reached at .*\n$/),
     });
   }
+  const exposed = { ...variables(), CHARTWIRE_BASE_URL: 'http://chartwire.invalid' };
+  expect(await runHere(['jobs', 'list'], exposed)).toMatchObject({
+    ...{ code: 5, stdout: '' },
+    stderr: expect.stringMatching(/^The URL of the service in .* must use https, .* CHARTWIRE_INSECURE_HTTP=on\.\n$/),
+  });
+  expect((await runHere(['jobs', 'list'], { ...exposed, CHARTWIRE_INSECURE_HTTP: 'on' })).code).toBe(4);
   const usage: [args: string[], message: RegExp][] = [
     [['jobs', 'list', '--state', 'x'], /^Unknown option '--state'\. See: chartwire jobs list --help\n$/],
     [['jobs', 'get'], /^Missing required argument 'job_id'\. See: chartwire jobs get --help\n$/],
@@ -195,6 +201,7 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
     [['explode'], /^Unknown command 'explode'\. See: chartwire --help\n$/],
     [['jobs'], /^Usage: chartwire jobs/],
     [['listen', '--forward-to', 'http://198.51.100.1/x'], /must use https/],
+    [['profile', 'add', 'x', '--base-url', 'http://198.51.100.1', '--client-id', 'x'], /^--base-url must use https/],
   ];
   for (const [args, message] of usage) {
     expect(await run(...args), args.join(' ')).toMatchObject({

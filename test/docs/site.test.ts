@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
@@ -21,6 +22,14 @@ beforeAll(async () => {
 });
 
 const get = (path: string) => fetch(fixture.sandbox.base_url + path, { redirect: 'manual' });
+/** Not with `fetch`, which adds `cache-control: no-cache` to conditional requests. */
+const statusOf = (path: string, headers: Record<string, string>) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const sent = request(fixture.sandbox.base_url + path, { headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode));
+    });
+    sent.on('error', reject).end();
+  });
 const idsOf = (text: string) => [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id = '']) => id);
 const linksOf = (text: string) => [...text.matchAll(/\shref="([^"]+)"/g)].map(([, href = '']) => href);
 
@@ -129,6 +138,12 @@ describe('the reference', () => {
     }
   });
 
+  test('states no limit that every text has', () => {
+    for (const [path, text] of texts) expect(text, path).not.toMatch(/\b32000\b|at least 1 characters/);
+    expect(texts.get('/docs/reference')).toContain('up to 32,000 characters');
+    expect([...texts.values()].some((text) => text.includes('2 to 50 characters'))).toBe(true);
+  });
+
   test('lists every operation in the overview', () => {
     for (const { id } of endpoints) expect(texts.get('/docs/reference')).toContain(`#${id}">`);
   });
@@ -190,12 +205,61 @@ describe('for programs and browsers', () => {
     expect((await get(target)).status).toBe(200);
   });
 
-  test.each(['/docs/images/..%2f..%2fREADME.md', '/docs/images/../../package.json', '/docs/docs.js.map', '/docs/x'])(
-    '%s is not found',
+  test.each(['/docs/images/..%2f..%2fREADME.md', '/docs/docs.js.map', '/docs/x', '/docs/reference/<b>x'])(
+    '%s is not found, and the page leads on',
     async (path) => {
-      expect((await get(path)).status).toBe(404);
+      const response = await get(path);
+      expect([response.status, response.headers.get('content-type')]).toStrictEqual([404, 'text/html; charset=utf-8']);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
+      const text = await response.text();
+      expect(text).toContain('id="search"');
+      expect(linksOf(text)).toEqual(expect.arrayContaining(pages.map((page) => page.path)));
+      expect(text).not.toContain('<b>x');
     },
   );
+
+  test.each([
+    ['GET', '/docs/images/../../package.json'],
+    ['GET', '/v1/docs/x'],
+    ['POST', '/docs/x'],
+  ])('%s %s is not found, with JSON', async (method, path) => {
+    const response = await fetch(fixture.sandbox.base_url + path, { method });
+    expect([response.status, await response.json()]).toMatchObject([404, { code: 'route_not_found' }]);
+  });
+
+  test.each([
+    ['/docs', 'no-cache'],
+    ['/docs/search.json', 'no-cache'],
+    ['/docs/concepts.md', 'no-cache'],
+    ['/docs/docs.js', 'no-cache'],
+    ['/dashboard/files/main.js', null],
+    ['/link/v1/link.js', null],
+  ])('%s is sent compressed, and only if it changed', async (path, cache_control) => {
+    const with_encoding = (encoding: string) =>
+      fetch(fixture.sandbox.base_url + path, { headers: { 'accept-encoding': encoding } });
+    const plain = await (await with_encoding('identity')).text();
+    const etags = new Set<string | null>();
+    for (const [accepted, encoding] of [
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip', 'gzip'],
+      ['br;q=0, gzip;q=0.5', 'gzip'],
+      ['identity', null],
+    ] as const) {
+      const response = await with_encoding(accepted);
+      expect([accepted, response.headers.get('content-encoding')]).toStrictEqual([accepted, encoding]);
+      expect(response.headers.get('vary')).toBe('accept-encoding');
+      if (cache_control) expect(response.headers.get('cache-control')).toBe(cache_control);
+      expect((await response.text()) === plain).toBe(true);
+      const etag = response.headers.get('etag') ?? '';
+      expect(etag).not.toBe('');
+      etags.add(etag);
+      expect(await statusOf(path, { 'accept-encoding': accepted, 'if-none-match': etag })).toBe(304);
+      expect(await statusOf(path, { 'accept-encoding': accepted, 'if-none-match': '"other"' })).toBe(200);
+    }
+    expect(etags.size).toBe(3);
+  });
 });
 
 describe('Markdown', () => {

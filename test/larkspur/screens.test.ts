@@ -112,6 +112,10 @@ test('the chart shows a telephone encounter written over the API', async () => {
     expect(text).toContain(expected);
   }
   expect(text).not.toContain('<script');
+  const [, links = ''] = /<nav class="parts" aria-label="Chart">(.*?)<\/nav>/s.exec(text) ?? [];
+  const anchors = [...links.matchAll(/href="#([^"]+)"/g)].map(([, anchor]) => anchor);
+  expect(anchors).toStrictEqual([...text.matchAll(/<section class="card" id="([^"]+)"/g)].map(([, id]) => id));
+  expect(anchors).toContain('telephone-encounters');
 });
 
 test('edits contact details in a form and shows the change in the history', async () => {

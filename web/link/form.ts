@@ -10,6 +10,9 @@ export type Input = {
   optional?: boolean;
 };
 
+/** What is shared by submitting a form, shown above its inputs. */
+export type Consent = { title: string; kinds: string[]; notes: string[] };
+
 export type FormParts = {
   title: string;
   lead: string;
@@ -17,6 +20,7 @@ export type FormParts = {
   picture?: string | undefined;
   /** Read-only values above the inputs. */
   facts: [name: string, value: string][];
+  consent?: Consent;
   inputs: Input[];
   /** The button that shows and hides a password. */
   reveal?: Record<'show' | 'hide', { label: string; text: string }>;
@@ -48,7 +52,8 @@ export function showForm(card: Card, parts: FormParts): Form {
   const label = make('span', {}, parts.submit);
   const submit = make('button', { type: 'submit', class: 'primary' }, spinner(), label);
   const lead = make('p', { class: 'lead', id: 'lead' }, parts.lead);
-  const form = make('form', { novalidate: '', 'aria-describedby': 'lead' }, alert);
+  const described_by = parts.consent ? 'lead consent' : 'lead';
+  const form = make('form', { novalidate: '', 'aria-describedby': described_by }, alert);
   for (const each of parts.inputs) form.append(drawRow(each, inputs.get(each.name), parts.reveal));
   form.append(submit, status);
   const others = (parts.others ?? []).map((each) => {
@@ -65,7 +70,14 @@ export function showForm(card: Card, parts: FormParts): Form {
     parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
   });
   const picture = parts.picture ? [make('img', { src: parts.picture, alt: '', class: 'emr-logo' })] : [];
-  card.show(...picture, make('h1', {}, parts.title), lead, ...drawFacts(parts.facts), form, ...drawNote(parts.note));
+  const above = [
+    ...picture,
+    make('h1', {}, parts.title),
+    lead,
+    ...drawFacts(parts.facts),
+    ...drawConsent(parts.consent),
+  ];
+  card.show(...above, form, ...drawNote(parts.note));
   focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
 
   const warn = (error: ErrorText, field: HTMLInputElement | undefined, invalid: boolean) => {
@@ -173,6 +185,15 @@ function drawRow(
 function drawDetail({ detail, value }: ErrorText): Node[] {
   if (detail === undefined) return [];
   return [make('small', {}, detail, ...(value === undefined ? [] : [' ', make('code', {}, value)]))];
+}
+
+function drawConsent(consent: Consent | undefined): HTMLElement[] {
+  if (!consent) return [];
+  const title = make('h2', { id: 'consent.title' }, consent.title);
+  const kinds = make('ul', {}, ...consent.kinds.map((text) => make('li', {}, text)));
+  const notes = consent.notes.map((text) => make('p', {}, text));
+  const attributes = { class: 'consent', id: 'consent', 'aria-labelledby': 'consent.title' };
+  return [make('section', attributes, title, kinds, ...notes)];
 }
 
 function drawFacts(facts: FormParts['facts']): Node[] {

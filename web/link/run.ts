@@ -12,6 +12,7 @@ import {
 import { openSignInWindow } from './signInWindow.ts';
 import type { Translate } from './texts.ts';
 import {
+  consent,
   errorDetail,
   errorText,
   facts,
@@ -99,6 +100,8 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
     title: t(session.update ? 'title_update' : 'title'),
     lead,
     facts: [...facts(flow), ...setupFacts(flow, method)],
+    // An account that is linked already shares nothing new.
+    ...(!session.update && { consent: consent(flow, method) }),
     inputs,
     reveal: {
       show: { label: t('show'), text: t(method ? 'show_secret' : 'show_password') },

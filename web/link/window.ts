@@ -1,6 +1,7 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
 import { finishPage, isError, openService } from './service.ts';
-import { chooseLanguage, error_texts, type TextName, translator } from './texts.ts';
+import { chooseLanguage, type TextName, translator } from './texts.ts';
+import { error_texts } from './wording.ts';
 
 /**
  * The window that leads to the EMR's own sign-in page and back. It keeps a secret in its session storage, so that its

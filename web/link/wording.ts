@@ -1,5 +1,6 @@
+import type { Consent } from './form.ts';
 import type { Session, SignInMethod } from './service.ts';
-import { error_texts, isText, type TextName, type Translate } from './texts.ts';
+import { isText, type TextName, type Translate } from './texts.ts';
 
 /** What the texts of a step depend on. */
 type Wording = { session: Session; t: Translate };
@@ -43,6 +44,15 @@ export function facts({ session, t }: Wording): [string, string][] {
   ];
 }
 
+/** What the person agrees to by signing in: which data, for whom, and within which limits. */
+export function consent({ t }: Wording, method: SignInMethod | undefined): Consent {
+  return {
+    title: t('shared_title'),
+    kinds: [t('shared_patients'), t('shared_schedule'), t('shared_claims'), t('shared_practice')],
+    notes: [t('shared_writes'), t(method ? 'shared_limit_app' : 'shared_limit')],
+  };
+}
+
 /** Errors of the EMR's sign-in page, which have nothing to do with the input here. */
 export const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign_in_unknown'];
 
@@ -68,3 +78,28 @@ export function errorDetail({ t }: Wording, code: string, message: string, metho
   const value = code === 'emr_key_refused' ? method?.tells?.value : scopes;
   return { detail: t(name), ...(value && { value }) };
 }
+
+/** The text for each error that a sign-in can end with. */
+export const error_texts: Record<string, TextName> = {
+  emr_credentials_wrong: 'emr_credentials_wrong',
+  emr_code_wrong: 'emr_code_wrong',
+  emr_locked: 'emr_locked',
+  emr_access_refused: 'emr_access_refused',
+  emr_client_refused: 'emr_client_refused',
+  emr_secret_refused: 'emr_secret_refused',
+  emr_key_refused: 'emr_key_refused',
+  emr_scope_refused: 'emr_scope_refused',
+  emr_method_refused: 'emr_method_refused',
+  emr_no_records: 'emr_no_records',
+  emr_page_required: 'popup_closed',
+  emr_page_declined: 'emr_page_declined',
+  page_sign_in_unknown: 'page_lost',
+  emr_unavailable: 'emr_unavailable',
+  emr_sign_in_refused: 'emr_sign_in_refused',
+  emr_user_mismatch: 'emr_user_mismatch',
+  emr_name_mismatch: 'emr_mismatch',
+  emr_domain_mismatch: 'emr_mismatch',
+  missing_field: 'missing_field',
+  rate_limited: 'rate_limited',
+  offline: 'offline',
+};

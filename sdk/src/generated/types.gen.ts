@@ -330,17 +330,17 @@ export type Claim = {
   emr_claim_id: string;
   /** The EMR’s ID of the appointment */
   emr_appointment_id: string | null;
-  /** Day of the service (YYYY-MM-DD) */
+  /** Date of service of the claim (YYYY-MM-DD) */
   service_date: string;
-  /** When the claim was created (YYYY-MM-DD) */
+  /** Day on which the claim was created in the EMR (YYYY-MM-DD) */
   claim_date: string | null;
-  /** The EMR’s status code */
+  /** Status of the claim in the EMR, as its code; EMRs have different codes */
   claim_status: string | null;
-  /** The status in words */
+  /** The status of the claim in words */
   claim_status_description: string | null;
-  /** Kind of claim */
+  /** Kind of claim as the EMR names it, such as professional (CMS-1500) or institutional (UB-04) */
   claim_type: string | null;
-  /** Whether the claim is void */
+  /** Whether the claim was voided; leave void claims out of totals */
   void_flag: boolean;
   /** The EMR’s ID of the patient */
   emr_patient_id: string | null;
@@ -350,35 +350,35 @@ export type Claim = {
   emr_provider_id: string | null;
   /** Name of the provider */
   provider_name: string | null;
-  /** Total charge in dollars */
+  /** Sum of the charges of all lines, before adjustments, in dollars */
   total_charge: number | null;
-  /** Total of all payments in dollars */
+  /** Sum of all payments of insurances and the patient, in dollars */
   total_payment: number | null;
-  /** Net payments in dollars, as the EMR gives them */
+  /** Payments after refunds, where the EMR tells them apart from the total, in dollars */
   net_payment: number | null;
   /** What is still owed, in dollars */
   balance: number | null;
-  /** Net adjustments in dollars, as the EMR gives them */
+  /** Sum of the adjustments, such as contractual write-offs, in dollars */
   net_adjustment: number | null;
-  /** What the patient has to pay, in dollars */
+  /** Share of the patient after adjudication (deductible, copayment, coinsurance), in dollars */
   patient_responsibility: number | null;
-  /** Diagnoses (ICD-10) */
+  /** ICD-10-CM diagnosis codes of the claim, in the order of the claim */
   icd_codes: Array<string>;
-  /** Notes of the billing staff */
+  /** Notes of the billing staff on the claim */
   billing_notes: string | null;
-  /** The insurances billed */
+  /** The insurances billed; `sequence_number` gives their order */
   insurances: Array<ClaimInsurance>;
   /** The balances as the EMR shows them, as decimal strings */
   balances: ClaimBalances;
-  /** The claims that replace this one, or that it replaces */
+  /** How the claim relates to void, corrected and copied claims */
   void_claim: ClaimReplacements;
   /** How and when the claim was submitted */
   submission_history: ClaimSubmissionHistory;
   /** What the billing staff did with the claim */
   billing_activity_log: Array<ClaimActivity>;
-  /** The services billed */
+  /** Service lines of the claim */
   line_items: Array<ClaimLine>;
-  /** The payments received */
+  /** Payments posted to the claim, by insurances and the patient */
   payments: Array<ClaimPayment>;
   /** When a sync last changed the claim */
   synced_at: string;
@@ -394,7 +394,7 @@ export type ClaimActivity = {
   date: string | null;
   /** What was done */
   action: string | null;
-  /** Kind of action */
+  /** Kind of action, as the EMR names it */
   category: string | null;
   /** Notes about the action */
   notes: string | null;
@@ -404,25 +404,25 @@ export type ClaimActivity = {
 
 /** The balances of a claim as the EMR shows them, as decimal strings */
 export type ClaimBalances = {
-  /** Amount of the invoice in dollars */
+  /** Amount billed on the claim, in dollars */
   invoice_amount: string | null;
-  /** Total of all payments in dollars */
+  /** Sum of all payments of insurances and the patient, in dollars */
   total_payment: string | null;
-  /** Net payments in dollars, as the EMR gives them */
+  /** Payments after refunds, where the EMR tells them apart from the total, in dollars */
   net_payment: string | null;
   /** What is still owed, in dollars */
   balance: string | null;
-  /** What the patient still owes, in dollars */
+  /** Part of the patient’s share that is not paid yet, in dollars */
   patient_balance: string | null;
   /** What the patient has paid, in dollars */
   patient_payment: string | null;
-  /** What the patient has to pay, in dollars */
+  /** Share of the patient after adjudication (deductible, copayment, coinsurance), in dollars */
   patient_responsibility: string | null;
-  /** Amount on plan, as the EMR gives it */
+  /** Whether the claim is on a payment plan, as the EMR gives it */
   on_plan: string | null;
 };
 
-/** An insurance that a claim is billed to */
+/** A coverage that a claim is billed to, with its subscriber */
 export type ClaimInsurance = {
   /** The EMR’s ID of the insurance */
   insurance_id: string | null;
@@ -430,11 +430,11 @@ export type ClaimInsurance = {
   insurance_name: string | null;
   /** Kind of insurance */
   insurance_type: string | null;
-  /** Claim indicator, as the EMR gives it */
+  /** Whether the insurance is primary or secondary for this claim, as the EMR’s code */
   claim_indicator: string | null;
-  /** The indicator in words */
+  /** The claim indicator in words, such as Primary */
   claim_indicator_description: string | null;
-  /** Order in which the insurances are billed */
+  /** Order in which the insurances are billed; 1 is primary */
   sequence_number: string | null;
   /** Name of the subscriber */
   subscriber_name: string | null;
@@ -448,11 +448,11 @@ export type ClaimInsurance = {
   group_name: string | null;
   /** Group number */
   group_number: string | null;
-  /** The provider’s number at the insurance company */
+  /** Legacy number of the provider at this payer, besides the NPI */
   provider_number: string | null;
-  /** Source of payment code */
+  /** Source of payment code for the payer, as the EMR gives it */
   payment_source: string | null;
-  /** Whether benefits are assigned to the provider */
+  /** Whether the payer is to pay the provider directly (assignment of benefits), as the EMR gives it */
   assign_benefits: string | null;
   /** Street and number of the insurance company */
   insurance_address_1: string | null;
@@ -468,13 +468,13 @@ export type ClaimInsurance = {
   medicaid_id: string | null;
 };
 
-/** A service on a claim */
+/** A service line of a claim */
 export type ClaimLine = {
   /** Chartwire’s ID of the line */
   id: string;
-  /** Position on the claim, starting at 1 */
+  /** Number of the line on the claim, starting at 1 */
   line_number: number;
-  /** CPT or HCPCS code of the service */
+  /** CPT or HCPCS Level II code of the service, without modifiers */
   cpt_code: string | null;
   /** The code of the service, if it is neither CPT nor HCPCS */
   other_code?: string | null;
@@ -482,85 +482,85 @@ export type ClaimLine = {
   other_code_system?: string | null;
   /** The service in words */
   description: string | null;
-  /** Modifiers of the code */
+  /** CPT or HCPCS modifiers of the code, such as 25, in the order of the claim */
   modifiers: Array<string>;
-  /** Number of units */
+  /** Units or days of service; the charge of the line is for all of them */
   units: number | null;
-  /** Amount billed in dollars */
+  /** Charge of the line for all its units, in dollars */
   billed_amount: number | null;
-  /** Amount that the payer allows, in dollars */
+  /** Amount that the payer allows for the line under its contract, in dollars */
   allowed_amount: number | null;
-  /** Fee for one unit in dollars */
+  /** Charge for one unit, in dollars */
   billed_unit_fee: number | null;
-  /** The diagnoses that the line refers to (ICD-10) */
+  /** Diagnoses that justify the line, as the EMR gives them: ICD-10-CM codes, or numbers of diagnoses on the claim from 1 */
   icd_pointers: Array<string>;
-  /** Place of service code */
+  /** CMS place of service code, such as 11 for an office or 02 and 10 for telehealth */
   place_of_service: string | null;
-  /** Type of service code */
+  /** Type of service code of the EMR or payer */
   type_of_service: string | null;
-  /** First day of the service (YYYY-MM-DD) */
+  /** First date of service of the line (YYYY-MM-DD) */
   service_date_start: string | null;
-  /** Last day of the service (YYYY-MM-DD) */
+  /** Last date of service of the line; the same as the first for a service of one day (YYYY-MM-DD) */
   service_date_end: string | null;
-  /** National Provider Identifier of the rendering provider */
+  /** NPI of the provider who performed the service */
   rendering_provider_npi: string | null;
-  /** National Provider Identifier of the ordering provider */
+  /** NPI of the provider who ordered the service */
   ordering_provider_npi: string | null;
-  /** National Provider Identifier of the referring provider */
+  /** NPI of the provider who referred the patient */
   referring_provider_npi: string | null;
 };
 
-/** A payment for a claim */
+/** A payment posted to a claim, with the adjudication that it belongs to */
 export type ClaimPayment = {
   /** Chartwire’s ID of the payment */
   id: string;
   /** The EMR’s ID of the payment */
   emr_payment_id: string;
-  /** Number of the check */
+  /** Number of the check or trace number of the electronic transfer (EFT) */
   check_number: string | null;
-  /** When the payment was made (YYYY-MM-DD) */
+  /** Date of the check or transfer, else the day of the adjudication (YYYY-MM-DD) */
   payment_date: string | null;
   /** Amount in dollars */
   amount: number | null;
-  /** Kind of payment */
+  /** How it was paid, as the EMR names it, such as check, EFT or card */
   payment_type: string | null;
-  /** Name of the payer */
+  /** Name of the insurance or person that paid */
   payer_name: string | null;
-  /** Kind of payer */
+  /** Whether an insurance or the patient paid, as the EMR names it */
   payer_type: string | null;
-  /** Adjustment in dollars */
+  /** Amount that was adjusted with this payment, such as a contractual write-off, in dollars */
   adjustment: number | null;
-  /** Deductible in dollars */
+  /** Part of the allowed amount that counts toward the patient’s deductible, in dollars */
   deductible: number | null;
-  /** Coinsurance in dollars */
+  /** The patient’s percentage of the allowed amount, in dollars */
   coinsurance: number | null;
-  /** Amount that the payer allows, in dollars */
+  /** Amount that the payer allows for the claim under its contract, in dollars */
   allowed: number | null;
-  /** What the member owes, in dollars */
+  /** What the payer leaves to the patient (deductible, copayment, coinsurance), in dollars */
   member_balance: number | null;
-  /** Amount withheld in dollars */
+  /** Amount that the payer held back under its contract with the provider, in dollars */
   withheld: number | null;
-  /** Status of the claim in the remittance advice */
+  /** Outcome of the adjudication in words, from the electronic remittance advice (ERA, X12 835) */
   era_claim_status: string | null;
-  /** Code of the status in the remittance advice */
+  /** Outcome as a code: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own */
   era_claim_status_code: string | null;
-  /** Name of the payer in the remittance advice */
+  /** Name of the payer in the ERA */
   era_payer_name: string | null;
-  /** Amount of the check in the remittance advice, in dollars */
+  /** Total of the check or transfer in the ERA, which may pay several claims, in dollars */
   era_check_amount: number | null;
-  /** Adjustment codes of the remittance advice, as the EMR returns them */
+  /** Amounts by adjustment code (group and CARC, such as CO-45), as the EMR returns them */
   era_adjustment_codes: Record<string, unknown> | null;
 };
 
-/** The claims that replace this one, or that it replaces */
+/** How a claim relates to void, corrected and copied claims */
 export type ClaimReplacements = {
-  /** ID of the claim that replaces this void one */
+  /** EMR ID of the claim that replaces this void one */
   void_to_claim_id: string | null;
-  /** ID of the void claim that this one replaces */
+  /** EMR ID of the void claim that this one replaces */
   void_from_claim_id: string | null;
-  /** ID of the claim that is a copy of this one */
+  /** EMR ID of the claim that was copied from this one */
   copy_to_claim_id: string | null;
-  /** ID of the claim that this one is a copy of */
+  /** EMR ID of the claim that this one was copied from */
   copy_from_claim_id: string | null;
 };
 
@@ -568,9 +568,9 @@ export type ClaimReplacements = {
 export type ClaimSubmissionHistory = {
   /** Who created the claim */
   created_by: string | null;
-  /** The submissions as the EMR returns them */
+  /** Submissions of the claim to payers or a clearinghouse, as the EMR returns them */
   entries: Array<Record<string, unknown>>;
-  /** What the EMR added automatically, as it returns it */
+  /** Details of automatic claim creation and batches, as the EMR returns them */
   auto_claim_data: Record<string, unknown>;
 };
 

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { parseUrl } from '../../parseUrl.ts';
 import { parseSandbox } from '../../sandbox/parseSandbox.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
-import type { Environment } from '../../settingValues.ts';
+import { type Environment, isLoopback } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { readProfile } from './profiles.ts';
 
@@ -29,7 +29,7 @@ const variables = {
 export async function findCredentials(env: Environment, profile: string | undefined): Promise<Credentials> {
   if (profile !== undefined) {
     const found = await readProfile(env, profile);
-    if (found) return checked({ ...found, source: `profile '${profile}'` });
+    if (found) return checked({ ...found, source: `profile '${profile}'` }, env);
     throw new CommandFailure(
       `There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`,
       'usage',
@@ -37,20 +37,33 @@ export async function findCredentials(env: Environment, profile: string | undefi
   }
   const access_token = env.CHARTWIRE_ACCESS_TOKEN || undefined;
   const found = fromEnvironment(env) ?? (await fromDefaultProfile(env)) ?? (await fromSandbox(env));
-  if (found) return checked(access_token === undefined ? found : { ...found, access_token });
+  if (found) return checked(access_token === undefined ? found : { ...found, access_token }, env);
   throw new CommandFailure(
     `No credentials: set ${Object.values(variables).join(', ')}, or add a profile (chartwire profile add default), or run this where the sandbox was started with npm start.`,
     'credentials',
   );
 }
 
+/** Whether everything that is sent to this URL can be read on the way, and nobody has accepted that. */
+export function isExposed(url: URL, env: Environment): boolean {
+  return url.protocol === 'http:' && !isLoopback(url.hostname) && env.CHARTWIRE_INSECURE_HTTP !== 'on';
+}
+
+export const exposure_remedy = 'In a network that you trust, set CHARTWIRE_INSECURE_HTTP=on.';
+
 /** A value that cannot be sent would be reported as a service that cannot be reached. */
-function checked(credentials: Credentials): Credentials {
+function checked(credentials: Credentials, env: Environment): Credentials {
   const { base_url, client_id, client_secret, access_token, source } = credentials;
   const url = typeof base_url === 'string' ? parseUrl(base_url) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new CommandFailure(
       `The URL of the service in ${source} is not valid. It must start with https:// or http://.`,
+      'credentials',
+    );
+  }
+  if (isExposed(url, env)) {
+    throw new CommandFailure(
+      `The URL of the service in ${source} must use https, except on this machine: credentials and health data would cross the network in plain text. ${exposure_remedy}`,
       'credentials',
     );
   }

@@ -7,6 +7,7 @@ import { parseUrl } from '../../parseUrl.ts';
 import type { Environment } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printTable } from '../output.ts';
+import { exposure_remedy, isExposed } from './credentials.ts';
 import { readProfiles, writeProfiles } from './profiles.ts';
 
 type AddOptions = { baseUrl: string; clientId: string; clientSecretFile?: string; accessTokenFile?: string };
@@ -48,6 +49,9 @@ async function add(env: Environment, name: string, options: AddOptions): Promise
       '--base-url must be the URL of the service, such as https://chartwire.example.org.',
       'usage',
     );
+  }
+  if (isExposed(url, env)) {
+    throw new CommandFailure(`--base-url must use https, except on this machine. ${exposure_remedy}`, 'usage');
   }
   const { clientSecretFile, accessTokenFile } = options;
   const client_secret = clientSecretFile === undefined ? await askSecret() : await readSecret(clientSecretFile);

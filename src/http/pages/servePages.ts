@@ -3,6 +3,7 @@ import helmet from '@fastify/helmet';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { pages_folder } from '../../installation.ts';
+import { type PreparedText, sendPrepared } from './preparedText.ts';
 
 /**
  * Adds pages in a scope of their own, so that API requests do not run helmet's hooks. Pages are sent with `sendPage`;
@@ -37,12 +38,19 @@ export type PagePolicy = {
 
 /** Sends an HTML page with its Content-Security-Policy. Pages are never cached. */
 export async function sendPage(reply: FastifyReply, html: string, policy: PagePolicy): Promise<FastifyReply> {
-  await reply.helmet({
-    ...page_headers,
-    ...(policy.isolated ? isolation_headers : {}),
-    contentSecurityPolicy: { useDefaults: false, directives: { ...directives, ...policy.directives } },
-  });
+  await protectPage(reply, policy);
   return reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(html);
+}
+
+/** Sends a page that is the same for everyone, and contains no data of the installation. Browsers ask if it changed. */
+export async function sendPublicPage(
+  reply: FastifyReply,
+  html: PreparedText,
+  policy: PagePolicy,
+): Promise<FastifyReply> {
+  await protectPage(reply, policy);
+  reply.header('cache-control', reply.statusCode === 200 ? 'no-cache' : 'no-store');
+  return sendPrepared(reply.type('text/html; charset=utf-8'), html);
 }
 
 /** Sends JSON to one of our own pages only: no other site's page can read it. */
@@ -51,10 +59,10 @@ export async function sendPageData(reply: FastifyReply, data: unknown): Promise<
   return reply.header('cache-control', 'no-store').send(data);
 }
 
-/** Sends a text that is not a page: Markdown, a search index. It is public and contains no data of the installation. */
-export async function sendPageText(reply: FastifyReply, text: string, type: string): Promise<FastifyReply> {
+/** Sends a public text that is not a page: Markdown, a search index. */
+export async function sendPublicText(reply: FastifyReply, text: PreparedText, type: string): Promise<FastifyReply> {
   await reply.helmet(page_headers);
-  return reply.type(`${type}; charset=utf-8`).send(text);
+  return sendPrepared(reply.header('cache-control', 'no-cache').type(`${type}; charset=utf-8`), text);
 }
 
 type FileOptions = {
@@ -70,8 +78,8 @@ type FileOptions = {
 };
 
 /**
- * Serves the built files of a page, `dist/web/<folder>/`, with the gzip files that the build writes next to them. If
- * the folder does not exist, the service still starts, and the files are not found.
+ * Serves the built files of a page, `dist/web/<folder>/`, with the compressed files that the build writes next to
+ * them. If the folder does not exist, the service still starts, and the files are not found.
  */
 export function servePageFiles(pages: FastifyInstance, folder: string, options: FileOptions): void {
   serveFiles(pages, join(pages_folder, folder), options);
@@ -92,7 +100,7 @@ export function serveFiles(pages: FastifyInstance, root: string, options: FileOp
       preCompressed: true,
       allowedPath: (path) => names.test(path) && (only?.includes(path.slice(1)) ?? true),
       setHeaders: (response, path) => {
-        const name = basename(path).replace(/\.gz$/, '');
+        const name = basename(path).replace(/\.(br|gz)$/, '');
         response.setHeader('cache-control', cacheControl(relative(root, path)));
         response.setHeader(
           'cross-origin-resource-policy',
@@ -108,6 +116,14 @@ export function serveFiles(pages: FastifyInstance, root: string, options: FileOp
       acceptRanges: false,
       lastModified: false,
     });
+  });
+}
+
+async function protectPage(reply: FastifyReply, policy: PagePolicy): Promise<void> {
+  await reply.helmet({
+    ...page_headers,
+    ...(policy.isolated ? isolation_headers : {}),
+    contentSecurityPolicy: { useDefaults: false, directives: { ...directives, ...policy.directives } },
   });
 }
 

@@ -28,7 +28,7 @@ export const ClaimInsurance = Type.Object(
     insurance_zip: known.text,
     medicaid_id: known.text,
   },
-  { schema_name: 'ClaimInsurance', description: 'An insurance that a claim is billed to' },
+  { schema_name: 'ClaimInsurance', description: 'A coverage that a claim is billed to, with its subscriber' },
 );
 
 /** Decimal strings, unlike the amounts of the claim itself. */
@@ -71,7 +71,7 @@ export const ClaimLineItem = Type.Object(
     ordering_provider_npi: known.text,
     referring_provider_npi: known.text,
   },
-  { schema_name: 'ClaimLine', description: 'A service on a claim' },
+  { schema_name: 'ClaimLine', description: 'A service line of a claim' },
 );
 
 export const ClaimPayment = Type.Object(
@@ -96,7 +96,7 @@ export const ClaimPayment = Type.Object(
     era_check_amount: known.number,
     era_adjustment_codes: nullable(free),
   },
-  { schema_name: 'ClaimPayment', description: 'A payment for a claim' },
+  { schema_name: 'ClaimPayment', description: 'A payment posted to a claim, with the adjudication that it belongs to' },
 );
 
 const fields = {
@@ -119,7 +119,7 @@ const fields = {
   patient_responsibility: known.number,
   icd_codes: Type.Array(Type.String()),
   billing_notes: known.text,
-  insurances: Type.Array(ClaimInsurance, { description: 'The insurances billed' }),
+  insurances: Type.Array(ClaimInsurance, { description: 'The insurances billed; `sequence_number` gives their order' }),
   balances: ClaimBalances,
   void_claim: Type.Object(
     {
@@ -128,7 +128,7 @@ const fields = {
       copy_to_claim_id: known.text,
       copy_from_claim_id: known.text,
     },
-    { schema_name: 'ClaimReplacements', description: 'The claims that replace this one, or that it replaces' },
+    { schema_name: 'ClaimReplacements', description: 'How a claim relates to void, corrected and copied claims' },
   ),
   submission_history: Type.Object(
     { created_by: known.text, entries: Type.Array(free), auto_claim_data: free },

@@ -44,6 +44,9 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
     );
     const frame = await window.frame();
     await focused(frame, 'username');
+    // What is shared, and with whom, is said before anyone signs in.
+    const consent = await frame.getByRole('region', { name: /^What .+ gets access to$/ }).innerText();
+    expect(consent).toMatch(/Patients: .*Appointments.*Claims.*also add and change records in Larkspur/s);
     await expectAccessible(frame);
     await window.type(fixture.person(1).username, 'Tab');
     await window.type('wrong');

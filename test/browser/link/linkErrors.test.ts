@@ -181,6 +181,7 @@ describe('update mode', () => {
     await frame.waitForSelector('button[type="submit"]:focus');
     expect(await frame.locator('input').count()).toBe(0);
     expect(await frame.locator('h1').innerText()).toBe('Reconnect Larkspur');
+    expect(await frame.locator('.consent').count()).toBe(0);
     await window.page.keyboard.press('Enter');
     await focused(frame, 'code');
     expect(await frame.locator('input').count()).toBe(1);

@@ -7,10 +7,8 @@ import {
   Box,
   Burger,
   Button,
-  Center,
   Group,
   Kbd,
-  Loader,
   NavLink,
   ScrollArea,
   Select,
@@ -22,6 +20,7 @@ import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
+import { Loading, list_rows } from '../parts/Loading.tsx';
 import { PageTitle } from '../parts/layout.tsx';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
@@ -173,13 +172,7 @@ function Routes({
 }) {
   const first = pages[0];
   return (
-    <Suspense
-      fallback={
-        <Center p="xl">
-          <Loader aria-label="Loading" />
-        </Center>
-      }
-    >
+    <Suspense fallback={<Loading rows={list_rows} />}>
       <Switch>
         {pages
           .filter((page) => !page.per_client)

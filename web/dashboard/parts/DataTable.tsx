@@ -3,6 +3,7 @@ import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { MouseEvent, ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiError } from '../service/api.ts';
+import { list_rows } from './Loading.tsx';
 import { EmptyState } from './layout.tsx';
 import { QueryResult } from './QueryResult.tsx';
 
@@ -35,7 +36,7 @@ export type PagedTableProps<Row> = Props<Row> & { query: UseInfiniteQueryResult<
 /** A table with a button that loads the next page, see usePages. */
 export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
   return (
-    <QueryResult query={query}>
+    <QueryResult query={query} rows={list_rows}>
       {(rows) => (
         <>
           <DataTable rows={rows} {...table} />

@@ -1,15 +1,18 @@
-import { Skeleton, Stack } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApiError } from '../service/api.ts';
 import { ErrorAlert } from './errors.tsx';
+import { Loading } from './Loading.tsx';
 
 /** The data of a query once it is loaded; before that a placeholder, and an error if there was one. */
 export function QueryResult<Data>({
   query,
+  rows,
   children,
 }: {
   query: UseQueryResult<Data, ApiError>;
+  /** The height of the placeholder, see Loading. */
+  rows?: number;
   children: (data: Data) => ReactNode;
 }) {
   return (
@@ -21,13 +24,7 @@ export function QueryResult<Data>({
           {children(query.data)}
         </div>
       )}
-      {query.isPending && (
-        <Stack aria-busy="true" aria-label="Loading">
-          <Skeleton height={36} />
-          <Skeleton height={36} />
-          <Skeleton height={36} />
-        </Stack>
-      )}
+      {query.isPending && <Loading {...(rows && { rows })} />}
     </>
   );
 }

@@ -39,12 +39,25 @@ export function useToast(): (content: ReactNode) => void {
 }
 
 function ToastCard({ toast: { id, content }, close }: { toast: Toast; close: (id: number) => void }) {
+  // Someone who points at it, or has focused its button, is not done with it.
+  const [held, setHeld] = useState(false);
   useEffect(() => {
+    if (held) return;
     const timer = setTimeout(() => close(id), shown_ms);
     return () => clearTimeout(timer);
-  }, [id, close]);
+  }, [id, held, close]);
+  const hold = () => setHeld(true);
+  const release = () => setHeld(false);
   return (
-    <Paper withBorder shadow="md" className="toast">
+    <Paper
+      withBorder
+      shadow="md"
+      className="toast"
+      onMouseEnter={hold}
+      onMouseLeave={release}
+      onFocus={hold}
+      onBlur={release}
+    >
       <Icon name="check" color="var(--chart-succeeded)" />
       <Text size="sm" className="breakable">
         {content}

@@ -1,4 +1,4 @@
-import { Group, Paper, Text, Title } from '@mantine/core';
+import { Anchor, Group, Paper, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
 
 /** The heading of a page, which is also the title of the window, and the actions of the whole page. */
@@ -40,6 +40,15 @@ export function Section({ title, order = 2, children }: { title: string; order?:
       </Title>
       {children}
     </Paper>
+  );
+}
+
+/** A page of the documentation, which is outside the dashboard. */
+export function DocsLink({ path, children }: { path: string; children: string }) {
+  return (
+    <Anchor href={`/docs${path}`} inherit underline="always">
+      {children}
+    </Anchor>
   );
 }
 

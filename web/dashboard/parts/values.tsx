@@ -15,6 +15,16 @@ export function Fields({ of }: { of: Record<string, ReactNode> }) {
   );
 }
 
+/** The practice of an account and, below it, its user. Both are ids that the client chose. */
+export function AccountName({ account }: { account: { org_id: string; user_id: string } }) {
+  return (
+    <div className="own-id">
+      {account.org_id}
+      <div className="secondary">{account.user_id}</div>
+    </div>
+  );
+}
+
 /** A value with a button that copies it. */
 export function Copyable({ value, label }: { value: string; label: string }) {
   return (

@@ -1,4 +1,5 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { DocsLink } from '../../parts/layout.tsx';
 import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
@@ -28,9 +29,14 @@ export function EventList() {
       <EventTable
         filters={filters}
         empty={
-          filtered
-            ? 'No matching events in the last 30 days. Change or clear the filters.'
-            : 'No events yet. Every write request and every requested sync sends one.'
+          filtered ? (
+            'No matching events in the last 30 days. Change or clear the filters.'
+          ) : (
+            <>
+              No events yet. Every write request and every requested sync sends one:{' '}
+              <DocsLink path="/webhooks">receive webhooks</DocsLink>.
+            </>
+          )
         }
       />
     </>

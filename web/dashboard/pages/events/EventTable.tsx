@@ -1,14 +1,16 @@
 import { Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { AccountName } from '../../parts/values.tsx';
 import type { Query } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { usePages } from '../../service/queries.ts';
 import type { EventRow } from '../../service/types.ts';
 
 /** Events with the state of their delivery: to all endpoints, or to the one in the filters. */
-export function EventTable({ filters, empty }: { filters: Query<'events.list'>; empty: string }) {
+export function EventTable({ filters, empty }: { filters: Query<'events.list'>; empty: ReactNode }) {
   const { client_id } = useClient();
   const events = usePages('events.list', { client_id }, { live: ['events'], filters });
   return (
@@ -42,7 +44,7 @@ const columns: Column<EventRow>[] = [
   { head: 'Job', cell: (event) => event.job_id ?? '–', align: 'right' },
   {
     head: 'Account',
-    cell: ({ account }) => <span className="nowrap">{`${account.org_id} · ${account.user_id}`}</span>,
+    cell: ({ account }) => <AccountName account={account} />,
   },
   { head: 'Created', cell: (event) => <Timestamp at={event.created_at} /> },
 ];

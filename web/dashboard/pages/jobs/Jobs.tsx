@@ -3,9 +3,10 @@ import { useState } from 'react';
 import { Route, Switch } from 'wouter';
 import { type Column, PagedTable, type Selection } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
-import { PageTitle } from '../../parts/layout.tsx';
+import { DocsLink, PageTitle } from '../../parts/layout.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { AccountName } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useRequestedPatient } from '../../service/patientRequest.tsx';
 import { usePages } from '../../service/queries.ts';
@@ -82,9 +83,14 @@ function JobList() {
         href={(job) => `/${job.job_id}`}
         {...(may('operator') ? { selection } : {})}
         empty={
-          filtered
-            ? 'No matching jobs. Change or clear the filters.'
-            : 'No jobs yet. Every write request and every sync creates one.'
+          filtered ? (
+            'No matching jobs. Change or clear the filters.'
+          ) : (
+            <>
+              No jobs yet. Every write request and every sync creates one:{' '}
+              <DocsLink path="">send the first write</DocsLink>.
+            </>
+          )
         }
       />
     </>
@@ -105,15 +111,17 @@ function columnsOf(patients: JobPatients): Column<JobRow>[] {
     { head: 'MRN', cell: (job) => <span className="nowrap">{patients.of(job)?.mrn ?? '–'}</span> },
     {
       head: 'Practice',
-      cell: ({ account }) => (
-        <div className="nowrap">
-          {account.org_id}
-          <div className="secondary">{account.user_id}</div>
-        </div>
+      cell: ({ account }) => <AccountName account={account} />,
+    },
+    {
+      head: 'Accepted',
+      cell: (job) => (
+        <>
+          <Timestamp at={job.created_at} />
+          <div className="secondary nowrap">{`Duration: ${jobDuration(job)}`}</div>
+        </>
       ),
     },
-    { head: 'Accepted', cell: (job) => <Timestamp at={job.created_at} /> },
-    { head: 'Duration', cell: (job) => <span className="nowrap">{jobDuration(job)}</span>, align: 'right' },
   ];
 }
 

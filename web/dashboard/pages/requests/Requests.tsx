@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { type Filter, FilterBar, useFilters } from '../../parts/FilterBar.tsx';
-import { PageTitle } from '../../parts/layout.tsx';
+import { DocsLink, PageTitle } from '../../parts/layout.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { api_routes } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
@@ -39,7 +39,7 @@ const columns: Column<RequestRow>[] = [
     cell: (request) => <span className="nowrap">{request.duration_ms.toLocaleString()} ms</span>,
     align: 'right',
   },
-  { head: 'Request ID', cell: (request) => <code className="secondary">{request.id}</code> },
+  { head: 'Request ID', cell: (request) => <code className="secondary own-id">{request.id}</code> },
 ];
 
 const endpoint_options = [
@@ -66,7 +66,9 @@ export default function Requests() {
     },
     { name: 'duration_ms_min', label: 'Min. duration (ms)', type: 'number' },
   ];
-  const requests = usePages('requests.list', {}, { filters: useFilters(filters) });
+  const values = useFilters(filters);
+  const filtered = Object.values(values).some(Boolean);
+  const requests = usePages('requests.list', {}, { filters: values });
   const shown = requests.data?.find(({ id }) => id === get('request'));
   return (
     <>
@@ -80,7 +82,15 @@ export default function Requests() {
         columns={columns}
         keyOf={(request) => request.id}
         href={(request) => `?${withRequest(request.id)}`}
-        empty="No matching requests. Requests from the last few days appear here."
+        empty={
+          filtered ? (
+            'No matching requests. Change or clear the filters. Requests are kept for a few days.'
+          ) : (
+            <>
+              No requests yet. Requests to the API appear here: <DocsLink path="">send the first one</DocsLink>.
+            </>
+          )
+        }
       />
       <RequestDrawer request={shown} onClose={() => set('request', '')} />
     </>
