@@ -31,6 +31,7 @@ import {
   failedEventsCount,
   failedEventsResend,
 } from './events.ts';
+import { invitationsAccept, invitationsCreate, invitationsFind, invitationsRevoke } from './invitations.ts';
 import {
   jobsExport,
   jobsGet,
@@ -58,6 +59,7 @@ import recordsList from './records/records.list.ts';
 import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
+import { revealsCreate } from './reveals.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
 import {
   mePassword,
@@ -89,12 +91,15 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     sessionCreate,
     sessionGet,
     sessionDelete,
+    invitationsFind,
+    invitationsAccept,
     mePassword,
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
     clientsList,
     liveGet(live),
+    revealsCreate,
     // Overview
     overviewGet,
     overviewHistory,
@@ -185,6 +190,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     operatorsCreate,
     operatorsUpdate,
     operatorsReset,
+    invitationsCreate,
+    invitationsRevoke,
     encryptionGet,
     encryptionRotate,
     retentionGet,

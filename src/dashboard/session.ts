@@ -34,13 +34,11 @@ export const sessionCreate = endpoint({
     'operator_locked',
     'operator_request_foreign',
   ],
-  handle: async ({ ctx, headers, body }) => {
+  handle: async ({ ctx, headers, address, body }) => {
     requireOwnOrigin(ctx, headers);
-    const token = await signInOperator(ctx, body);
-    const operator = await findSession(ctx, token, { active: true });
-    if (!operator) throw new Error('The session that was just created is missing.');
+    const token = await signInOperator(ctx, { ...body, address });
     return new WithHeaders(
-      { success: true, session: describeSession(ctx, token, operator) },
+      { success: true, session: await describeStarted(ctx, token) },
       { 'set-cookie': sessionCookie(ctx, token) },
     );
   },
@@ -68,7 +66,7 @@ export const sessionDelete = endpoint({
   method: 'DELETE',
   path: '/dashboard/api/session',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Sign out',
   response: Type.Object({ success }),
   handle: async ({ ctx, headers }) => {
@@ -83,7 +81,7 @@ export const mePassword = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/password',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Change your password and sign out your other sessions',
   body: Type.Object({
     password: secret({ maxLength: 1000 }),
@@ -95,8 +93,8 @@ export const mePassword = endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked'],
-  handle: async ({ ctx, headers, operator, body, recordInTransaction }) => {
-    await checkPassword(ctx, operator.email, body.password);
+  handle: async ({ ctx, headers, address, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, { email: operator.email, password: body.password, address });
     await changePassword(ctx, operator.id, body.new_password, readSessionCookie(ctx, headers), recordInTransaction);
     return { success: true };
   },
@@ -109,7 +107,7 @@ export const secondFactorOffer = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/second-factor/offer',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Generate a secret for an authenticator app',
   body: Type.Object({}),
   response: Type.Object({ success, secret: Type.String(), uri: Type.String() }),
@@ -122,7 +120,7 @@ export const secondFactorOn = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/second-factor',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Turn on two-factor authentication',
   body: Type.Object({
     password: secret({ maxLength: 1000 }),
@@ -131,8 +129,8 @@ export const secondFactorOn = endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked', 'operator_code_wrong'],
-  handle: async ({ ctx, operator, body, recordInTransaction }) => {
-    await checkPassword(ctx, operator.email, body.password);
+  handle: async ({ ctx, address, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, { email: operator.email, password: body.password, address });
     await ctx.db.system.begin(async (tx) => {
       if (!(await enableSecondFactor(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
       await recordInTransaction(tx);
@@ -147,13 +145,13 @@ export const secondFactorOff = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/second-factor/off',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Turn off two-factor authentication',
   body: Type.Object({ password: secret({ maxLength: 1000 }) }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked'],
-  handle: async ({ ctx, operator, body, recordInTransaction }) => {
-    await checkPassword(ctx, operator.email, body.password);
+  handle: async ({ ctx, address, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, { email: operator.email, password: body.password, address });
     await ctx.db.system.begin(async (tx) => {
       await setSecondFactor(tx, operator.id, null);
       await recordInTransaction(tx);
@@ -161,6 +159,13 @@ export const secondFactorOff = endpoint({
     return { success: true };
   },
 });
+
+/** The session that was started just now. */
+export async function describeStarted(ctx: Context, token: string): Promise<Session> {
+  const operator = await findSession(ctx, token, { active: true });
+  if (!operator) throw new Error('The session that was just created is missing.');
+  return describeSession(ctx, token, operator);
+}
 
 function describeSession(ctx: Context, token: string, operator: Operator): Session {
   return { operator, csrf_token: csrfTokenOf(token), sandbox: ctx.config.sandbox, version };

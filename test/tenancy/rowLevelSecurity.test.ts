@@ -19,6 +19,7 @@ let tables: string[];
 const installation_tables = [
   'audit_head',
   'master_keys',
+  'operator_invitations',
   'operator_sessions',
   'sign_in_attempts',
   'operators',
@@ -66,6 +67,11 @@ beforeAll(async () => {
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts`;
   await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
     SELECT gen_random_uuid(), id, 'App', 'fhir', 'x' FROM clients`;
+  await fixture.owner`INSERT INTO operator_clients (operator_id, client_id, role)
+    SELECT operators.id, clients.id, 'support' FROM operators, clients`;
+  await fixture.owner`INSERT INTO operator_sessions (token_hash, operator_id) SELECT 'x', id FROM operators LIMIT 1`;
+  await fixture.owner`INSERT INTO operator_reveals (session_hash, client_id, kind, subject, expires_at)
+    SELECT 'x', id, 'job', '1', now() FROM clients`;
   const [row] = await fixture.owner<
     { id: string }[]
   >`SELECT id FROM clients WHERE public_id = ${fixture.sandbox.client_id}`;
@@ -289,7 +295,7 @@ describe('the role that crosses tenants', () => {
     }
   });
 
-  test('can change only what is needed to claim work, re-wrap keys, audit and purge', async () => {
+  test('can change only what is needed to claim work, re-wrap keys, audit, purge and manage operators', async () => {
     const rights = await fixture.owner<{ right: string }[]>`
       SELECT DISTINCT table_name || ' ' || privilege_type ||
              CASE WHEN privilege_type = 'UPDATE' THEN ' ' || column_name ELSE '' END AS right
@@ -313,6 +319,8 @@ describe('the role that crosses tenants', () => {
         'lanes UPDATE locked_until',
         'lanes UPDATE owner',
         'link_tokens DELETE',
+        'operator_clients DELETE',
+        'operator_clients INSERT',
         'organizations UPDATE next_sync_at',
         'public_tokens DELETE',
         'received_requests DELETE',

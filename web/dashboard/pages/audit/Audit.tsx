@@ -29,7 +29,9 @@ const columns: Column<AuditRecord>[] = [
       <>
         {record.actor}
         <Text size="xs" c="dimmed">
-          {actor_types.find(({ value }) => value === record.actor_kind)?.label}
+          {[actor_types.find(({ value }) => value === record.actor_kind)?.label, record.address]
+            .filter(Boolean)
+            .join(' · ')}
         </Text>
       </>
     ),
