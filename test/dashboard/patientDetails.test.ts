@@ -4,7 +4,7 @@ import { newOperator, type TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { openCharts } from '../spec/patients/charts.ts';
 import { startEventsFixture } from './eventsFixture.ts';
-import { finishedCall, rejectedCall } from './finishedCalls.ts';
+import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 import { callEndpoint, operator_endpoints, pathsOf, type Records, recordsOf, textOf } from './walkEndpoints.ts';
 
 let fixture: TestSandbox & { operator: TestOperator };
@@ -18,16 +18,17 @@ const new_patient = { first_name: 'Zephyrine', last_name: 'Quillfeather', dob: '
 
 beforeAll(async () => {
   fixture = await startEventsFixture();
-  // Its response quotes the event, as a verbose application does.
   await fixture.operator.post('clients/{client}/receiver');
   const charts = openCharts(fixture);
   const created = await charts.created(new_patient);
   await charts.updated(created, { phone: '518-555-7744' });
   await rejectedCall(fixture);
   ({ job_id } = await finishedCall(fixture, { patient_mrn: created.mrn, refill_medication_name: 'Nosuchmedicine' }));
+  // As if the application's response quoted the event.
   await fixture.owner`UPDATE delivery_attempts SET snippet = 'Quillfeather'`;
-  await fixture.owner`UPDATE jobs SET review_outcome = 'done', review_note = 'Quillfeather', reviewed_by = 'x',
-    reviewed_at = now() WHERE id = ${job_id}`;
+  const lost = await lostCall(fixture);
+  const review = { outcome: 'done', note: 'Saved for Zephyrine Quillfeather' };
+  expect((await fixture.operator.post(`clients/{client}/jobs/${lost.job_id}/review`, review)).status).toBe(200);
   await expect
     .poll(async () => (await fixture.operator.get('clients/{client}/receiver/requests')).body.rows.length)
     .toBeGreaterThan(3);
@@ -35,11 +36,14 @@ beforeAll(async () => {
   records = await recordsOf(fixture, fixture.sandbox.client_id);
   const patients = await fixture.owner<Record<'mrn' | 'last' | 'dob' | 'phone' | 'cell_phone', string | null>[]>`
     SELECT mrn, doc ->> 'last_name' AS last, doc ->> 'dob' AS dob, doc ->> 'phone' AS phone, cell_phone FROM patients`;
-  const staff = (await fixture.owner<{ name: string }[]>`
-    SELECT doc ->> 'name' AS name FROM staff UNION SELECT doc ->> 'name' FROM providers`).flatMap(({ name }) =>
-    (name ?? '').split(/[\s,]+/),
-  );
-  const values = patients.flatMap(({ last, ...rest }) => [...Object.values(rest), last && !staff.includes(last) ? last : null]);
+  const staff = (
+    await fixture.owner<{ name: string }[]>`
+    SELECT doc ->> 'name' AS name FROM staff UNION SELECT doc ->> 'name' FROM providers`
+  ).flatMap(({ name }) => (name ?? '').split(/[\s,]+/));
+  const values = patients.flatMap(({ last, ...rest }) => [
+    ...Object.values(rest),
+    last && !staff.includes(last) ? last : null,
+  ]);
   known = [...new Set([...Object.values(new_patient), '518-555-7744', ...values])].filter((each) => each !== null);
   expect(known.length).toBeGreaterThan(100);
 });

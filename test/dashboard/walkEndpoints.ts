@@ -79,7 +79,10 @@ export async function callEndpoint(
   const query = queries[id] ?? '';
   if (id === 'dashboard.live.get') {
     const ending = new AbortController();
-    const response = await fetch(sandbox.base_url + path, { headers: { cookie: operator.cookie }, signal: ending.signal });
+    const response = await fetch(sandbox.base_url + path, {
+      headers: { cookie: operator.cookie },
+      signal: ending.signal,
+    });
     const first = await response.body?.getReader().read();
     ending.abort();
     return { status: response.status, headers: response.headers, body: Buffer.from(first?.value ?? []).toString() };
