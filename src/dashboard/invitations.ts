@@ -35,7 +35,7 @@ export const invitationsCreate = endpoint({
       await recordInTransaction(tx);
       return created;
     });
-    const link = `${ctx.config.base_url}/dashboard/invitation#${token}`;
+    const link = `${ctx.base_url}/dashboard/invitation#${token}`;
     return { success: true, invitation: { id, link, expires_at: expires_at.toISOString() } };
   },
 });

@@ -43,6 +43,8 @@ test('an invited support operator sees patient details only after giving a reaso
   await page.getByRole('cell', { name: '•••', exact: true }).first().waitFor();
   await page.getByRole('link', { name: String(job_id), exact: true }).click();
   await page.getByText('Patient details are hidden').waitFor();
+  // Whether a write was saved is no patient detail.
+  await page.getByText('Create encounter: not saved.').waitFor();
   expect(await page.getByRole('main').innerText()).not.toContain(patient_mrn);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Reveal patient details…' }).click();

@@ -75,22 +75,22 @@ async function foreignState(): Promise<Record<string, unknown>> {
 }
 
 /** Bodies that pass validation, so that a request gets to the record that its path names. */
-const bodies: Record<string, () => unknown> = {
+const bodies: Record<string, (records: Records) => unknown> = {
   'dashboard.accounts.link': () => ({ org_id: 'own-org', user_id: 'own-user' }),
   'dashboard.emr-settings.update': () => ({ parallel_writes_max: null, mrn_type: null }),
   'dashboard.events.resend': () => ({}),
-  'dashboard.failedEvents.resend': () => ({
+  'dashboard.failedEvents.resend': ({ webhooks = [] }) => ({
     since: '2026-01-01T00:00:00Z',
     until: '2036-01-01T00:00:00Z',
-    webhook_id: foreign_records.webhooks?.[0],
+    webhook_id: webhooks[0],
   }),
-  'dashboard.jobs.patients': () => ({ job_ids: foreign_records.jobs?.map(Number) }),
+  'dashboard.jobs.patients': ({ jobs = [] }) => ({ job_ids: jobs.map(Number) }),
   'dashboard.jobs.review': () => ({ outcome: 'done', note: 'Checked' }),
   'dashboard.jobs.search': () => ({ mrn: fixture.sandbox.example.patient_mrn }),
   'dashboard.locations.update': () => ({ status: 'inactive' }),
   'dashboard.patients.find': () => ({ text: fixture.sandbox.example.patient_mrn }),
   'dashboard.providers.update': () => ({ status: 'inactive' }),
-  'dashboard.reveals.create': () => ({ kind: 'job', id: foreign_records.jobs?.[0], reason: 'Not my own client' }),
+  'dashboard.reveals.create': ({ jobs = [] }) => ({ kind: 'job', id: jobs[0], reason: 'Looking at a failed job' }),
   'dashboard.webhooks.create': () => ({ webhook_url: 'http://127.0.0.1:9/own' }),
   'dashboard.webhooks.update': () => ({ webhook_url: 'http://127.0.0.1:9/changed' }),
 };
@@ -100,7 +100,7 @@ describe('an operator of one client', () => {
     const before = await foreignState();
     for (const endpoint of endpoints_in_client) {
       for (const path of pathsOf(endpoint, foreign_records).slice(0, 2)) {
-        const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.());
+        const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.(foreign_records));
         const { status, body } = response;
         const message = `Client with ID '${other.client_id}' not found.`;
         expect({ status, ...body }, path).toMatchObject({ status: 404, code: 'record_not_found', message });
@@ -115,7 +115,7 @@ describe('an operator of one client', () => {
     const before = await foreignState();
     for (const endpoint of operator_endpoints.filter(({ id }) => !unrelated.includes(id))) {
       for (const path of pathsOf(endpoint, own_records).slice(0, 5)) {
-        const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.());
+        const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.(own_records));
         expect(response.status, `${endpoint.id} ${textOf(response)}`).toBeLessThan(500);
         expect(isForeign(textOf(response)), `${endpoint.id} ${path}: ${textOf(response).slice(0, 3000)}`).toBe(false);
       }
@@ -141,7 +141,7 @@ describe('an operator of one client', () => {
     const mixed = { ...foreign_records, clients: [fixture.sandbox.client_id] };
     for (const endpoint of endpoints_in_client.filter(({ path }) => path.match(/\{/g)?.length !== 1)) {
       for (const path of pathsOf(endpoint, mixed).slice(0, 3)) {
-        const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.());
+        const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.(foreign_records));
         const expected = no_record.includes(endpoint.id) ? [200, 404] : [403, 404];
         expect(expected, `${endpoint.id} ${path} ${textOf(response)}`).toContain(response.status);
       }

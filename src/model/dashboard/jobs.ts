@@ -48,12 +48,36 @@ export const job_patient = Type.Object({
 });
 export type JobPatient = Static<typeof job_patient>;
 
+/** What a step recorded. Without patient details it still says whether a write was saved, and how many records were read. */
+export const step_detail = Type.Object(
+  {
+    marker: Type.Optional(Type.String()),
+    /** Of an intent: the EMR accepted the write, but its record does not show it. */
+    accepted: Type.Optional(Type.Boolean()),
+    /** Of an outcome that changed nothing in the EMR: the failure code. */
+    not_applied: Type.Optional(Type.String()),
+    in_ms: Type.Optional(Type.Number()),
+    /** Of a list that a sync read. */
+    stored: Type.Optional(Type.Number()),
+    removed: Type.Optional(Type.Number()),
+    held_back: Type.Optional(Type.Object({ stored: Type.Number(), missing: Type.Number() })),
+    refused: Type.Optional(patientDetail(Type.String())),
+    /** Operations that the EMR began or ceased to offer. */
+    gained: Type.Optional(Type.Array(Type.String())),
+    lost: Type.Optional(Type.Array(Type.String())),
+    reason: Type.Optional(patientDetail(Type.String())),
+    ehr_id: Type.Optional(patientDetail(Type.String())),
+    mrn: Type.Optional(patientDetail(Type.String())),
+  },
+  { additionalProperties: true },
+);
+
 export const job_step = Type.Object({
   name: Type.String(),
   kind: Type.Enum(['note', 'intent', 'outcome']),
   attempt: Type.Integer(),
   at: date_time,
-  detail: patientDetail(nullable(Type.Record(Type.String(), Type.Unknown()))),
+  detail: nullable(step_detail),
 });
 export type JobStep = Static<typeof job_step>;
 

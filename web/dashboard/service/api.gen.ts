@@ -734,7 +734,7 @@ export type JobStep = {
   kind: "note" | "intent" | "outcome";
   attempt: number;
   at: string;
-  detail: Record<string, unknown> | null;
+  detail: StepDetail | null;
 };
 
 export type KindRow = {
@@ -1078,6 +1078,22 @@ export type StaffMember = {
   name: string;
   role: string | null;
   status: "active" | "inactive";
+};
+
+export type StepDetail = {
+  marker?: string;
+  accepted?: boolean;
+  not_applied?: string;
+  in_ms?: number;
+  stored?: number;
+  removed?: number;
+  held_back?: { stored: number; missing: number };
+  refused?: string;
+  gained?: Array<string>;
+  lost?: Array<string>;
+  reason?: string;
+  ehr_id?: string;
+  mrn?: string;
 };
 
 export type SyncState = { state: "pending" };

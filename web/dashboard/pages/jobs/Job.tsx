@@ -28,7 +28,7 @@ export function JobPage({ job_id }: { job_id: string }) {
       isFinal: ({ job }) => isFinal(job),
     },
   );
-  const job = query.data?.job;
+  const { job, details_hidden = false } = query.data ?? {};
   return (
     <>
       <Text size="sm" mb={4}>
@@ -37,13 +37,13 @@ export function JobPage({ job_id }: { job_id: string }) {
         </Anchor>
       </Text>
       <PageTitle
-        actions={job && <JobActions job={job} />}
+        actions={job && <JobActions job={job} details_hidden={details_hidden} />}
         subtitle={job && `Job ${job_id} · ${job.account.org_id} · ${job.account.user_id} · ${job.emr}`}
       >
         {job ? `${typeLabel(job.type)} · ${statusLabel(job.state)}` : `Job ${job_id}`}
       </PageTitle>
       <QueryResult query={query}>
-        {(response) => <JobDetails job={response.job} details_hidden={response.details_hidden === true} />}
+        {(response) => <JobDetails job={response.job} details_hidden={details_hidden} />}
       </QueryResult>
     </>
   );

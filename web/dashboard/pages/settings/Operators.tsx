@@ -1,10 +1,9 @@
-import { Group, Text, TextInput } from '@mantine/core';
+import { Box, Group, Text, TextInput, Title } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
-import { Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -71,7 +70,10 @@ export function Operators() {
               empty="No operators yet. Invite one."
             />
             {invitations.length > 0 && (
-              <Section title="Pending invitations">
+              <>
+                <Title order={2} size="h4" mt="lg" mb="sm">
+                  Pending invitations
+                </Title>
                 <DataTable
                   label="Pending invitations"
                   rows={invitations}
@@ -79,7 +81,7 @@ export function Operators() {
                   keyOf={(invitation) => invitation.id}
                   empty=""
                 />
-              </Section>
+              </>
             )}
           </>
         )}
@@ -93,7 +95,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
   const clients = useClientOptions();
   const nameOf = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
-    <>
+    <Box miw={170}>
       {of.all_clients && (
         <>
           {role_labels[of.role]}
@@ -108,7 +110,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
         ))}
       {!of.all_clients && of.clients.length === 0 && 'No clients'}
       {of.may_reveal && <div className="secondary">May reveal patient details</div>}
-    </>
+    </Box>
   );
 }
 
