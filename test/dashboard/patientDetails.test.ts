@@ -35,6 +35,8 @@ beforeAll(async () => {
     const { body } = await fixture.operator.get('clients/{client}/receiver/requests');
     return body.rows.length > 3;
   });
+  await fixture.owner`INSERT INTO connection_reports (id, client_id, account_id, report)
+    SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts ON CONFLICT DO NOTHING`;
   support = await newOperator(fixture, 'support');
   records = await recordsOf(fixture, fixture.sandbox.client_id);
   const patients = await fixture.owner<Record<'mrn' | 'last' | 'dob' | 'phone' | 'cell_phone', string | null>[]>`
