@@ -41,10 +41,10 @@ const works: readonly Work[] = [
   { name: 'a page of events (dashboard)', run: ({ db, client_id }) => browseEvents(db, client_id, { page_size: 50 }) },
   { name: 'a page of events (API)', run: (each) => events(each, {}) },
   { name: 'the event of a job (API)', run: (each) => events(each, { job_id: 7 }) },
-  { name: 'a page of audit records', run: ({ db }) => findRecords(db.system.pooled, { limit: 51 }) },
+  { name: 'a page of audit records', run: ({ db }) => findRecords(db.system.pooled, { scope: 'all', limit: 51 }) },
   {
     name: 'audit records of a patient',
-    run: ({ db }) => findRecords(db.system.pooled, { patients: ['7'], limit: 51 }),
+    run: ({ db }) => findRecords(db.system.pooled, { scope: 'all', patients: ['7'], limit: 51 }),
   },
   { name: 'a purge of events with nothing to do', run: ({ db }) => purgeEvents(db.system, 30) },
   { name: 'a purge of requests of jobs with nothing to do', run: ({ db }) => purgeJobInputs({ db }, 90) },

@@ -9,7 +9,7 @@ import type { Endpoint } from '../src/http/endpoint.ts';
 import { link_endpoints } from '../src/linkpage/endpoints.ts';
 import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.ts';
 import { ranges } from '../src/model/dashboard/ranges.ts';
-import { operator_roles } from '../src/model/dashboard/roles.ts';
+import { client_roles, operator_roles } from '../src/model/dashboard/roles.ts';
 import { weekdays } from '../src/model/weekdays.ts';
 import { job_labels } from '../src/writes/jobLabels.ts';
 
@@ -58,6 +58,7 @@ export async function dashboardApi(): Promise<string> {
 
 const constants = {
   operator_roles,
+  client_roles,
   job_types: job_labels,
   failures: Object.fromEntries(Object.entries(failures).map(([code, each]) => [code, describeFailure(each)])),
   job_requests: Object.fromEntries(

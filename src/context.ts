@@ -56,6 +56,8 @@ export type AuditEntry = {
   /** An HTTP status or a job state. */
   outcome: string;
   request_id?: string | undefined;
+  /** The IP address that the request came from. */
+  address?: string | undefined;
   job_id?: number | undefined;
   /** The id of the record or operation; never a name or an MRN. */
   subject?: string | undefined;

@@ -140,6 +140,11 @@ export const errors = {
   sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
   operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
+  reveal_not_allowed: {
+    status: 403,
+    message: 'You may not reveal patient details. Ask an owner for the right to reveal them.',
+  },
+  operator_clients_lacking: { status: 403, message: 'This requires access to all clients.' },
   operator_request_foreign: {
     status: 403,
     message: 'This request did not come from the dashboard page. Reload the page and try again.',
@@ -176,6 +181,10 @@ export const errors = {
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
+  invitation_invalid: {
+    status: 410,
+    message: 'This invitation was used or revoked, or has expired. Ask an owner for a new one.',
+  },
   operator_exists: { status: 409, message: 'An operator with this email address already exists.' },
   master_key_in_settings: {
     status: 409,

@@ -1,3 +1,4 @@
+import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../db/database.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import type { AuditRow } from './stamp.ts';
@@ -16,12 +17,12 @@ export function insertRecords(
   const values = rows.map((row) => ({ ...row, mac: row.mac.toString('hex') }));
   return sql`
     INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id,
-                               subject, patients, detail, mac)
+                               subject, patients, detail, address, mac)
     SELECT id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject, patients,
-           detail::json, decode(mac, 'hex')
+           detail::json, address, decode(mac, 'hex')
       FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              actor_kind text, actor text, account_id uuid, action text, outcome text, request_id uuid, job_id bigint,
-             subject text, patients bigint[], detail text, mac text)
+             subject text, patients bigint[], detail text, address text, mac text)
      WHERE ${condition}`;
 }
 
@@ -108,18 +109,20 @@ export async function lastPosition(sql: Query): Promise<number> {
   return row?.last ?? 0;
 }
 
-/** Search criteria. Without client_id, records of all clients match. */
+/** Search criteria. Without client_id, records of all clients in the scope match. */
 export type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size'> & {
   client_id?: string | undefined;
   /** Patient marks, one for each client that may have the patient. */
   patients?: string[] | undefined;
+  scope: ClientScope;
   limit: number;
 };
 
 /** Records for the dashboard, newest first. Ids contain the time, so days are ranges of ids. */
 export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[]> {
-  const { client_id, actor_kind, actor, action, from, to, before, patients, limit } = query;
+  const { client_id, actor_kind, actor, action, from, to, before, patients, scope, limit } = query;
   const conditions = [
+    inScope(sql, sql`record.client_id`, scope),
     client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
     actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
     actor === undefined ? undefined : sql`actor = ${actor}`,
@@ -135,7 +138,7 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
   return sql<AuditRecord[]>`
     SELECT record.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name, actor_kind, actor,
            accounts.reference_id AS account, action, outcome, request_id, job_id, subject,
-           cardinality(patients) AS patients, detail, position
+           cardinality(patients) AS patients, detail, address, position
       FROM audit_records AS record LEFT JOIN clients ON clients.id = record.client_id
            LEFT JOIN accounts ON accounts.id = record.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
@@ -150,7 +153,7 @@ function firstIdOf(moment: Date): string {
 /** Every column covered by the MAC, and the MAC. */
 function coveredColumns(sql: Query): Fragment {
   return sql`id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject,
-    patients::text[] AS patients, detail::text AS detail, mac`;
+    patients::text[] AS patients, detail::text AS detail, address, mac`;
 }
 
 function exportedColumns(sql: Query): Fragment {

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
 import { csvLine } from '../csv.ts';
+import type { ClientScope } from '../db/clientScope.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import { listAudit } from './listAudit.ts';
 
@@ -17,6 +18,7 @@ const columns = [
   'subject',
   'patients',
   'detail',
+  'address',
   'position',
   'id',
 ] as const satisfies (keyof AuditRecord)[];
@@ -24,12 +26,13 @@ const columns = [
 /** Yields the records of a search as CSV text, newest first, page by page. */
 export async function* exportAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
+  scope: ClientScope,
   search: Omit<AuditSearch, 'before' | 'page_size'>,
   page_size = 1_000,
 ): AsyncGenerator<string> {
   yield csvLine(columns);
   for (let before: string | null | undefined; before !== null; ) {
-    const page = await listAudit(ctx, { ...search, page_size, ...(before && { before }) });
+    const page = await listAudit(ctx, scope, { ...search, page_size, ...(before && { before }) });
     yield page.rows.map((record) => csvLine(columns.map((name) => textOf(record[name])))).join('');
     before = page.next;
   }

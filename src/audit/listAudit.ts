@@ -1,11 +1,13 @@
 import type { Context } from '../context.ts';
+import type { ClientScope } from '../db/clientScope.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import { findRecords } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
 
-/** A page of the audit log, newest first. */
+/** A page of the audit log of these clients, newest first. */
 export async function listAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
+  scope: ClientScope,
   { client_id, patient_mrn, page_size = 50, ...search }: AuditSearch,
 ): Promise<{ rows: AuditRecord[]; next: string | null }> {
   const clients = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients
@@ -16,6 +18,7 @@ export async function listAudit(
     ...search,
     client_id: client_id === undefined ? undefined : only?.id,
     patients: patient_mrn === undefined ? undefined : marksOf(ctx, clients, patient_mrn),
+    scope,
     limit: page_size + 1,
   });
   const rows = found.slice(0, page_size);

@@ -1,4 +1,5 @@
 import type { Context, LoggedRequest } from '../context.ts';
+import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Query, Sql } from '../db/database.ts';
 import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 
@@ -21,7 +22,10 @@ const statuses = {
   failed: [400, 600],
 } as const;
 
-type Filters = { [Name in keyof RequestSearch]: RequestSearch[Name] | undefined } & { account_id?: string | undefined };
+type Filters = { [Name in keyof RequestSearch]: RequestSearch[Name] | undefined } & {
+  account_id?: string | undefined;
+  scope: ClientScope;
+};
 
 /** A page of requests, newest first. */
 export async function listRequests(
@@ -29,9 +33,10 @@ export async function listRequests(
   search: Filters,
 ): Promise<{ rows: RequestRow[]; next: string | null }> {
   const sql = ctx.db.system.pooled;
-  const { id, client_id, account_id, endpoint, status, duration_ms_min, before, page_size = 50 } = search;
+  const { id, client_id, account_id, endpoint, status, duration_ms_min, before, page_size = 50, scope } = search;
   const [at_least, below] = statuses[status ?? 'failed'];
   const conditions = [
+    inScope(sql, sql`requests.client_id`, scope),
     id === undefined ? undefined : sql`requests.id = ${id}`,
     client_id === undefined
       ? undefined

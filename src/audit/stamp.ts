@@ -5,7 +5,7 @@ import type { SystemKeys } from '../security/systemKeys.ts';
 
 /** A record as stored, except for its position in the chain. */
 export type AuditRow = Required<
-  Omit<AuditEntry, 'mrns' | 'detail' | 'account_id' | 'request_id' | 'job_id' | 'subject'>
+  Omit<AuditEntry, 'mrns' | 'detail' | 'account_id' | 'request_id' | 'address' | 'job_id' | 'subject'>
 > & {
   id: string;
   at: Date;
@@ -17,6 +17,7 @@ export type AuditRow = Required<
   patients: string[];
   /** The exact JSON text. */
   detail: string | null;
+  address: string | null;
   mac: Buffer;
 };
 
@@ -55,13 +56,17 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
         subject: entry.subject ?? null,
         patients: patients.sort(),
         detail: detail === undefined ? null : JSON.stringify(detail),
+        address: entry.address ?? null,
       };
       return { ...row, mac: macOf(row) };
     },
   };
 }
 
-/** The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. */
+/**
+ * The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. Records of 0.1
+ * have no address; a record without one has the text that they were signed with.
+ */
 function canonical(row: Omit<AuditRow, 'mac'>): string {
   return JSON.stringify([
     row.id,
@@ -77,6 +82,7 @@ function canonical(row: Omit<AuditRow, 'mac'>): string {
     row.subject,
     row.patients,
     row.detail,
+    ...(row.address === null ? [] : [row.address]),
   ]);
 }
 

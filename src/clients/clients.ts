@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts';
+import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { newId, newReference, newToken } from '../ids.ts';
+import type { ClientRow } from '../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 
@@ -68,9 +70,10 @@ export function findClientByPublicId(ctx: Context, public_id: string): Promise<C
   });
 }
 
-export async function listClients(ctx: Context): Promise<{ client_id: string; name: string; mode: 'live' | 'test' }[]> {
-  return ctx.db.system<{ client_id: string; name: string; mode: 'live' | 'test' }[]>`
-    SELECT public_id AS client_id, name, mode FROM clients ORDER BY created_at, id`;
+export async function listClients({ db: { system } }: Pick<Context, 'db'>, scope: ClientScope): Promise<ClientRow[]> {
+  return system<ClientRow[]>`
+    SELECT public_id AS client_id, name, mode FROM clients WHERE ${inScope(system, system`id`, scope)}
+     ORDER BY created_at, id`;
 }
 
 /** Creates a client with one secret, which is only shown now. `record` writes the audit record in the same transaction. */

@@ -4,6 +4,7 @@ import { exportAudit } from '../audit/exportAudit.ts';
 import { listAudit } from '../audit/listAudit.ts';
 import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
 import type { Context } from '../context.ts';
+import type { ClientScope } from '../db/clientScope.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import {
   type AuditSearch,
@@ -22,12 +23,14 @@ export const auditList = endpoint({
   method: 'GET',
   path: '/dashboard/api/audit',
   auth: 'operator',
+  reach: 'clients',
+  role: 'read_only',
   summary: 'List audit records, newest first',
   query: Type.Object({ ...audit_filters, ...audit_paging }),
   response: Type.Object({ success, ...audit_page }),
-  handle: async ({ ctx, query, auditSubject }) => {
+  handle: async ({ ctx, query, scope, auditSubject }) => {
     auditSubject({ detail: { filters: Object.keys(query) } });
-    return { success: true, ...(await listAudit(ctx, query)) };
+    return { success: true, ...(await listAudit(ctx, scope, query)) };
   },
 });
 
@@ -38,13 +41,14 @@ export const auditSearch = endpoint({
   method: 'POST',
   path: '/dashboard/api/audit/search',
   auth: 'operator',
+  reach: 'clients',
   role: 'read_only',
   summary: 'Search audit records by patient, newest first',
   body: Type.Object({ ...audit_filters, ...patient_filter, ...audit_paging }),
   response: Type.Object({ success, ...audit_page }),
-  handle: async ({ ctx, body, auditSubject }) => {
+  handle: async ({ ctx, body, scope, auditSubject }) => {
     auditSubject({ detail: { filters: Object.keys(body) } });
-    return { success: true, ...(await listAudit(ctx, body)) };
+    return { success: true, ...(await listAudit(ctx, scope, body)) };
   },
 });
 
@@ -54,12 +58,14 @@ export const auditExport = endpoint({
   method: 'GET',
   path: '/dashboard/api/audit.csv',
   auth: 'operator',
+  reach: 'clients',
+  role: 'read_only',
   summary: 'Export audit records as CSV',
   query: Type.Object(audit_filters),
   response: Type.String(),
-  handle: async ({ ctx, query, auditSubject }) => {
+  handle: async ({ ctx, query, scope, auditSubject }) => {
     auditSubject({ detail: { filters: Object.keys(query) } });
-    return csvOf(ctx, query);
+    return csvOf(ctx, scope, query);
   },
 });
 
@@ -70,13 +76,14 @@ export const auditExportSearch = endpoint({
   method: 'POST',
   path: '/dashboard/api/audit/search.csv',
   auth: 'operator',
+  reach: 'clients',
   role: 'read_only',
   summary: 'Export the audit records of a patient as CSV',
   body: Type.Object({ ...audit_filters, ...patient_filter }),
   response: Type.String(),
-  handle: async ({ ctx, body, auditSubject }) => {
+  handle: async ({ ctx, body, scope, auditSubject }) => {
     auditSubject({ detail: { filters: Object.keys(body) } });
-    return csvOf(ctx, body);
+    return csvOf(ctx, scope, body);
   },
 });
 
@@ -87,6 +94,7 @@ export const auditVerify = endpoint({
   method: 'POST',
   path: '/dashboard/api/audit/verify',
   auth: 'operator',
+  reach: 'installation',
   role: 'read_only',
   summary: 'Verify the audit log',
   body: Type.Object({}),
@@ -110,8 +118,8 @@ export const auditVerify = endpoint({
   },
 });
 
-function csvOf(ctx: Context, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {
-  return new WithHeaders(Readable.from(exportAudit(ctx, search)), {
+function csvOf(ctx: Context, scope: ClientScope, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {
+  return new WithHeaders(Readable.from(exportAudit(ctx, scope, search)), {
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': 'attachment; filename="audit.csv"',
   });

@@ -22,10 +22,11 @@ export const clientsList = endpoint({
   method: 'GET',
   path: '/dashboard/api/clients',
   auth: 'operator',
+  reach: 'clients',
   audited: false,
   summary: 'List applications',
   response: Type.Object({ success, clients: Type.Array(client_row) }),
-  handle: async ({ ctx }) => ({ success: true, clients: await listClients(ctx) }),
+  handle: async ({ ctx, scope }) => ({ success: true, clients: await listClients(ctx, scope) }),
 });
 
 export const clientsCreate = endpoint({

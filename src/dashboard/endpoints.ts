@@ -32,6 +32,7 @@ import {
   failedEventsCount,
   failedEventsResend,
 } from './events.ts';
+import { invitationsAccept, invitationsCreate, invitationsFind, invitationsRevoke } from './invitations.ts';
 import {
   jobsExport,
   jobsGet,
@@ -59,6 +60,7 @@ import recordsList from './records/records.list.ts';
 import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
+import { revealsCreate } from './reveals.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
 import {
   mePassword,
@@ -93,12 +95,15 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     sessionDelete,
     signInGet,
     singleSignOnStart,
+    invitationsFind,
+    invitationsAccept,
     mePassword,
     secondFactorOffer,
     secondFactorOn,
     secondFactorOff,
     clientsList,
     liveGet(live),
+    revealsCreate,
     // Overview
     overviewGet,
     overviewHistory,
@@ -189,6 +194,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     operatorsCreate,
     operatorsUpdate,
     operatorsReset,
+    invitationsCreate,
+    invitationsRevoke,
     encryptionGet,
     encryptionRotate,
     retentionGet,

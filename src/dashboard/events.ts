@@ -4,6 +4,7 @@ import { event_types, events } from '../events.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
 import { event_details, event_row, failed_count, resent_batch } from '../model/dashboard/events.ts';
+import { details_hidden } from '../model/dashboard/reveals.ts';
 import { event_type_row } from '../model/dashboard/webhooks.ts';
 import { date_time, id, nullable, success, text } from '../model/fields.ts';
 import { browseEvents } from '../webhooks/browseEvents.ts';
@@ -17,6 +18,7 @@ export const eventTypesList = endpoint({
   method: 'GET',
   path: '/dashboard/api/event-types',
   auth: 'operator',
+  reach: 'own',
   audited: false,
   summary: 'List event types',
   response: Type.Object({ success, event_types: Type.Array(event_type_row) }),
@@ -62,7 +64,8 @@ export const eventsGet = endpoint({
   auth: 'operator_in_client',
   summary: 'Retrieve an event with its payload, deliveries and attempts',
   params: Type.Object({ client_id: Type.String(), id: Type.String() }),
-  response: Type.Object({ success, event: event_details }),
+  reveals: { kind: 'event', param: 'id' },
+  response: Type.Object({ success, event: event_details, details_hidden }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const event_id = parseId(params.id);

@@ -20,6 +20,7 @@ import {
   job_patient,
   job_row,
 } from '../model/dashboard/jobs.ts';
+import { details_hidden } from '../model/dashboard/reveals.ts';
 import { nullable, success, text } from '../model/fields.ts';
 import { patients } from '../model/records/patients.ts';
 import { readRecord } from '../records/readRecords.ts';
@@ -78,7 +79,7 @@ export const jobsPatients = endpoint({
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/jobs/patients',
   auth: 'operator_in_client',
-  role: 'read_only',
+  role: 'support',
   summary: 'Retrieve the MRNs and failure reasons of listed jobs',
   params: Type.Object({ client_id: Type.String() }),
   body: Type.Object({ job_ids: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 200 }) }),
@@ -123,7 +124,8 @@ export const jobsGet = endpoint({
   auth: 'operator_in_client',
   summary: 'Retrieve a job with its request, timeline and event',
   params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
-  response: Type.Object({ success, job: job_details }),
+  reveals: { kind: 'job', param: 'job_id' },
+  response: Type.Object({ success, job: job_details, details_hidden }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const job_id = readJobId(params.job_id);
@@ -202,6 +204,7 @@ export const patientsJobs = endpoint({
   method: 'GET',
   path: `${organization_path}/patients/{id}/jobs`,
   auth: 'operator_in_client',
+  role: 'read_only',
   summary: 'List the latest jobs of a patient',
   params: record_params,
   response: Type.Object({ success, jobs: Type.Array(job_row) }),

@@ -68,9 +68,10 @@ export const liveGet = (live: Live): Endpoint =>
     method: 'GET',
     path: '/dashboard/api/live',
     auth: 'operator',
+    // It says that something has changed, not what or whose.
+    reach: 'own',
     // A browser reopens the stream by itself and cannot send the x-background header.
     background: true,
-    // The stream says that something has changed, not what.
     audited: false,
     summary: 'Stream change notifications',
     response: Type.String(),

@@ -2,11 +2,15 @@ import { Type } from 'typebox';
 import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
-import { operator_row, role } from '../model/dashboard/settings.ts';
+import { invitation_row } from '../model/dashboard/invitations.ts';
+import { access_changes, operator_row, role } from '../model/dashboard/settings.ts';
 import { success } from '../model/fields.ts';
 import { createOperator, resetOperator } from '../operators/createOperator.ts';
+import { setClients } from '../operators/operatorClients.ts';
+import { listInvitations } from '../operators/operatorInvitations.ts';
 import { endSessionsOf } from '../operators/operatorSessions.ts';
 import { allowLinking, changeOperator, hasOwner, listOperators, usesSingleSignOn } from '../operators/operators.ts';
+import { ownersHaveAll, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({
   id: 'dashboard.operators.list',
@@ -14,9 +18,18 @@ export const operatorsList = endpoint({
   method: 'GET',
   path: '/dashboard/api/operators',
   auth: 'operator',
+  role: 'owner',
   summary: 'List operators',
-  response: Type.Object({ success, operators: Type.Array(operator_row) }),
-  handle: async ({ ctx }) => ({ success: true, operators: await listOperators(ctx) }),
+  response: Type.Object({
+    success,
+    operators: Type.Array(operator_row),
+    /** Not used yet. */
+    invitations: Type.Array(invitation_row),
+  }),
+  handle: async ({ ctx }) => {
+    const [operators, invitations] = await Promise.all([listOperators(ctx), listInvitations(ctx)]);
+    return { success: true, operators, invitations };
+  },
 });
 
 export const operatorsCreate = endpoint({
@@ -56,26 +69,31 @@ export const operatorsUpdate = endpoint({
   params: Type.Object({ id: Type.String() }),
   body: Type.Object({
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
-    role: Type.Optional(role),
+    ...access_changes,
     disabled: Type.Optional(Type.Boolean()),
     /** Allows single sign-on with this email address to take the operator over, for a day. */
     sso_link: Type.Optional(Type.Boolean()),
   }),
   response: Type.Object({ success }),
-  errors: ['record_not_found', 'owner_last', 'operator_single_sign_on'],
-  handle: async ({ ctx, params, body, auditSubject, recordInTransaction }) => {
-    auditSubject({ subject: params.id, detail: { ...body } });
+  errors: ['record_not_found', 'invalid_field', 'owner_last', 'operator_single_sign_on'],
+  handle: async ({ ctx, params, body: { clients, sso_link, ...changes }, auditSubject, recordInTransaction }) => {
+    const detail = { ...changes, ...(sso_link === undefined ? {} : { sso_link }) };
+    auditSubject({ subject: params.id, detail: { ...detail, ...(clients === undefined ? {} : { clients }) } });
     const id = parseId(params.id);
     await ctx.db.system.begin(async (tx) => {
       // Locks the owners first: two owners who demote each other at the same time must not both succeed.
       await hasOwner(tx);
-      if (!id || !(await changeOperator(tx, id, body))) {
-        throw apiError('record_not_found', { noun: 'Operator', id: params.id });
-      }
-      if (body.role !== undefined && (await usesSingleSignOn(tx, id))) throw apiError('operator_single_sign_on');
-      if (body.sso_link !== undefined) await allowLinking(tx, id, body.sso_link);
+      const access = await resolveClients(tx, changes.role === 'owner' ? (clients ?? null) : clients);
+      const all_clients = access === undefined ? undefined : access === null;
+      const role = id && (await changeOperator(tx, id, { ...changes, all_clients }));
+      if (!id || !role) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
+      if (changes.role !== undefined && (await usesSingleSignOn(tx, id))) throw apiError('operator_single_sign_on');
+      if (access && role === 'owner') throw ownersHaveAll();
+      if (access !== undefined) await setClients(tx, id, access ?? []);
+      if (sso_link !== undefined) await allowLinking(tx, id, sso_link);
       if (!(await hasOwner(tx))) throw apiError('owner_last');
-      if (body.role !== undefined || body.disabled) await endSessionsOf(tx, id);
+      const access_changed = changes.role !== undefined || access !== undefined || changes.may_reveal !== undefined;
+      if (access_changed || changes.disabled) await endSessionsOf(tx, id);
       await recordInTransaction(tx);
     });
     return { success: true };

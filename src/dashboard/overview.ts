@@ -25,9 +25,9 @@ export const overviewGet = endpoint({
   summary: 'Retrieve the current load and what needs attention',
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, overview }),
-  handle: async ({ ctx, client }) => {
+  handle: async ({ ctx, client, scope }) => {
     const [clients, failed_day, failures, accounts, endpoints, reviews, alerts, restore] = await Promise.all([
-      readClientLoads(ctx),
+      readClientLoads(ctx, scope),
       countFailedDay(ctx.db, client.id),
       listFailureGroups(ctx.db, client.id),
       listLoginRequired(ctx.db, client.id),

@@ -4,6 +4,7 @@ import { patientsOf } from '../events.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
 import { type ReceiverState, received_request, received_row, receiver } from '../model/dashboard/receiver.ts';
+import { details_hidden } from '../model/dashboard/reveals.ts';
 import { clearable, id, nullable, success } from '../model/fields.ts';
 import { openReceiver, receiverRefusal } from '../receiver/openReceiver.ts';
 import { clearRequests, listRequests, readRequest } from '../receiver/receivedRequests.ts';
@@ -101,7 +102,8 @@ export const receivedGet = endpoint({
   auth: 'operator_in_client',
   summary: 'Retrieve a request the built-in receiver got, with its headers and body',
   params: Type.Object({ client_id: Type.String(), id: Type.String() }),
-  response: Type.Object({ success, request: received_request }),
+  reveals: { kind: 'received_request', param: 'id' },
+  response: Type.Object({ success, request: received_request, details_hidden }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const request_id = parseId(params.id);
@@ -134,7 +136,7 @@ function describeReceiver({ endpoint_id, ...state }: Receiver): ReceiverState {
 }
 
 /** The receiver accepts any body, so this one may not be an event. */
-function patientsInBody(body: string): string[] {
+export function patientsInBody(body: string): string[] {
   try {
     const parsed: unknown = JSON.parse(body);
     return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? patientsOf(parsed.data) : [];

@@ -10,10 +10,11 @@ export const requestsList = endpoint({
   method: 'GET',
   path: '/dashboard/api/requests',
   auth: 'operator',
+  reach: 'clients',
   // Logged requests contain neither bodies nor URLs, so no health data.
   audited: false,
   summary: 'List logged API requests, newest first',
   query: request_search,
   response: Type.Object({ success, ...request_page }),
-  handle: async ({ ctx, query }) => ({ success: true, ...(await listRequests(ctx, query)) }),
+  handle: async ({ ctx, query, scope }) => ({ success: true, ...(await listRequests(ctx, { ...query, scope })) }),
 });

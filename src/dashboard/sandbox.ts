@@ -27,6 +27,8 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       id: 'dashboard.sandbox.get',
       method: 'GET',
       path: '/dashboard/api/sandbox',
+      // With the codes one can sign in to the reference EMR, which shows patients.
+      role: 'read_only',
       // All patients are synthetic: faults and codes are not health data.
       audited: false,
       summary: 'Retrieve the reference EMR’s faults, staff and one-time codes',

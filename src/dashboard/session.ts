@@ -36,13 +36,11 @@ export const sessionCreate = endpoint({
     'operator_password_off',
     'operator_request_foreign',
   ],
-  handle: async ({ ctx, headers, body }) => {
+  handle: async ({ ctx, headers, address, body }) => {
     requireOwnOrigin(ctx, headers);
-    const token = await signInOperator(ctx, body);
-    const operator = await findSession(ctx, token, { active: true });
-    if (!operator) throw new Error('The session that was just created is missing.');
+    const token = await signInOperator(ctx, { ...body, address });
     return new WithHeaders(
-      { success: true, session: describeSession(ctx, token, operator) },
+      { success: true, session: await describeStarted(ctx, token) },
       { 'set-cookie': sessionCookie(ctx, token) },
     );
   },
@@ -70,7 +68,7 @@ export const sessionDelete = endpoint({
   method: 'DELETE',
   path: '/dashboard/api/session',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Sign out',
   response: Type.Object({
     success,
@@ -90,7 +88,7 @@ export const mePassword = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/password',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Change your password and sign out your other sessions',
   body: Type.Object({
     password: secret({ maxLength: 1000 }),
@@ -102,8 +100,8 @@ export const mePassword = endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked'],
-  handle: async ({ ctx, headers, operator, body, recordInTransaction }) => {
-    await checkPassword(ctx, operator.email, body.password);
+  handle: async ({ ctx, headers, address, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, { email: operator.email, password: body.password, address });
     await changePassword(ctx, operator.id, body.new_password, readSessionCookie(ctx, headers), recordInTransaction);
     return { success: true };
   },
@@ -116,7 +114,7 @@ export const secondFactorOffer = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/second-factor/offer',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Generate a secret for an authenticator app',
   body: Type.Object({}),
   response: Type.Object({ success, secret: Type.String(), uri: Type.String() }),
@@ -129,7 +127,7 @@ export const secondFactorOn = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/second-factor',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Turn on two-factor authentication',
   body: Type.Object({
     password: secret({ maxLength: 1000 }),
@@ -138,8 +136,8 @@ export const secondFactorOn = endpoint({
   }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked', 'operator_code_wrong'],
-  handle: async ({ ctx, operator, body, recordInTransaction }) => {
-    await checkPassword(ctx, operator.email, body.password);
+  handle: async ({ ctx, address, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, { email: operator.email, password: body.password, address });
     await ctx.db.system.begin(async (tx) => {
       if (!(await enableSecondFactor(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
       await recordInTransaction(tx);
@@ -154,13 +152,13 @@ export const secondFactorOff = endpoint({
   method: 'POST',
   path: '/dashboard/api/me/second-factor/off',
   auth: 'operator',
-  role: 'read_only',
+  reach: 'own',
   summary: 'Turn off two-factor authentication',
   body: Type.Object({ password: secret({ maxLength: 1000 }) }),
   response: Type.Object({ success }),
   errors: ['operator_credentials_wrong', 'operator_locked'],
-  handle: async ({ ctx, operator, body, recordInTransaction }) => {
-    await checkPassword(ctx, operator.email, body.password);
+  handle: async ({ ctx, address, operator, body, recordInTransaction }) => {
+    await checkPassword(ctx, { email: operator.email, password: body.password, address });
     await ctx.db.system.begin(async (tx) => {
       await setSecondFactor(tx, operator.id, null);
       await recordInTransaction(tx);
@@ -168,6 +166,13 @@ export const secondFactorOff = endpoint({
     return { success: true };
   },
 });
+
+/** The session that was started just now. */
+export async function describeStarted(ctx: Context, token: string): Promise<Session> {
+  const operator = await findSession(ctx, token, { active: true });
+  if (!operator) throw new Error('The session that was just created is missing.');
+  return describeSession(ctx, token, operator);
+}
 
 function describeSession(ctx: Context, token: string, operator: Operator): Session {
   return { operator, csrf_token: csrfTokenOf(token), sandbox: ctx.config.sandbox, version };

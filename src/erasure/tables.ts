@@ -66,6 +66,8 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['webhook_secrets', {}],
     ['webhook_endpoints', {}],
     ['job_periods', {}],
+    ['operator_clients', {}],
+    ['operator_reveals', {}],
     ['client_secrets', {}],
     ['clients', {}],
   ];

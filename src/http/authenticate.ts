@@ -4,6 +4,7 @@ import { authenticateClient, type Client, findClient, findClientByPublicId } fro
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
+import { roleIn } from '../operators/operatorAccess.ts';
 import type { Operator } from '../operators/operators.ts';
 import { hashToken } from '../security/hash.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
@@ -34,7 +35,8 @@ export async function authenticate(
     const operator = await authenticateOperator(ctx, endpoint, headers);
     const { client_id = '' } = params as { client_id?: string };
     const client = await findClientByPublicId(ctx, client_id);
-    if (!client) throw apiError('record_not_found', { noun: 'Client', id: client_id });
+    // A client outside the operator's access does not exist for the operator.
+    if (!client || !roleIn(operator, client.id)) throw apiError('record_not_found', { noun: 'Client', id: client_id });
     return { ...anonymous, operator, client };
   }
   const client = await authenticateClient(ctx, header(headers, 'client_id'), header(headers, 'client_secret'));

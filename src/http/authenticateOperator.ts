@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
+import type { ClientScope } from '../db/clientScope.ts';
 import { apiError } from '../errors.ts';
-import { operator_roles } from '../model/dashboard/roles.ts';
+import { clientsWith } from '../operators/operatorAccess.ts';
 import { findSession } from '../operators/operatorSessions.ts';
 import type { Operator } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
@@ -34,12 +36,18 @@ export async function authenticateOperator(
   return operator;
 }
 
-/** Separate from authentication, so that the audit log records a denied request under the operator's name. */
-export function requireRole(endpoint: Endpoint, { role }: Operator): void {
-  const required = endpoint.role ?? (endpoint.method === 'GET' ? 'read_only' : 'operator');
-  if (operator_roles.indexOf(role) < operator_roles.indexOf(required)) {
-    throw apiError('operator_role_lacking', { role: required });
-  }
+/**
+ * Checks the operator's role and returns the clients in which it suffices. Separate from authentication, so that the
+ * audit log records a denied request under the operator's name.
+ */
+export function requireRole(endpoint: Endpoint, operator: Operator, client: Client | undefined): ClientScope {
+  const { role: required = endpoint.method === 'GET' ? 'support' : 'operator', reach = 'installation' } = endpoint;
+  const scope = clientsWith(operator, required);
+  if (client ? scope === 'all' || scope.includes(client.id) : reach === 'own') return scope;
+  if (client || (scope.length === 0 && required !== 'support'))
+    throw apiError('operator_role_lacking', { role: required.replace('_', '-') });
+  if (reach === 'installation' && scope !== 'all') throw apiError('operator_clients_lacking');
+  return scope;
 }
 
 export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {

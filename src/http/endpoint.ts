@@ -4,11 +4,13 @@ import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
 import type { OperationName } from '../connectors/connector.ts';
 import type { AuditEntry, Context } from '../context.ts';
+import type { ClientScope } from '../db/clientScope.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { EventType } from '../events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
+import type { RevealKind } from '../model/dashboard/reveals.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import type { Group } from '../model/groups.ts';
 import type { Operator } from '../operators/operators.ts';
@@ -43,11 +45,20 @@ export const body_bytes_max: Record<Auth, number> = {
 /** A valid link token and what it was created for. */
 export type OpenLink = { token: string; purpose: LinkPurpose };
 
+/**
+ * What an endpoint with `operator` authentication is about. `own`: the caller's own account, or nothing of a client; any
+ * role may call it. `clients`: data of several clients, which the handler limits to `scope`. `installation`: requires an
+ * operator with all clients.
+ */
+export type Reach = 'own' | 'clients' | 'installation';
+
 type CallerFor<A extends Auth> = {
   client: A extends 'none' | 'operator' ? undefined : Client;
   account: A extends 'account' ? Account : A extends 'client' ? Account | undefined : undefined;
   link: A extends 'link' ? OpenLink : undefined;
   operator: A extends 'operator' | 'operator_in_client' ? Operator : undefined;
+  /** The clients in which the operator has the endpoint's role. */
+  scope: A extends 'operator' | 'operator_in_client' ? ClientScope : undefined;
 };
 type Parsed<Schema extends TObject | undefined> = Schema extends TObject ? Static<Schema> : undefined;
 
@@ -59,6 +70,8 @@ export type EndpointRequest<
 > = CallerFor<A> & {
   ctx: Context;
   headers: IncomingHttpHeaders;
+  /** The IP address that the request came from. */
+  address: string;
   body: Parsed<Body>;
   query: Parsed<Query>;
   params: Parsed<Params>;
@@ -130,8 +143,15 @@ export type EndpointOptions<
   while_expired?: boolean;
   /** False only if no health data is shown and nothing is changed. All other requests are in the audit log. */
   audited?: boolean;
-  /** The minimum role of an operator. Default: `read_only` for GET, `operator` for other methods. */
+  /**
+   * The minimum role of an operator. Default: `support` for GET, `operator` for other methods. To `support`, the response
+   * contains only the declared fields, without the values of those marked with `patientDetail`.
+   */
   role?: OperatorRole;
+  /** For `operator` authentication. Default: `installation`. */
+  reach?: Reach;
+  /** The record whose patient details an operator can reveal (dashboard/reveals.ts), and the parameter that names it. */
+  reveals?: { kind: RevealKind; param: string };
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */

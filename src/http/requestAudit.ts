@@ -61,6 +61,7 @@ export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: 
       action: endpoint.id,
       outcome: String(status),
       request_id: request.id,
+      address: request.ip,
       ...fields,
       mrns,
     }),

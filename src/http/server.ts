@@ -4,6 +4,7 @@ import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
 import type { Context } from '../context.ts';
+import type { ClientScope } from '../db/clientScope.ts';
 import { ApiError, apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { documentsMax } from '../jobs/uploads.ts';
@@ -13,6 +14,7 @@ import { anonymous, authenticate, type Caller, credentialOf } from './authentica
 import { requireRole } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
 import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
+import { showToOperator } from './hidePatients.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { isLogged, loggedRequest } from './loggedRequest.ts';
 import { pathMask } from './maskPath.ts';
@@ -121,6 +123,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller?: Caller;
+    scope?: ClientScope;
     /** The code of the error response, and the field that it names. */
     code?: string;
     error_field?: string;
@@ -180,7 +183,7 @@ function addRoute(
       request.caller = caller;
       const audit = openRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
-      if (caller.operator) requireRole(endpoint, caller.operator);
+      if (caller.operator) request.scope = requireRole(endpoint, caller.operator, caller.client);
       // An operator's requests do not count against the client's rate limit.
       if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
       const expired = caller.account?.status === 'login_required';
@@ -220,10 +223,12 @@ function addRoute(
     const response = await endpoint.handle({
       ctx,
       headers: request.headers,
+      address: request.ip,
       client,
       account,
       link,
       operator,
+      scope: request.scope,
       body,
       query,
       params: request.params,
@@ -240,11 +245,12 @@ function addRoute(
           return result;
         }),
     } as never);
+    const shown = await showToOperator(ctx, endpoint, request, response);
     await recordResponse(ctx, request, reply.statusCode);
-    if (response instanceof WithHeaders && response.body instanceof Readable) {
-      streams.add(response.body, client?.id);
+    if (shown instanceof WithHeaders && shown.body instanceof Readable) {
+      streams.add(shown.body, client?.id);
     }
-    return send(reply, response);
+    return send(reply, shown);
   };
 }
 

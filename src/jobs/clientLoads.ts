@@ -1,13 +1,15 @@
 import type { Context } from '../context.ts';
+import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Database } from '../db/database.ts';
 import type { Attention, ClientLoad } from '../model/dashboard/overview.ts';
 
 /** The jobs page lists the rest. */
 const reviews_shown = 10;
 
-/** The queue of each client, and how many of its accounts have to be re-linked. Covers all tenants. */
-export async function readClientLoads(ctx: Pick<Context, 'db'>): Promise<ClientLoad[]> {
-  return ctx.db.system.pooled<ClientLoad[]>`
+/** The queue of each client in the scope, and how many of its accounts have to be re-linked. */
+export async function readClientLoads(ctx: Pick<Context, 'db'>, scope: ClientScope): Promise<ClientLoad[]> {
+  const sql = ctx.db.system.pooled;
+  return sql<ClientLoad[]>`
     WITH waiting AS (
       SELECT client_id, count(*) FILTER (WHERE state = 'queued' AND NOT parked) AS queued,
              count(*) FILTER (WHERE state = 'running') AS running, count(*) FILTER (WHERE parked) AS parked,
@@ -24,6 +26,7 @@ export async function readClientLoads(ctx: Pick<Context, 'db'>): Promise<ClientL
            coalesce(review.n, 0)::int AS needs_review, oldest_queued_at, coalesce(relink.n, 0)::int AS relink
       FROM clients LEFT JOIN waiting ON waiting.client_id = clients.id LEFT JOIN review ON review.client_id = clients.id
            LEFT JOIN relink ON relink.client_id = clients.id
+     WHERE ${inScope(sql, sql`clients.id`, scope)}
      ORDER BY clients.created_at, clients.id`;
 }
 

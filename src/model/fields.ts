@@ -101,6 +101,11 @@ export function trimText(text: string): string {
 }
 const invisible = /[\s\p{Cf}\p{Cc}]/u;
 
+/** A field of a dashboard response that can say something about a patient. The role `support` sees no value of it. */
+export function patientDetail<Schema extends TSchema>(schema: Schema) {
+  return Type.Unsafe<Static<Schema>>({ ...schema, patient_detail: true });
+}
+
 export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }

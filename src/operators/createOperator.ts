@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import type { OperatorRole } from '../model/dashboard/roles.ts';
+import { apiError } from '../errors.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
+import { setClients } from './operatorClients.ts';
+import { takeInvitation } from './operatorInvitations.ts';
 import { endSessionsOf } from './operatorSessions.ts';
 import {
   addOperator,
   allowLocalSignIn,
   findOperator,
   hasOperators,
+  type NewOperator,
   setPassword,
   setSecondFactor,
 } from './operators.ts';
@@ -24,7 +27,7 @@ type RecordInTransaction = (tx: Tx, id: string) => Promise<void>;
 /** Creates an operator with a password that is shown once. Undefined if the email address is taken. */
 export async function createOperator(
   ctx: Pick<Context, 'db'>,
-  operator: { email: string; name: string; role: OperatorRole },
+  operator: Pick<NewOperator, 'email' | 'name' | 'role'>,
   recordInTransaction: RecordInTransaction,
 ): Promise<{ id: string; password: string } | undefined> {
   const password = newPassword();
@@ -34,6 +37,34 @@ export async function createOperator(
     if (id === undefined) return undefined;
     await recordInTransaction(tx, id);
     return { id, password };
+  });
+}
+
+/**
+ * Creates the operator that an invitation was made for, with a password of their own. Undefined if the invitation is no
+ * longer valid. An address that got an operator in the meantime is an error, and leaves the invitation as it is.
+ */
+export async function acceptInvitation(
+  ctx: Pick<Context, 'db'>,
+  { token, name, password }: { token: string; name: string; password: string },
+  recordInTransaction: (tx: Tx, created: { id: string; invitation_id: string; email: string }) => Promise<void>,
+): Promise<string | undefined> {
+  const password_hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    const invited = await takeInvitation(tx, token);
+    if (!invited) return undefined;
+    const { id: invitation_id, clients, ...operator } = invited;
+    const id = await addOperator(tx, {
+      ...operator,
+      name,
+      all_clients: clients === null,
+      password_hash,
+      password_temporary: false,
+    });
+    if (id === undefined) throw apiError('operator_exists');
+    if (clients) await setClients(tx, id, clients);
+    await recordInTransaction(tx, { id, invitation_id, email: operator.email });
+    return id;
   });
 }
 

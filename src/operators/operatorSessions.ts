@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
-import type { Operator } from './operators.ts';
+import { accessColumns, type Operator } from './operators.ts';
 
 /** Sessions expire after inactivity, and at the latest after `hours`. */
 const session_limits = { idle_minutes: 15, hours: 12 };
@@ -26,7 +26,7 @@ export async function findSession(
 ): Promise<Operator | undefined> {
   const hash = hashToken(token);
   const [row] = await ctx.db.system<(Operator & { stale: boolean })[]>`
-    SELECT operators.id, email, name, role, totp_sealed IS NOT NULL AS totp, password_temporary,
+    SELECT operators.id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, password_temporary,
            sso_subject IS NOT NULL AS single_sign_on, seen_at < now() - interval '30 seconds' AS stale
       FROM operator_sessions JOIN operators ON operators.id = operator_id
      WHERE token_hash = ${hash} AND disabled_at IS NULL

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
-import type { OperatorRole } from '../model/dashboard/roles.ts';
+import type { ClientRole, OperatorRole } from '../model/dashboard/roles.ts';
 import type { OperatorRow } from '../model/dashboard/settings.ts';
 
 /** A person who runs the installation. Operators belong to no tenant. */
@@ -9,7 +9,12 @@ export type Operator = {
   id: string;
   email: string;
   name: string;
+  /** The role in all clients. Without `all_clients`, the roles in `clients` apply instead. */
   role: OperatorRole;
+  all_clients: boolean;
+  clients: { id: string; client_id: string; role: ClientRole }[];
+  /** May reveal patient details that the role hides. */
+  may_reveal: boolean;
   totp: boolean;
   /** The password was generated and shown to someone else. */
   password_temporary: boolean;
@@ -21,6 +26,8 @@ export type NewOperator = {
   email: string;
   name: string;
   role: OperatorRole;
+  all_clients?: boolean;
+  may_reveal?: boolean;
   password_hash: string;
   password_temporary: boolean;
 };
@@ -41,11 +48,17 @@ export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
 
 export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {
   return ctx.db.system<OperatorRow[]>`
-    SELECT id, email, name, role, totp_sealed IS NOT NULL AS totp, disabled_at IS NOT NULL AS disabled,
+    SELECT id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, disabled_at IS NOT NULL AS disabled,
            sso_subject IS NOT NULL AS single_sign_on,
            CASE WHEN sso_link_until > now() THEN iso(sso_link_until) END AS sso_link_until, iso(created_at) AS created_at,
            (SELECT iso(max(seen_at)) FROM operator_sessions WHERE operator_id = operators.id) AS seen_at
       FROM operators ORDER BY disabled_at IS NOT NULL, email`;
+}
+
+/** Whether an operator has this address, disabled ones included. */
+export async function isEmailTaken(sql: Sql | Tx, email: string): Promise<boolean> {
+  const rows = await sql`SELECT FROM operators WHERE email = ${email.toLowerCase()}`;
+  return rows.length > 0;
 }
 
 /** What a sign-in is checked against. */
@@ -138,20 +151,36 @@ export async function allowLocalSignIn(tx: Tx, id: string): Promise<void> {
   await tx`UPDATE operators SET local_sign_in_until = now() + interval '1 hour' WHERE id = ${id}`;
 }
 
+/** Role, clients and rights of an operator, for queries on `operators`. */
+export function accessColumns(sql: Query): Fragment {
+  return sql`operators.role, all_clients OR operators.role = 'owner' AS all_clients, may_reveal,
+    (SELECT coalesce(json_agg(json_build_object('id', replace(clients.id::text, '-', ''),
+         'client_id', clients.public_id, 'role', operator_clients.role) ORDER BY clients.created_at, clients.id), '[]')
+       FROM operator_clients JOIN clients ON clients.id = operator_clients.client_id
+      WHERE operator_clients.operator_id = operators.id) AS clients`;
+}
+
 export type OperatorChanges = {
   name?: string | undefined;
   role?: OperatorRole | undefined;
+  all_clients?: boolean | undefined;
+  may_reveal?: boolean | undefined;
   disabled?: boolean | undefined;
 };
 
-/** Updates the given fields. Returns false if there is no such operator. */
-export async function changeOperator(tx: Tx, id: string, { name, role, disabled }: OperatorChanges): Promise<boolean> {
-  const changed = await tx`
+/** Updates the given fields. Returns the role afterwards, or undefined if there is no such operator. */
+export async function changeOperator(
+  tx: Tx,
+  id: string,
+  { name, role, all_clients, may_reveal, disabled }: OperatorChanges,
+): Promise<OperatorRole | undefined> {
+  const [changed] = await tx<{ role: OperatorRole }[]>`
     UPDATE operators SET name = coalesce(${name ?? null}, name), role = coalesce(${role ?? null}, role),
+      all_clients = coalesce(${all_clients ?? null}, all_clients), may_reveal = coalesce(${may_reveal ?? null}, may_reveal),
       disabled_at = CASE ${disabled ?? null}::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
                     ELSE disabled_at END
-     WHERE id = ${id}`;
-  return changed.count > 0;
+     WHERE id = ${id} RETURNING role`;
+  return changed?.role;
 }
 
 /** Whether an active owner remains. The lock prevents two owners from stepping down at the same time. */

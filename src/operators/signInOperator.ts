@@ -9,38 +9,42 @@ import { consumeCode } from './secondFactor.ts';
 /** Password checks per account in this many minutes; further attempts must wait. */
 const password_checks = { max: 10, minutes: 15 };
 
-type Given = { email: string; password: string; code?: string | undefined };
+type Given = { email: string; password: string; code?: string | undefined; address: string };
 
 /** Signs an operator in and returns the session token. Errors do not say whether the email or the password was wrong. */
-export async function signInOperator(ctx: Context, { email, password, code }: Given): Promise<string> {
-  const known = await checkPassword(ctx, email, password);
+export async function signInOperator(ctx: Context, given: Given): Promise<string> {
+  const { email, code, address } = given;
+  const known = await checkPassword(ctx, given);
   if (known.totp_sealed) {
     if (!code) throw apiError('operator_code_required');
     if (!(await consumeCode(ctx, known.id, known.totp_sealed, code))) {
-      await record(ctx, known, email, 'code refused');
+      await record(ctx, known, { email, address }, 'code refused');
       throw apiError('operator_code_wrong');
     }
   }
-  await record(ctx, known, email, 'signed in');
+  await record(ctx, known, { email, address }, 'signed in');
   return startSession(ctx, known.id);
 }
 
 /** The operator with this email address and password; every mismatch throws the same error. */
-export async function checkPassword(ctx: Context, email: string, password: string): Promise<KnownOperator> {
-  const address = email.trim().toLowerCase();
-  const known = await findOperator(ctx.db.system, address);
-  const wait_s = await countCheck(ctx, address);
+export async function checkPassword(
+  ctx: Context,
+  { password, address, ...given }: Omit<Given, 'code'>,
+): Promise<KnownOperator> {
+  const email = given.email.trim().toLowerCase();
+  const known = await findOperator(ctx.db.system, email);
+  const wait_s = await countCheck(ctx, email);
   if (wait_s !== undefined) {
-    await record(ctx, known, address, 'locked');
+    await record(ctx, known, { email, address }, 'locked');
     throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
   }
   const correct = await verifyPassword(known?.password_hash ?? undefined, password);
   if (!known || !correct) {
-    await record(ctx, known, address, 'password refused');
+    await record(ctx, known, { email, address }, 'password refused');
     throw apiError('operator_credentials_wrong');
   }
   if (mayUsePassword(ctx, known)) return known;
-  await record(ctx, known, address, 'password not accepted');
+  await record(ctx, known, { email, address }, 'password not accepted');
   throw apiError('operator_password_off');
 }
 
@@ -50,12 +54,12 @@ function mayUsePassword({ config }: Context, { single_sign_on, local_sign_in }: 
 }
 
 /**
- * Counts an attempt before the password is checked, under a lock per address, so that concurrent guesses cannot exceed
+ * Counts an attempt before the password is checked, under a lock per email address, so that concurrent guesses cannot exceed
  * the limit. Unknown addresses are counted too, so that the limit does not reveal which ones exist. Returns the seconds
  * to wait if the limit is reached.
  */
-async function countCheck(ctx: Context, address: string): Promise<number | undefined> {
-  const hash = hashToken(address);
+async function countCheck(ctx: Context, email: string): Promise<number | undefined> {
+  const hash = hashToken(email);
   return ctx.db.system.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(${hash.toString('hex')}, 20))`;
     await tx`DELETE FROM sign_in_attempts WHERE at < now() - make_interval(mins => ${password_checks.minutes})`;
@@ -70,7 +74,12 @@ async function countCheck(ctx: Context, address: string): Promise<number | undef
 }
 
 /** An unknown address may be a password typed into the wrong field, so it is not recorded. */
-async function record(ctx: Context, known: KnownOperator | undefined, email: string, outcome: string): Promise<void> {
+async function record(
+  ctx: Context,
+  known: KnownOperator | undefined,
+  { email, address }: Pick<Given, 'email' | 'address'>,
+  outcome: string,
+): Promise<void> {
   await ctx.audit.record({
     client_id: null,
     actor_kind: 'operator',
@@ -78,5 +87,6 @@ async function record(ctx: Context, known: KnownOperator | undefined, email: str
     action: 'operator.sign_in',
     outcome,
     subject: known?.id,
+    address,
   });
 }

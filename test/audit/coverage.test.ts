@@ -81,13 +81,15 @@ const exempt = [
   'visit-statuses.list',
   'visit-types.list',
 ];
-/** Without authentication there is no caller to record; a sign-in is recorded with the operator. */
+/** Without authentication there is no caller to record; sign-ins and accepted invitations are recorded with the operator. */
 const open = [
   'link.page-sign-in.finish',
   'dashboard.session.create',
   'dashboard.session.get',
   'dashboard.sign-in.get',
   'dashboard.single-sign-on.start',
+  'dashboard.invitations.find',
+  'dashboard.invitations.accept',
 ];
 
 test('exactly these endpoints are exempt', () => {

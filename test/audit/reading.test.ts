@@ -122,7 +122,7 @@ describe('the CSV export', () => {
     }
     let text = '';
     let parts = 0;
-    for await (const part of exportAudit(fixture.ctx, { action: 'test.csv' }, 2)) {
+    for await (const part of exportAudit(fixture.ctx, 'all', { action: 'test.csv' }, 2)) {
       text += part;
       parts += 1;
     }

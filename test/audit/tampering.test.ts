@@ -18,6 +18,8 @@ beforeAll(async () => {
       action: 'patients.list',
       outcome: '200',
       request_id: newId(),
+      // Records of 0.1 have no address.
+      ...(n % 2 === 0 ? {} : { address: '198.51.100.7' }),
       job_id: n + 1,
       subject: newId(),
       mrns: [`MRN${n}`, `MRN${n + 1}`],
@@ -71,6 +73,7 @@ const changes: Record<string, (sql: Query) => Fragment> = {
   subject: (sql) => sql`subject = ''`,
   patients: (sql) => sql`patients = patients[1:1]`,
   detail: (sql) => sql`detail = '{}'`,
+  address: (sql) => sql`address = CASE WHEN address IS NULL THEN '203.0.113.1' END`,
   mac: (sql) => sql`mac = set_byte(mac, 3, get_byte(mac, 3) # 1)`,
   chain: (sql) => sql`chain = set_byte(chain, 3, get_byte(chain, 3) # 1)`,
   position: (sql) => sql`position = position + 1000`,

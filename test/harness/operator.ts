@@ -69,6 +69,11 @@ export function signIn(
   return send(fixture, 'POST', 'session', headers, { email, password, ...(code === undefined ? {} : { code }) });
 }
 
+/** A POST of the dashboard's page without a session. */
+export function sendAnonymously(fixture: Fixture, path: string, body: unknown, headers: Headers = {}) {
+  return send(fixture, 'POST', path, headers, body);
+}
+
 async function send(
   fixture: Fixture,
   method: string,

@@ -20,6 +20,7 @@ const installation_tables = [
   'alert_messages',
   'audit_head',
   'master_keys',
+  'operator_invitations',
   'operator_sessions',
   'sign_in_attempts',
   'operators',
@@ -71,6 +72,11 @@ beforeAll(async () => {
   await fixture.owner`INSERT INTO alerts (id, code, subject, client_id, summary, page, count, opened_at, last_seen_at)
     SELECT gen_random_uuid(), 'test', coalesce(id::text, 'installation'), id, 'x', '/', 1, now(), now()
       FROM (SELECT id FROM clients UNION ALL SELECT NULL) AS subject`;
+  await fixture.owner`INSERT INTO operator_clients (operator_id, client_id, role)
+    SELECT operators.id, clients.id, 'support' FROM operators, clients`;
+  await fixture.owner`INSERT INTO operator_sessions (token_hash, operator_id) SELECT 'x', id FROM operators LIMIT 1`;
+  await fixture.owner`INSERT INTO operator_reveals (session_hash, client_id, kind, subject, expires_at)
+    SELECT 'x', id, 'job', '1', now() FROM clients`;
   const [row] = await fixture.owner<
     { id: string }[]
   >`SELECT id FROM clients WHERE public_id = ${fixture.sandbox.client_id}`;
@@ -302,7 +308,7 @@ describe('the role that crosses tenants', () => {
     }
   });
 
-  test('can change only what is needed to claim work, re-wrap keys, audit and purge', async () => {
+  test('can change only what is needed to claim work, re-wrap keys, audit, purge and manage operators', async () => {
     const rights = await fixture.owner<{ right: string }[]>`
       SELECT DISTINCT table_name || ' ' || privilege_type ||
              CASE WHEN privilege_type = 'UPDATE' THEN ' ' || column_name ELSE '' END AS right
@@ -338,6 +344,8 @@ describe('the role that crosses tenants', () => {
         'lanes UPDATE locked_until',
         'lanes UPDATE owner',
         'link_tokens DELETE',
+        'operator_clients DELETE',
+        'operator_clients INSERT',
         'organizations UPDATE next_sync_at',
         'public_tokens DELETE',
         'received_requests DELETE',

@@ -39,8 +39,8 @@ export default endpoint({
     const found = await listRequests(ctx, {
       ...search,
       id: request_id,
-      client_id: client.public_id,
       account_id: account?.id,
+      scope: [client.id],
     });
     return {
       success: true,

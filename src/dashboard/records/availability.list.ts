@@ -9,6 +9,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/availability`,
   auth: 'operator_in_client',
+  role: 'read_only',
   audited: false,
   summary: 'List availability, as the API returns it',
   params: organization_params,

@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/default-hours`,
   auth: 'operator_in_client',
+  role: 'read_only',
   audited: false,
   summary: 'Retrieve the default hours of an organization',
   params: organization_params,

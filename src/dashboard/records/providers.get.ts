@@ -13,6 +13,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/providers/{id}`,
   auth: 'operator_in_client',
+  role: 'read_only',
   audited: false,
   summary: 'Retrieve a provider, its settings in the service, and the EMR’s values',
   params: record_params,

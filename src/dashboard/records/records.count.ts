@@ -11,6 +11,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/records`,
   auth: 'operator_in_client',
+  role: 'read_only',
   audited: false,
   summary: 'List record kinds with their number of records and last sync',
   params: organization_params,

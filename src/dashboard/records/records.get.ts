@@ -16,6 +16,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
+  role: 'read_only',
   summary: 'Retrieve a record of a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
   response: Type.Object({ success, record: Type.Union(about_patients.map(({ wire }) => wire)) }),

@@ -17,6 +17,7 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/records/{kind}`,
   auth: 'operator_in_client',
+  role: 'read_only',
   audited: false,
   summary: 'List all records of a kind',
   params: Type.Object({ ...organization_params.properties, kind: Type.String() }),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable, text } from '../fields.ts';
+import { date_time, id, nullable, patientDetail, text } from '../fields.ts';
 import { LinkTokenRequest } from '../link.ts';
 
 /** What is known about an operation of an account. */
@@ -7,7 +7,8 @@ export const evidence_row = Type.Object({
   capability: Type.String(),
   /** `declared`: the server says so. `works`: it was seen to work. `refused`: the server refused it. */
   state: Type.Enum(['declared', 'works', 'refused']),
-  detail: nullable(Type.String()),
+  /** The server's words. */
+  detail: patientDetail(nullable(Type.String())),
   /** Of a list: how many records are stored. */
   records: nullable(Type.Integer()),
   at: date_time,

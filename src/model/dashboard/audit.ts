@@ -23,6 +23,8 @@ export const audit_record = Type.Object({
   subject: nullable(Type.String()),
   patients: Type.Integer(),
   detail: nullable(Type.Record(Type.String(), Type.Unknown())),
+  /** The IP address that the request came from; null for actions of the service, and in records of 0.1. */
+  address: nullable(Type.String()),
   /** Position in the chain; null for about a second. */
   position: nullable(Type.Integer()),
 });

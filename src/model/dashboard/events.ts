@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from '../fields.ts';
+import { date_time, id, nullable, patientDetail } from '../fields.ts';
 
 const status = Type.Enum(['pending', 'success', 'failed']);
 
@@ -25,7 +25,7 @@ export const delivery_attempt = Type.Object({
   status_code: nullable(Type.Integer()),
   problem: nullable(Type.String()),
   /** The beginning of the response body. */
-  snippet: nullable(Type.String()),
+  snippet: patientDetail(nullable(Type.String())),
 });
 export type DeliveryAttempt = Static<typeof delivery_attempt>;
 
@@ -45,7 +45,7 @@ export type EventDelivery = Static<typeof event_delivery>;
 export const event_details = Type.Object({
   ...event_row.properties,
   /** The body that is sent and signed. */
-  body: Type.String(),
+  body: patientDetail(Type.String()),
   deliveries: Type.Array(event_delivery),
 });
 export type EventDetails = Static<typeof event_details>;

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from '../fields.ts';
+import { date_time, id, nullable, patientDetail } from '../fields.ts';
 import { event_details } from './events.ts';
 import { job_filters, review_outcomes } from './jobFilters.ts';
 
@@ -42,17 +42,42 @@ export const job_filter_fields = {
 /** What a list row says about a patient: the MRN, and the failure reason, which may quote the chart. */
 export const job_patient = Type.Object({
   job_id: Type.Integer(),
-  mrn: nullable(Type.String()),
-  message: nullable(Type.String()),
+  mrn: patientDetail(nullable(Type.String())),
+  /** The EMR's words, which can name the patient. */
+  message: patientDetail(nullable(Type.String())),
 });
 export type JobPatient = Static<typeof job_patient>;
+
+/** What a step recorded. Without patient details it still says whether a write was saved, and how many records were read. */
+export const step_detail = Type.Object(
+  {
+    marker: Type.Optional(Type.String()),
+    /** Of an intent: the EMR accepted the write, but its record does not show it. */
+    accepted: Type.Optional(Type.Boolean()),
+    /** Of an outcome that changed nothing in the EMR: the failure code. */
+    not_applied: Type.Optional(Type.String()),
+    in_ms: Type.Optional(Type.Number()),
+    /** Of a list that a sync read. */
+    stored: Type.Optional(Type.Number()),
+    removed: Type.Optional(Type.Number()),
+    held_back: Type.Optional(Type.Object({ stored: Type.Number(), missing: Type.Number() })),
+    refused: Type.Optional(patientDetail(Type.String())),
+    /** Operations that the EMR began or ceased to offer. */
+    gained: Type.Optional(Type.Array(Type.String())),
+    lost: Type.Optional(Type.Array(Type.String())),
+    reason: Type.Optional(patientDetail(Type.String())),
+    ehr_id: Type.Optional(patientDetail(Type.String())),
+    mrn: Type.Optional(patientDetail(Type.String())),
+  },
+  { additionalProperties: true },
+);
 
 export const job_step = Type.Object({
   name: Type.String(),
   kind: Type.Enum(['note', 'intent', 'outcome']),
   attempt: Type.Integer(),
   at: date_time,
-  detail: nullable(Type.Record(Type.String(), Type.Unknown())),
+  detail: nullable(step_detail),
 });
 export type JobStep = Static<typeof job_step>;
 
@@ -64,9 +89,9 @@ export type JobEvent = Static<typeof job_event>;
 export const changed_field = Type.Object({
   field_label: Type.String(),
   property: Type.String(),
-  before: nullable(Type.String()),
-  after: nullable(Type.String()),
-  note: Type.Optional(Type.String()),
+  before: patientDetail(nullable(Type.String())),
+  after: patientDetail(nullable(Type.String())),
+  note: Type.Optional(patientDetail(Type.String())),
 });
 export type ChangedField = Static<typeof changed_field>;
 
@@ -76,16 +101,18 @@ export const job_details = Type.Object({
   operation_id: id,
   emr: Type.String(),
   /** The accepted request. */
-  input: Type.Record(Type.String(), Type.Unknown()),
-  patient_mrn: nullable(Type.String()),
+  input: patientDetail(Type.Record(Type.String(), Type.Unknown())),
+  patient_mrn: patientDetail(nullable(Type.String())),
   /** The patient's id in the EMR, if the patient is in the cache. */
-  patient_ehr_id: nullable(Type.String()),
+  patient_ehr_id: patientDetail(nullable(Type.String())),
   account_reason: nullable(Type.String()),
   parked_since: optional_time,
   /** For a waiting job: its next attempt, or the job of the same patient that runs first. */
   next_try_at: optional_time,
   waits_for: nullable(Type.Integer()),
-  error: nullable(Type.Object({ code: Type.String(), message: Type.String() }, { additionalProperties: true })),
+  error: nullable(
+    Type.Object({ code: Type.String(), message: patientDetail(Type.String()) }, { additionalProperties: true }),
+  ),
   steps: Type.Array(job_step),
   changes: Type.Array(changed_field),
   /** Null if there is no event yet, or if it was deleted (`event_gone`). */
@@ -96,7 +123,7 @@ export const job_details = Type.Object({
   review: nullable(
     Type.Object({
       outcome: Type.Enum([...review_outcomes]),
-      note: Type.String(),
+      note: patientDetail(Type.String()),
       by: Type.String(),
       at: date_time,
     }),

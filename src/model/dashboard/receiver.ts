@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from '../fields.ts';
+import { date_time, id, nullable, patientDetail } from '../fields.ts';
 
 /** How the built-in receiver responds. */
 const response_fields = {
@@ -33,7 +33,8 @@ export type ReceivedRow = Static<typeof received_row>;
 
 export const received_request = Type.Object({
   ...received_row.properties,
-  headers: Type.Record(Type.String(), Type.String()),
-  body: Type.String(),
+  /** Anyone can send anything to the receiver. */
+  headers: patientDetail(Type.Record(Type.String(), Type.String())),
+  body: patientDetail(Type.String()),
 });
 export type ReceivedRequest = Static<typeof received_request>;

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox';
-import { operator_roles } from './roles.ts';
+import { operator_access } from './settings.ts';
 
 export const session = Type.Object({
   operator: Type.Object({
     id: Type.String(),
     email: Type.String(),
     name: Type.String(),
-    role: Type.Enum([...operator_roles]),
+    ...operator_access,
     totp: Type.Boolean(),
     password_temporary: Type.Boolean(),
     single_sign_on: Type.Boolean(),

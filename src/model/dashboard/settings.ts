@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
-import { operator_roles } from './roles.ts';
+import { client_roles, operator_roles } from './roles.ts';
 
 const url = Type.String({ maxLength: 2000 });
 
@@ -46,11 +46,34 @@ export const new_client = Type.Object({
 
 export const role = Type.Enum([...operator_roles]);
 
+const client_access = { client_id: Type.String({ maxLength: 100 }), role: Type.Enum([...client_roles]) };
+
+/** What an operator may do, and where. */
+export const operator_access = {
+  /** The role in all clients. Without `all_clients`, the roles in `clients` apply instead. */
+  role,
+  all_clients: Type.Boolean(),
+  clients: Type.Array(Type.Object({ id, ...client_access })),
+  /** May reveal patient details that the role hides. */
+  may_reveal: Type.Boolean(),
+};
+
+/** An operator's access as an owner sets it. `clients`: null for all clients. */
+export const access_changes = {
+  role: Type.Optional(role),
+  clients: Type.Optional(
+    nullable(Type.Array(Type.Object(client_access, { additionalProperties: false }), { minItems: 1, maxItems: 500 })),
+  ),
+  may_reveal: Type.Optional(Type.Boolean()),
+};
+const changed_access = Type.Object(access_changes);
+export type AccessChanges = Static<typeof changed_access>;
+
 export const operator_row = Type.Object({
   id,
   email: Type.String(),
   name: Type.String(),
-  role,
+  ...operator_access,
   totp: Type.Boolean(),
   /** Signs in at the identity provider, which also decides the role. */
   single_sign_on: Type.Boolean(),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, nullable } from '../fields.ts';
+import { date_time, nullable, patientDetail } from '../fields.ts';
 
 export const webhook_row = Type.Object({
   id: Type.String(),
@@ -32,7 +32,7 @@ export const webhook_error = Type.Object({
   at: date_time,
   status_code: nullable(Type.Integer()),
   problem: nullable(Type.String()),
-  snippet: nullable(Type.String()),
+  snippet: patientDetail(nullable(Type.String())),
   event_id: Type.String(),
   event_type: Type.String(),
 });

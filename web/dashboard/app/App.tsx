@@ -1,21 +1,29 @@
 import { Center, Loader } from '@mantine/core';
-import { Router } from 'wouter';
+import { Route, Router, Switch } from 'wouter';
 import { ToastProvider } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
+import { Invitation } from './Invitation.tsx';
 import { Shell } from './Shell.tsx';
 import { SignIn } from './SignIn.tsx';
 
 export function App() {
   return (
     <Router base="/dashboard">
-      <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
-        <ToastProvider>
-          <PatientRequestProvider>
-            <Shell />
-          </PatientRequestProvider>
-        </ToastProvider>
-      </SessionGate>
+      <Switch>
+        <Route path="/invitation">
+          <Invitation />
+        </Route>
+        <Route>
+          <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
+            <ToastProvider>
+              <PatientRequestProvider>
+                <Shell />
+              </PatientRequestProvider>
+            </ToastProvider>
+          </SessionGate>
+        </Route>
+      </Switch>
     </Router>
   );
 }

@@ -3,9 +3,11 @@ import { type KeyboardEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { ErrorAlert } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
+import { accessOf } from '../service/access.ts';
 import { call, type ResponseOf } from '../service/api.ts';
 import { usePatientRequest } from '../service/patientRequest.tsx';
 import { useAction, useQuery } from '../service/queries.ts';
+import { useSession } from '../service/session.tsx';
 import type { Client } from '../service/types.ts';
 import type { PageEntry } from './pages.ts';
 import {
@@ -162,14 +164,16 @@ function useGroups(
   const client_id = client?.client_id ?? '';
   const accounts = useQuery('accounts.list', { client_id }, { enabled: client !== undefined });
   const client_path = client && `/clients/${client_id}`;
+  const { operator, may } = useSession();
+  const access = accessOf(operator, client_id);
   // Results replace everything else: the operator has chosen to look for a patient.
   if (found) return [{ label: 'Patients', items: found.map((patient) => patientItem(patient, client_path)) }];
   return [
     idItems(text, client_path),
-    pageItems(text, pages, client_path),
+    pageItems(text, pages, client_path, may('owner')),
     accountItems(text, accounts.data?.organizations ?? [], client_path),
     documentItems(text),
-    patientItems(text, client_path),
+    patientItems(text, access.sees_patients ? client_path : undefined),
   ].filter(({ items }) => items.length > 0);
 }
 

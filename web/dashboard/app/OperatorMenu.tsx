@@ -31,7 +31,7 @@ export function OperatorMenu({ openShortcuts }: { openShortcuts: () => void }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>
-            {operator.email} · {role_labels[operator.role]}
+            {operator.email} · {operator.all_clients ? role_labels[operator.role] : 'Selected clients'}
           </Menu.Label>
           <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
             {scheme === 'dark' ? 'Light' : 'Dark'} mode

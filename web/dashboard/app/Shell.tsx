@@ -22,10 +22,11 @@ import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import { Loading, list_rows } from '../parts/Loading.tsx';
 import { PageTitle } from '../parts/layout.tsx';
+import { accessOf, mayInAny } from '../service/access.ts';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
 import { useSession } from '../service/session.tsx';
-import type { Client } from '../service/types.ts';
+import type { Client, Session } from '../service/types.ts';
 import { useActivity } from '../service/useActivity.ts';
 import { useLive } from '../service/useLive.ts';
 import { CommandPalette } from './CommandPalette.tsx';
@@ -45,7 +46,7 @@ export function Shell() {
   const [location, navigate] = useLocation();
   const clients = useQuery('clients.list', {}, { live: ['accounts'] });
   const selected = useSelectedClient(clients.data?.clients);
-  const shown = pages.filter((page) => (!page.sandbox || session.sandbox) && (!page.role || session.may(page.role)));
+  const shown = pages.filter((page) => isShown(page, session, selected));
   useNavigationFocus(location, open, menu.close);
   useShortcuts(shown, {
     openPalette: palette.open,
@@ -124,6 +125,17 @@ export function Shell() {
       </AppShell.Main>
     </AppShell>
   );
+}
+
+function isShown(
+  { sandbox, role, per_client, of_any_client }: PageEntry,
+  session: Session,
+  client: Client | undefined,
+) {
+  if (sandbox && !session.sandbox) return false;
+  if (role === undefined) return true;
+  if (of_any_client) return mayInAny(session.operator, role);
+  return accessOf(session.operator, per_client && client?.client_id).may(role);
 }
 
 /** Opens the command palette: a search box on wide windows, an icon on a phone. */

@@ -9,7 +9,9 @@ export type PageEntry = {
   icon: IconName;
   per_client?: true;
   sandbox?: true;
+  /** In the selected client, for a client's pages; else in all clients, or with `of_any_client` in at least one. */
   role?: OperatorRole;
+  of_any_client?: true;
   component: LazyExoticComponent<ComponentType>;
 };
 
@@ -29,9 +31,9 @@ export const pages: readonly PageEntry[] = [
   { path: '/accounts', label: 'Accounts', icon: 'accounts', per_client: true, component: accounts },
   { path: '/jobs', label: 'Jobs', icon: 'jobs', per_client: true, component: jobs },
   { path: '/events', label: 'Events & webhooks', icon: 'events', per_client: true, component: events },
-  { path: '/records', label: 'Records', icon: 'records', per_client: true, component: records },
+  { path: '/records', label: 'Records', icon: 'records', per_client: true, role: 'read_only', component: records },
   { path: '/requests', label: 'Requests', icon: 'requests', component: requests },
-  { path: '/sandbox', label: 'Sandbox', icon: 'sandbox', sandbox: true, component: sandbox },
-  { path: '/audit', label: 'Audit log', icon: 'audit', component: audit },
+  { path: '/sandbox', label: 'Sandbox', icon: 'sandbox', sandbox: true, role: 'read_only', component: sandbox },
+  { path: '/audit', label: 'Audit log', icon: 'audit', role: 'read_only', of_any_client: true, component: audit },
   { path: '/settings', label: 'Settings', icon: 'settings', component: settings },
 ];

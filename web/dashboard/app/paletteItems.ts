@@ -55,15 +55,21 @@ function readId(text: string): string | undefined {
 }
 
 /** Parts of pages that people look for by name. */
-const sections: { label: string; icon: IconName; path: string; per_client?: true }[] = [
+const sections: { label: string; icon: IconName; path: string; per_client?: true; owner?: true }[] = [
   { label: 'Failed jobs', icon: 'jobs', path: '/jobs?state=unfixed', per_client: true },
   { label: 'Webhook endpoints', icon: 'events', path: '/events/endpoints', per_client: true },
-  { label: 'Operators', icon: 'settings', path: '/settings/operators' },
+  { label: 'Operators', icon: 'settings', path: '/settings/operators', owner: true },
   { label: 'My account', icon: 'settings', path: '/settings/me' },
 ];
 
-export function pageItems(text: string, pages: readonly PageEntry[], client_path: string | undefined): PaletteGroup {
-  const items = [...pages, ...sections].flatMap(({ label, icon, path, per_client }): PaletteItem[] => {
+export function pageItems(
+  text: string,
+  pages: readonly PageEntry[],
+  client_path: string | undefined,
+  is_owner: boolean,
+): PaletteGroup {
+  const open = sections.filter(({ owner }) => !owner || is_owner);
+  const items = [...pages, ...open].flatMap(({ label, icon, path, per_client }): PaletteItem[] => {
     if (!matches(label, text) || (per_client && !client_path)) return [];
     return [{ id: `page ${path}`, label, icon, target: { page: per_client ? `${client_path}${path}` : path } }];
   });

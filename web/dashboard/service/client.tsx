@@ -1,4 +1,5 @@
 import { createContext, type ReactNode, use } from 'react';
+import { ClientSession } from './session.tsx';
 import type { Client } from './types.ts';
 
 type SelectedClient = {
@@ -13,7 +14,11 @@ const ClientContext = createContext<SelectedClient | undefined>(undefined);
 export function ClientProvider({ client, children }: { client: Client; children: ReactNode }) {
   const { client_id } = client;
   const linkTo = (path: string) => `~/dashboard/clients/${client_id}${path}`;
-  return <ClientContext value={{ client, client_id, linkTo }}>{children}</ClientContext>;
+  return (
+    <ClientSession client_id={client_id}>
+      <ClientContext value={{ client, client_id, linkTo }}>{children}</ClientContext>
+    </ClientSession>
+  );
 }
 
 /** The client whose pages are shown. */

@@ -1,16 +1,15 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useCallback, useMemo, useState } from 'react';
-import { operator_roles } from './api.gen.ts';
+import { type Access, accessOf } from './access.ts';
 import { call, setCsrfToken } from './api.ts';
-import type { OperatorRole, Session } from './types.ts';
+import type { Session } from './types.ts';
 
-type SignedIn = Session & {
-  /** Whether the operator's role includes this one. */
-  may: (role: OperatorRole) => boolean;
-  signOut: () => Promise<void>;
-  /** The server reported that the session has ended. */
-  expire: () => void;
-};
+type SignedIn = Session &
+  Access & {
+    signOut: () => Promise<void>;
+    /** The server reported that the session has ended. */
+    expire: () => void;
+  };
 
 const SessionContext = createContext<SignedIn | undefined>(undefined);
 export const session_key = ['session'];
@@ -39,7 +38,7 @@ export function SessionGate({
     if (!data) return undefined;
     return {
       ...data,
-      may: (role) => operator_roles.indexOf(data.operator.role) >= operator_roles.indexOf(role),
+      ...accessOf(data.operator),
       signOut: async () => {
         const { sign_out_url } = await call('session.delete', {});
         // The provider returns to the sign-in page.
@@ -52,6 +51,13 @@ export function SessionGate({
   }, [data, client, expire]);
   if (isPending) return loading;
   return session ? <SessionContext value={session}>{children}</SessionContext> : signIn(expired);
+}
+
+/** The session as the pages of one client see it: with the operator's role there. */
+export function ClientSession({ client_id, children }: { client_id: string; children: ReactNode }) {
+  const session = useSession();
+  const in_client = useMemo(() => ({ ...session, ...accessOf(session.operator, client_id) }), [session, client_id]);
+  return <SessionContext value={in_client}>{children}</SessionContext>;
 }
 
 export function useSession(): SignedIn {

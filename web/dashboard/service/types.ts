@@ -4,6 +4,7 @@ import type { ResponseOf, RowOf } from './api.ts';
 export type Session = NonNullable<ResponseOf<'session.get'>['session']>;
 export type OperatorRole = Session['operator']['role'];
 export const role_labels: Record<OperatorRole, string> = {
+  support: 'Support',
   read_only: 'Read-only',
   operator: 'Operator',
   owner: 'Owner',

@@ -31,7 +31,7 @@ const columns: Column<AuditRecord>[] = [
           {record.actor}
         </Text>
         <Text size="xs" c="dimmed">
-          {[actor_types.find(({ value }) => value === record.actor_kind)?.label, record.client_name]
+          {[actor_types.find(({ value }) => value === record.actor_kind)?.label, record.client_name, record.address]
             .filter(Boolean)
             .join(' · ')}
         </Text>

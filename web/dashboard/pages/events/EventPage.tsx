@@ -2,6 +2,7 @@ import { Alert, Anchor, Code, Group, Paper, Stack, Text, Title } from '@mantine/
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
@@ -19,7 +20,7 @@ export function EventPage({ id }: { id: string }) {
   const query = useQuery('events.get', { client_id, id }, { live: ['events'] });
   return (
     <QueryResult query={query}>
-      {({ event }) => (
+      {({ event, details_hidden }) => (
         <Stack>
           <Group justify="space-between">
             <Title order={2} size="h4" className="breakable">
@@ -33,6 +34,7 @@ export function EventPage({ id }: { id: string }) {
               </Group>
             )}
           </Group>
+          {details_hidden && <HiddenDetails kind="event" id={event.id} />}
           <Summary event={event} />
           <Title order={3} size="h5">
             Deliveries
@@ -45,10 +47,14 @@ export function EventPage({ id }: { id: string }) {
           {event.deliveries.map((delivery) => (
             <DeliveryCard key={delivery.id} delivery={delivery} />
           ))}
-          <Title order={3} size="h5">
-            Payload
-          </Title>
-          <Payload text={event.body} label="Payload" />
+          {!details_hidden && (
+            <>
+              <Title order={3} size="h5">
+                Payload
+              </Title>
+              <Payload text={event.body} label="Payload" />
+            </>
+          )}
         </Stack>
       )}
     </QueryResult>

@@ -1,5 +1,6 @@
 import { Anchor, Stack, Table, Title } from '@mantine/core';
 import { Link } from 'wouter';
+import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -15,7 +16,7 @@ export function ReceivedRequest({ id }: { id: string }) {
   const query = useQuery('received.get', { client_id, id });
   return (
     <QueryResult query={query}>
-      {({ request }) => (
+      {({ request, details_hidden }) => (
         <Stack>
           <Title order={2} size="h4" className="breakable">
             {request.event_type ?? 'Request'}
@@ -30,14 +31,20 @@ export function ReceivedRequest({ id }: { id: string }) {
               Size: `${request.body_bytes} bytes`,
             }}
           />
-          <Title order={3} size="h5">
-            Headers
-          </Title>
-          <Headers headers={request.headers} />
-          <Title order={3} size="h5">
-            Body
-          </Title>
-          <Payload text={request.body} label="Body" />
+          {details_hidden ? (
+            <HiddenDetails kind="received_request" id={request.id} />
+          ) : (
+            <>
+              <Title order={3} size="h5">
+                Headers
+              </Title>
+              <Headers headers={request.headers} />
+              <Title order={3} size="h5">
+                Body
+              </Title>
+              <Payload text={request.body} label="Body" />
+            </>
+          )}
         </Stack>
       )}
     </QueryResult>

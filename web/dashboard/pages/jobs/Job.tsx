@@ -1,6 +1,7 @@
 import { Anchor, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
@@ -27,7 +28,7 @@ export function JobPage({ job_id }: { job_id: string }) {
       isFinal: ({ job }) => isFinal(job),
     },
   );
-  const job = query.data?.job;
+  const { job, details_hidden = false } = query.data ?? {};
   return (
     <>
       <Text size="sm" mb={4}>
@@ -36,12 +37,14 @@ export function JobPage({ job_id }: { job_id: string }) {
         </Anchor>
       </Text>
       <PageTitle
-        actions={job && <JobActions job={job} />}
+        actions={job && <JobActions job={job} details_hidden={details_hidden} />}
         subtitle={job && `Job ${job_id} · ${job.account.org_id} · ${job.account.user_id} · ${job.emr}`}
       >
         {job ? `${typeLabel(job.type)} · ${statusLabel(job.state)}` : `Job ${job_id}`}
       </PageTitle>
-      <QueryResult query={query}>{(response) => <JobDetails job={response.job} />}</QueryResult>
+      <QueryResult query={query}>
+        {(response) => <JobDetails job={response.job} details_hidden={details_hidden} />}
+      </QueryResult>
     </>
   );
 }
@@ -50,9 +53,10 @@ function isFinal({ finished_at, event }: Job): boolean {
   return finished_at !== null && !event?.deliveries.some(({ status }) => status === 'pending');
 }
 
-function JobDetails({ job }: { job: Job }) {
+function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean }) {
   return (
     <Stack>
+      {details_hidden && <HiddenDetails kind="job" id={String(job.job_id)} />}
       <JobNotice job={job} />
       <div className="columns">
         <Section title="Timeline">
@@ -85,9 +89,11 @@ function JobDetails({ job }: { job: Job }) {
           />
         </Section>
       )}
-      <Section title="Request">
-        <Fields of={Object.fromEntries(flatten(job.input))} />
-      </Section>
+      {!details_hidden && (
+        <Section title="Request">
+          <Fields of={Object.fromEntries(flatten(job.input))} />
+        </Section>
+      )}
       <Section title="Event">
         <JobEvent job={job} />
       </Section>

@@ -13,14 +13,14 @@ import { useAccounts } from '../accounts/useAccounts.ts';
 import { curlOf } from './curlOf.ts';
 import { failureOf, review_labels } from './labels.ts';
 
-export function JobActions({ job }: { job: Job }) {
-  const { may, sandbox } = useSession();
-  const curl = curlOf(job);
+export function JobActions({ job, details_hidden }: { job: Job; details_hidden: boolean }) {
+  const { may, sandbox, sees_patients, operator } = useSession();
+  const curl = details_hidden ? undefined : curlOf(job);
   return (
     <>
       <CopyValue value={String(job.job_id)}>Copy ID</CopyValue>
       {curl !== undefined && <CopyValue value={curl}>Copy as curl</CopyValue>}
-      {sandbox && <OpenInEmr job={job} />}
+      {sandbox && sees_patients && operator.all_clients && <OpenInEmr job={job} />}
       {may('operator') && <Changes job={job} />}
     </>
   );

@@ -4,6 +4,7 @@ import { MrnSearch } from '../../parts/FilterBar.tsx';
 import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { failures, job_filters, job_types } from '../../service/api.gen.ts';
+import { useSession } from '../../service/session.tsx';
 import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 
@@ -31,6 +32,7 @@ type Option = { value: string; label: string };
 
 export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtered: boolean }) {
   const { get, set, clear } = useUrlFilters();
+  const { sees_patients } = useSession();
   const accounts = useAccountOptions();
   // A new key resets the MRN input.
   const [cleared, setCleared] = useState(0);
@@ -57,7 +59,7 @@ export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; 
       {select('type', 'Type', 170, types)}
       {select('account_id', 'Account', 170, accounts)}
       <PeriodFilter from="from" to="to" />
-      <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />
+      {sees_patients && <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />}
       <FinishedFilter />
       {props.filtered && (
         <Button

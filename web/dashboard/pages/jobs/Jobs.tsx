@@ -32,7 +32,7 @@ export default function Jobs() {
 
 function JobList() {
   const { client_id } = useClient();
-  const { may } = useSession();
+  const { may, sees_patients } = useSession();
   // Not in the URL, which ends up in browser histories and logs.
   const [mrn, setMrn] = useState('');
   useRequestedPatient(setMrn);
@@ -63,7 +63,7 @@ function JobList() {
   };
   return (
     <>
-      <PageTitle actions={<ExportJobs filters={filters} />}>Jobs</PageTitle>
+      <PageTitle actions={sees_patients && <ExportJobs filters={filters} />}>Jobs</PageTitle>
       <JobFilters mrn={mrn} setMrn={setMrn} filtered={filtered} />
       {patients.error && <ErrorAlert error={patients.error} retry={patients.retry} />}
       {chosen.length > 0 && (

@@ -58,7 +58,7 @@ function writeLabel(step: JobStep, outcome: JobStep | undefined, emr: string, fi
   const write = fieldLabel(step.name);
   // An outcome without an intent: an earlier attempt sent the write, and this one looked it up.
   if (step.kind === 'outcome') return `${write}: already saved in ${emr}${recordLabel(step)}. Not sent again.`;
-  if (!outcome && step.detail?.taken) return `${write}: ${emr} accepted it, but the record does not show it.`;
+  if (!outcome && step.detail?.accepted) return `${write}: ${emr} accepted it, but the record does not show it.`;
   if (!outcome) return finished ? `${write}: sent, no response.` : `${write}: sent, waiting for a response.`;
   const rejected = outcome.detail?.not_applied;
   if (typeof rejected === 'string') return `${write}: not saved. ${failureOf(rejected).label}.`;

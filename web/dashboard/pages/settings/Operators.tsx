@@ -1,5 +1,6 @@
-import { Group, NativeSelect, Text, TextInput } from '@mantine/core';
+import { Box, Group, Text, TextInput, Title } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
@@ -8,22 +9,26 @@ import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call, type ResponseOf } from '../../service/api.ts';
-import { useAction, useQuery } from '../../service/queries.ts';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import { role_labels } from '../../service/types.ts';
+import { useClientOptions } from '../../service/useClientOptions.ts';
+import { AccessFields, readAccess } from './AccessFields.tsx';
 
 type Operator = ResponseOf<'operators.list'>['operators'][number];
+type Invitation = ResponseOf<'operators.list'>['invitations'][number];
 
-const role_options = [
-  { value: 'read_only', label: 'Read-only: view data' },
-  { value: 'operator', label: 'Operator: view and change data' },
-  { value: 'owner', label: 'Owner: also manage secrets and operators' },
-];
-
-const columns: Column<Operator>[] = [
-  { head: 'Name', cell: (operator) => operator.name || '–' },
-  { head: 'Email', cell: (operator) => operator.email },
-  { head: 'Role', cell: (operator) => <Role of={operator} /> },
+const operator_columns: Column<Operator>[] = [
+  {
+    head: 'Operator',
+    cell: (operator) => (
+      <>
+        {operator.name || '–'}
+        <div className="secondary">{operator.email}</div>
+      </>
+    ),
+  },
+  { head: 'Access', cell: (operator) => <Access of={operator} /> },
   { head: 'Sign-in', cell: (operator) => <span className="nowrap">{signInOf(operator)}</span> },
   { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
   { head: 'Last active', cell: (operator) => <Timestamp at={operator.seen_at} /> },
@@ -35,8 +40,21 @@ function signInOf({ single_sign_on, totp }: Operator): string {
   return totp ? 'Password and code' : 'Password';
 }
 
+const invitation_columns: Column<Invitation>[] = [
+  { head: 'Email', cell: (invitation) => invitation.email },
+  { head: 'Access', cell: (invitation) => <Access of={invitation} /> },
+  { head: 'Invited by', cell: (invitation) => invitation.invited_by },
+  {
+    head: 'Expires',
+    cell: ({ expired, expires_at }) => (expired ? 'Expired' : <Timestamp at={expires_at} />),
+  },
+  {
+    head: 'Actions',
+    cell: ({ id }) => <ActionButton action={() => call('invitations.revoke', { id })}>Revoke</ActionButton>,
+  },
+];
+
 export function Operators() {
-  const { may } = useSession();
   const query = useQuery('operators.list', {});
   const { data: ways } = useQuery('sign-in.get', {});
   return (
@@ -45,63 +63,112 @@ export function Operators() {
         <Text c="dimmed" size="sm">
           People with access to this dashboard. Their actions are recorded in the audit log.
         </Text>
-        {may('owner') && ways?.passwords && <AddOperator />}
+        {ways?.passwords && <InviteOperator />}
       </Group>
       <QueryResult query={query}>
-        {({ operators }) => (
-          <DataTable
-            label="Operators"
-            rows={operators}
-            columns={columns}
-            keyOf={(operator) => operator.id}
-            empty="No operators yet. Add one."
-          />
+        {({ operators, invitations }) => (
+          <>
+            <DataTable
+              label="Operators"
+              rows={operators}
+              columns={operator_columns}
+              keyOf={(operator) => operator.id}
+              empty="No operators yet. Invite one."
+            />
+            {invitations.length > 0 && (
+              <>
+                <Title order={2} size="h4" mt="lg" mb="sm">
+                  Pending invitations
+                </Title>
+                <DataTable
+                  label="Pending invitations"
+                  rows={invitations}
+                  columns={invitation_columns}
+                  keyOf={(invitation) => invitation.id}
+                  empty=""
+                />
+              </>
+            )}
+          </>
         )}
       </QueryResult>
     </>
   );
 }
 
-function Role({ of }: { of: Operator }) {
-  const { may, operator } = useSession();
-  const change = useAction((role: string) => call('operators.update', { id: of.id }, { body: { role } }));
-  if (!may('owner') || of.id === operator.id || of.single_sign_on) return role_labels[of.role];
+/** `Operator · All clients`, or one line per client. */
+function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal'> }) {
+  const clients = useClientOptions();
+  const nameOf = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
-    <NativeSelect
-      aria-label={`Role of ${of.email}`}
-      size="xs"
-      data={Object.entries(role_labels).map(([value, label]) => ({ value, label }))}
-      value={of.role}
-      disabled={change.isPending}
-      onChange={(event) => change.mutate(event.currentTarget.value)}
-      error={change.error?.message}
-    />
+    <Box miw={170}>
+      {of.all_clients && (
+        <>
+          {role_labels[of.role]}
+          <div className="secondary">All clients</div>
+        </>
+      )}
+      {!of.all_clients &&
+        of.clients.map(({ client_id, role }) => (
+          <div key={client_id}>
+            {role_labels[role]} <span className="secondary">{nameOf(client_id)}</span>
+          </div>
+        ))}
+      {!of.all_clients && of.clients.length === 0 && 'No clients'}
+      {of.may_reveal && <div className="secondary">May reveal patient details</div>}
+    </Box>
   );
 }
 
 function Actions({ of }: { of: Operator }) {
-  const { may, operator } = useSession();
+  const { operator } = useSession();
   const { data: ways } = useQuery('sign-in.get', {});
-  if (!may('owner') || of.id === operator.id) return null;
+  if (of.id === operator.id) return null;
   return (
     <Group gap="xs" wrap="nowrap">
-      <ActionButton action={() => call('operators.update', { id: of.id }, { body: { disabled: !of.disabled } })}>
-        {of.disabled ? 'Enable' : 'Disable'}
-      </ActionButton>
-      {ways?.passwords && !of.single_sign_on && (
+      {!of.single_sign_on && (
         <FormDialog
-          opener="Reset password"
-          title={`Reset password of ${of.email}`}
-          submit="Reset"
-          action={() => call('operators.reset', { id: of.id })}
-          done={({ password }) => <NewPassword value={password} />}
+          opener="Change access"
+          title={`Access of ${of.email}`}
+          submit="Save"
+          success="Access changed"
+          action={(form) => call('operators.update', { id: of.id }, { body: readAccess(form) })}
         >
-          <Text size="sm">
-            Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
+          <AccessFields of={of} />
+          <Text size="sm" c="dimmed">
+            Saving signs the operator out everywhere.
           </Text>
         </FormDialog>
       )}
-      {ways?.single_sign_on && <AllowSingleSignOn of={of} />}
+      <ActionMenu label={`More actions for ${of.email}`}>
+        <FormDialog
+          opener={of.disabled ? 'Enable' : 'Disable'}
+          title={`${of.disabled ? 'Enable' : 'Disable'} ${of.email}`}
+          submit={of.disabled ? 'Enable' : 'Disable'}
+          danger={!of.disabled}
+          action={() => call('operators.update', { id: of.id }, { body: { disabled: !of.disabled } })}
+        >
+          <Text size="sm">
+            {of.disabled
+              ? 'The operator can sign in again.'
+              : 'Signs the operator out everywhere. They cannot sign in until you enable them again.'}
+          </Text>
+        </FormDialog>
+        {ways?.passwords && !of.single_sign_on && (
+          <FormDialog
+            opener="Reset password"
+            title={`Reset password of ${of.email}`}
+            submit="Reset"
+            action={() => call('operators.reset', { id: of.id })}
+            done={({ password }) => <NewPassword value={password} />}
+          >
+            <Text size="sm">
+              Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
+            </Text>
+          </FormDialog>
+        )}
+        {ways?.single_sign_on && <AllowSingleSignOn of={of} />}
+      </ActionMenu>
     </Group>
   );
 }
@@ -125,29 +192,29 @@ function AllowSingleSignOn({ of }: { of: Operator }) {
   );
 }
 
-function AddOperator() {
+function InviteOperator() {
   return (
     <FormDialog
-      opener="Add operator"
-      title="Add operator"
-      submit="Add"
-      action={(form) => {
-        const text = (name: string) => String(form.get(name));
-        return call(
-          'operators.create',
-          {},
-          {
-            body: { name: text('name'), email: text('email'), role: text('role') },
-          },
-        );
-      }}
-      done={({ password }) => <NewPassword value={password} />}
+      opener="Invite operator"
+      title="Invite operator"
+      submit="Create invitation"
+      action={(form) =>
+        call('invitations.create', {}, { body: { email: String(form.get('email')), ...readAccess(form) } })
+      }
+      done={({ invitation }) => (
+        <>
+          <Text size="sm">
+            Send this link to the operator, who chooses a password with it. It works once, until{' '}
+            <Timestamp at={invitation.expires_at} />, and is not shown again.
+          </Text>
+          <Copyable label="link" value={invitation.link} />
+        </>
+      )}
     >
       {(error) => (
         <>
-          <TextInput name="name" label="Name" required maxLength={100} data-autofocus />
-          <TextInput name="email" type="email" label="Email" required error={errorAt(error, 'email')} />
-          <NativeSelect name="role" label="Role" data={role_options} defaultValue="operator" />
+          <TextInput name="email" type="email" label="Email" required data-autofocus error={errorAt(error, 'email')} />
+          <AccessFields />
         </>
       )}
     </FormDialog>

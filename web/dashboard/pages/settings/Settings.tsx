@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
+import { useSession } from '../../service/session.tsx';
 import { Alerts } from './Alerts.tsx';
 import { ClientPage } from './Client.tsx';
 import { Clients } from './Clients.tsx';
@@ -10,24 +11,26 @@ import { MyAccount } from './MyAccount.tsx';
 import { Operators } from './Operators.tsx';
 import { Retention } from './Retention.tsx';
 
-const tabs: { path: string; label: string; content: ReactNode }[] = [
+const tabs: { path: string; label: string; owner?: true; content: ReactNode }[] = [
   { path: '/clients', label: 'Clients', content: <Clients /> },
-  { path: '/operators', label: 'Operators', content: <Operators /> },
-  { path: '/alerts', label: 'Alerts', content: <Alerts /> },
-  { path: '/encryption', label: 'Encryption', content: <Encryption /> },
-  { path: '/retention', label: 'Retention', content: <Retention /> },
+  { path: '/operators', label: 'Operators', owner: true, content: <Operators /> },
+  { path: '/alerts', label: 'Alerts', owner: true, content: <Alerts /> },
+  { path: '/encryption', label: 'Encryption', owner: true, content: <Encryption /> },
+  { path: '/retention', label: 'Retention', owner: true, content: <Retention /> },
   { path: '/me', label: 'My account', content: <MyAccount /> },
 ];
 
 export default function Settings() {
   const [location, navigate] = useLocation();
-  const current = tabs.find(({ path }) => location === path || location.startsWith(`${path}/`));
+  const { may } = useSession();
+  const shown = tabs.filter(({ owner }) => !owner || may('owner'));
+  const current = shown.find(({ path }) => location === path || location.startsWith(`${path}/`));
   return (
     <>
       <PageTitle>Settings</PageTitle>
       <Tabs value={current?.path ?? null} onChange={(path) => path && navigate(path)} mb="md">
         <Tabs.List aria-label="Settings">
-          {tabs.map(({ path, label }) => (
+          {shown.map(({ path, label }) => (
             <Tabs.Tab key={path} value={path}>
               {label}
             </Tabs.Tab>

@@ -1,0 +1,126 @@
+import { Type } from 'typebox';
+import { apiError } from '../errors.ts';
+import { requireOwnOrigin, sessionCookie } from '../http/authenticateOperator.ts';
+import { endpoint, WithHeaders } from '../http/endpoint.ts';
+import { parseId } from '../ids.ts';
+import { created_invitation, invitation_token, new_invitation } from '../model/dashboard/invitations.ts';
+import { session } from '../model/dashboard/session.ts';
+import { secret, success } from '../model/fields.ts';
+import { acceptInvitation } from '../operators/createOperator.ts';
+import { addInvitation, findInvitation, removeInvitation } from '../operators/operatorInvitations.ts';
+import { startSession } from '../operators/operatorSessions.ts';
+import { isEmailTaken } from '../operators/operators.ts';
+import { ownersHaveAll, resolveClients } from './clientAccess.ts';
+import { describeStarted } from './session.ts';
+
+export const invitationsCreate = endpoint({
+  id: 'dashboard.invitations.create',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/invitations',
+  auth: 'operator',
+  role: 'owner',
+  summary: 'Invite an operator; the link is shown once and replaces an earlier one for the address',
+  body: new_invitation,
+  response: Type.Object({ success, invitation: created_invitation }),
+  errors: ['operator_exists', 'record_not_found', 'invalid_field'],
+  handle: async ({ ctx, operator, body, auditSubject, recordInTransaction }) => {
+    const { email, role, clients = null, may_reveal = false } = body;
+    if (role === 'owner' && clients) throw ownersHaveAll();
+    const { id, token, expires_at } = await ctx.db.system.begin(async (tx) => {
+      if (await isEmailTaken(tx, email)) throw apiError('operator_exists', undefined, { field: 'email' });
+      const invited = { email, role, clients: await resolveClients(tx, clients), may_reveal };
+      const created = await addInvitation(tx, invited, operator.email);
+      auditSubject({ subject: created.id, detail: { email: email.toLowerCase(), role, clients, may_reveal } });
+      await recordInTransaction(tx);
+      return created;
+    });
+    const link = `${ctx.base_url}/dashboard/invitation#${token}`;
+    return { success: true, invitation: { id, link, expires_at: expires_at.toISOString() } };
+  },
+});
+
+export const invitationsRevoke = endpoint({
+  id: 'dashboard.invitations.revoke',
+  surface: 'dashboard',
+  method: 'DELETE',
+  path: '/dashboard/api/invitations/{id}',
+  auth: 'operator',
+  role: 'owner',
+  summary: 'Revoke an invitation',
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, params, recordInTransaction }) => {
+    const id = parseId(params.id);
+    await ctx.db.system.begin(async (tx) => {
+      if (!id || !(await removeInvitation(tx, id))) {
+        throw apiError('record_not_found', { noun: 'Invitation', id: params.id });
+      }
+      await recordInTransaction(tx);
+    });
+    return { success: true };
+  },
+});
+
+/** A POST, because the token must not appear in a URL that servers see. */
+export const invitationsFind = endpoint({
+  id: 'dashboard.invitations.find',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/invitations/find',
+  auth: 'none',
+  summary: 'Retrieve the email address of an invitation',
+  body: Type.Object({ token: invitation_token }),
+  response: Type.Object({ success, email: Type.String() }),
+  errors: ['invitation_invalid', 'operator_request_foreign'],
+  handle: async ({ ctx, headers, body }) => {
+    requireOwnOrigin(ctx, headers);
+    const email = await findInvitation(ctx, body.token);
+    if (email === undefined) throw apiError('invitation_invalid');
+    return { success: true, email };
+  },
+});
+
+export const invitationsAccept = endpoint({
+  id: 'dashboard.invitations.accept',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/invitations/accept',
+  auth: 'none',
+  // Hashing a password takes 20 ms of a core and 19 MiB.
+  address_cost: 25,
+  summary: 'Accept an invitation with a name and a password, and sign in',
+  body: Type.Object({
+    token: invitation_token,
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    password: secret({
+      minLength: 12,
+      maxLength: 1000,
+      messages: { minLength: 'The password must have at least 12 characters' },
+    }),
+  }),
+  response: Type.Object({ success, session }),
+  errors: ['invitation_invalid', 'operator_exists', 'operator_request_foreign'],
+  handle: async ({ ctx, headers, address, body }) => {
+    requireOwnOrigin(ctx, headers);
+    const operator_id = await acceptInvitation(ctx, body, (tx, { id, invitation_id, email }) =>
+      ctx.audit.recordInTransaction(tx, {
+        client_id: null,
+        actor_kind: 'operator',
+        actor: email,
+        action: 'operator.accept_invitation',
+        outcome: 'created',
+        subject: id,
+        address,
+        detail: { invitation: invitation_id },
+      }),
+    );
+    if (operator_id === undefined) throw apiError('invitation_invalid');
+    const token = await startSession(ctx, operator_id);
+    return new WithHeaders(
+      { success: true, session: await describeStarted(ctx, token) },
+      { 'set-cookie': sessionCookie(ctx, token) },
+    );
+  },
+});

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rejectedCall } from '../dashboard/finishedCalls.ts';
+import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+
+let fixture: DashboardFixture;
+beforeAll(async () => {
+  fixture = await startDashboard();
+});
+afterAll(() => fixture?.close());
+
+test('an invited support operator sees patient details only after giving a reason', async () => {
+  const { product } = fixture;
+  const { job_id } = await rejectedCall(product);
+  const { patient_mrn } = product.sandbox.example;
+  const owner = await fixture.open('/settings/operators');
+  await owner.getByRole('button', { name: 'Invite operator' }).click();
+  await owner.getByLabel('Email').fill('helper@example.org');
+  await owner.getByLabel('Selected clients').check();
+  await owner.getByRole('group', { name: 'Role per client' }).getByRole('combobox').selectOption('support');
+  await owner.getByLabel('May reveal patient details').check();
+  await expectAccessible(owner);
+  await owner.getByRole('button', { name: 'Create invitation' }).click();
+  await owner.getByText('It works once').waitFor();
+  const link = await owner.getByRole('dialog').locator('code').innerText();
+  await owner.getByRole('button', { name: 'Done' }).click();
+  await owner.getByRole('table', { name: 'Pending invitations' }).getByText('helper@example.org').waitFor();
+  await expectAccessible(owner);
+
+  const context = await fixture.browser.newContext();
+  const page = await context.newPage();
+  await page.goto(link);
+  await page.getByLabel('Name').fill('Helper');
+  await page.getByRole('textbox', { name: 'Password' }).fill('a password of their own');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Create account' }).click();
+  const menu = page.getByRole('navigation', { name: 'Pages' });
+  await menu.waitFor();
+  expect(page.url()).not.toContain('oi_');
+  const pages = await menu.getByRole('link').allInnerTexts();
+  expect(pages).toStrictEqual(['Overview', 'Accounts', 'Jobs', 'Events & webhooks', 'Requests', 'Settings']);
+
+  await menu.getByRole('link', { name: 'Jobs' }).click();
+  await page.getByRole('cell', { name: '•••', exact: true }).first().waitFor();
+  await page.getByRole('link', { name: String(job_id), exact: true }).click();
+  await page.getByText('Patient details are hidden').waitFor();
+  // Whether a write was saved is no patient detail.
+  await page.getByText('Create encounter: not saved.').waitFor();
+  expect(await page.getByRole('main').innerText()).not.toContain(patient_mrn);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Reveal patient details…' }).click();
+  await page.getByLabel('Reason').fill('The practice asked why it failed');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Reveal', exact: true }).click();
+  await page.getByRole('main').getByText(patient_mrn).first().waitFor();
+  expect(await page.getByText('Patient details are hidden').count()).toBe(0);
+
+  await page.goto(link);
+  await page.getByRole('alert').getByText('This invitation was used or revoked').waitFor();
+  await context.close();
+
+  await owner.goto(`${product.sandbox.dashboard.url}/audit?action=dashboard.reveals.create`);
+  await owner.getByText('The practice asked why it failed').waitFor();
+  await owner.getByText('Operator · 127.0.0.1').waitFor();
+  await expectAccessible(owner);
+  expect(fixture.consoleErrors(owner)).toStrictEqual([]);
+});

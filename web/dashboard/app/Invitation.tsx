@@ -1,0 +1,129 @@
+import {
+  Alert,
+  Anchor,
+  Button,
+  Center,
+  Loader,
+  Paper,
+  PasswordInput,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { errorAt } from '../parts/errors.tsx';
+import { type ApiError, call, type ResponseOf } from '../service/api.ts';
+import { useStartSession } from '../service/session.tsx';
+
+/** Where an invited operator chooses a name and a password. The token is in the fragment, which is sent to no server. */
+export function Invitation() {
+  const [token] = useState(() => window.location.hash.slice(1));
+  const [, navigate] = useLocation();
+  const startSession = useStartSession();
+  useEffect(() => {
+    document.title = 'Invitation · Chartwire';
+  }, []);
+  const invitation = useQuery<ResponseOf<'invitations.find'>, ApiError>({
+    queryKey: ['invitation'],
+    queryFn: () => call('invitations.find', {}, { body: { token } }),
+    retry: false,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+  const accept = useMutation<ResponseOf<'invitations.accept'>, ApiError, FormData>({
+    mutationFn: (form) => {
+      const body = { token, name: String(form.get('name')), password: String(form.get('password')) };
+      return call('invitations.accept', {}, { body });
+    },
+    onSuccess: ({ session }) => {
+      startSession(session);
+      // Replaces the entry with the token in the browser's history.
+      navigate('/', { replace: true });
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    accept.mutate(new FormData(event.currentTarget));
+  };
+  if (invitation.isPending) {
+    return (
+      <Frame>
+        <Loader aria-label="Loading" />
+      </Frame>
+    );
+  }
+  const invalid = invitation.error ?? (accept.error?.status === 410 ? accept.error : null);
+  if (invalid) {
+    return (
+      <Frame>
+        <Alert color="red" role="alert">
+          {invalid.message}
+        </Alert>
+        <Anchor component={Link} href="/" size="sm">
+          Go to sign-in
+        </Anchor>
+      </Frame>
+    );
+  }
+  return (
+    <Frame>
+      <form onSubmit={submit}>
+        <Stack>
+          <Text size="sm">You have been invited to this dashboard. Choose your name and a password to sign in.</Text>
+          <TextInput
+            label="Email"
+            type="email"
+            autoComplete="username"
+            value={invitation.data?.email ?? ''}
+            readOnly
+            variant="filled"
+          />
+          <TextInput
+            label="Name"
+            name="name"
+            autoComplete="name"
+            required
+            maxLength={100}
+            error={errorAt(accept.error, 'name')}
+          />
+          <PasswordInput
+            label="Password"
+            name="password"
+            description="At least 12 characters"
+            autoComplete="new-password"
+            required
+            minLength={12}
+            error={errorAt(accept.error, 'password')}
+            visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+          />
+          {accept.error && accept.error.field === undefined && (
+            <Alert color="red" role="alert">
+              {accept.error.message}
+            </Alert>
+          )}
+          <Button type="submit" loading={accept.isPending}>
+            Create account
+          </Button>
+        </Stack>
+      </form>
+    </Frame>
+  );
+}
+
+function Frame({ children }: { children: ReactNode }) {
+  return (
+    <Center component="main" mih="100vh" p="md">
+      <Paper withBorder shadow="sm" p="xl" w={380} maw="100%">
+        <Stack>
+          <Title order={1} size="h2">
+            Chartwire
+          </Title>
+          {children}
+        </Stack>
+      </Paper>
+    </Center>
+  );
+}
