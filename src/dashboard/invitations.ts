@@ -23,8 +23,9 @@ export const invitationsCreate = endpoint({
   summary: 'Invite an operator; the link is shown once and replaces an earlier one for the address',
   body: new_invitation,
   response: Type.Object({ success, invitation: created_invitation }),
-  errors: ['operator_exists', 'record_not_found', 'invalid_field'],
+  errors: ['operator_exists', 'record_not_found', 'invalid_field', 'passwords_off'],
   handle: async ({ ctx, operator, body, auditSubject, recordInTransaction }) => {
+    if (ctx.config.oidc_only) throw apiError('passwords_off');
     const { email, role, clients = null, may_reveal = false } = body;
     if (role === 'owner' && clients) throw ownersHaveAll();
     const { id, token, expires_at } = await ctx.db.system.begin(async (tx) => {
@@ -101,9 +102,10 @@ export const invitationsAccept = endpoint({
     }),
   }),
   response: Type.Object({ success, session }),
-  errors: ['invitation_invalid', 'operator_exists', 'operator_request_foreign'],
+  errors: ['invitation_invalid', 'operator_exists', 'operator_request_foreign', 'passwords_off'],
   handle: async ({ ctx, headers, address, body }) => {
     requireOwnOrigin(ctx, headers);
+    if (ctx.config.oidc_only) throw apiError('passwords_off');
     const operator_id = await acceptInvitation(ctx, body, (tx, { id, invitation_id, email }) =>
       ctx.audit.recordInTransaction(tx, {
         client_id: null,
