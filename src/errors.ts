@@ -96,6 +96,10 @@ export const errors = {
     message: 'Incorrect code, or the code was already used. Enter the current code from your authenticator app.',
   },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
+  operator_password_temporary: {
+    status: 403,
+    message: 'Your password is temporary. Change it before you continue.',
+  },
   operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
   operator_request_foreign: {
     status: 403,

@@ -42,6 +42,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'operator_code_required',
     'operator_code_wrong',
     'operator_session_over',
+    'operator_password_temporary',
     'operator_role_lacking',
     'operator_request_foreign',
     'operator_exists',

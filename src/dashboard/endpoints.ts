@@ -42,6 +42,7 @@ import {
   patientsJobs,
 } from './jobs.ts';
 import { type Live, liveGet } from './live.ts';
+import { mePassword, secondFactorOff, secondFactorOffer, secondFactorOn } from './me.ts';
 import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './operators.ts';
 import { overviewGet, overviewHistory } from './overview.ts';
 import { receivedClear, receivedGet, receivedList, receiverCreate, receiverGet, receiverUpdate } from './receiver.ts';
@@ -59,15 +60,7 @@ import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
-import {
-  mePassword,
-  secondFactorOff,
-  secondFactorOffer,
-  secondFactorOn,
-  sessionCreate,
-  sessionDelete,
-  sessionGet,
-} from './session.ts';
+import { sessionCreate, sessionDelete, sessionGet } from './session.ts';
 import {
   webhooksCreate,
   webhooksDelete,

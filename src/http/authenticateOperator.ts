@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { operator_roles } from '../model/dashboard/roles.ts';
 import { findSession } from '../operators/operatorSessions.ts';
-import type { Operator } from '../operators/operators.ts';
+import { type Operator, pendingSetup } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -39,6 +39,13 @@ export function requireRole(endpoint: Endpoint, { role }: Operator): void {
   if (operator_roles.indexOf(role) < operator_roles.indexOf(required)) {
     throw apiError('operator_role_lacking', { role: required });
   }
+}
+
+/** An operator who must change a temporary password first may only do that. */
+export function requireSetup(endpoint: Endpoint, operator: Operator): void {
+  const pending = pendingSetup(operator);
+  if (pending === undefined || endpoint.while_pending?.includes(pending)) return;
+  throw apiError('operator_password_temporary');
 }
 
 export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {

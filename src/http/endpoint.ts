@@ -10,6 +10,7 @@ import type { EventType } from '../events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
+import type { PendingSetup } from '../model/dashboard/session.ts';
 import type { Group } from '../model/groups.ts';
 import type { Operator } from '../operators/operators.ts';
 
@@ -132,6 +133,8 @@ export type EndpointOptions<
   audited?: boolean;
   /** The minimum role of an operator. Default: `read_only` for GET, `operator` for other methods. */
   role?: OperatorRole;
+  /** Also available to an operator who must do this first. Other endpoints are not. */
+  while_pending?: readonly PendingSetup[];
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */

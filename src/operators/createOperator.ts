@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
+import { apiError } from '../errors.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
+import { checkNewPassword } from './checkNewPassword.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import { addOperator, findOperator, hasOperators, setPassword, setSecondFactor } from './operators.ts';
+import { addOperator, findOperator, hasOperators, type Operator, setPassword, setSecondFactor } from './operators.ts';
 
 /** 96 random bits that can be typed. */
 export function newPassword(): string {
@@ -50,11 +52,21 @@ export async function resetOperator(
 /** Changes an operator's own password and ends all other sessions; `session` is the current one. */
 export async function changePassword(
   ctx: Pick<Context, 'db'>,
-  id: string,
+  operator: Pick<Operator, 'id' | 'email' | 'name'>,
   password: string,
   session: string | undefined,
   recordInTransaction: RecordInTransaction,
 ): Promise<void> {
+  const { id } = operator;
+  await checkNewPassword(password, operator, 'new_password');
+  const known = await findOperator(ctx.db.system, operator.email);
+  if (await verifyPassword(known?.password_hash, password)) {
+    throw apiError(
+      'invalid_field',
+      { rule: 'The new password must differ from the current one' },
+      { field: 'new_password' },
+    );
+  }
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
     await setPassword(tx, id, { hash, temporary: false });

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
+import type { PendingSetup } from '../model/dashboard/session.ts';
 import type { OperatorRow } from '../model/dashboard/settings.ts';
 
 /** A person who runs the installation. Operators belong to no tenant. */
@@ -14,6 +15,11 @@ export type Operator = {
   /** The password was generated and shown to someone else. */
   password_temporary: boolean;
 };
+
+/** What the operator must do before anything else. */
+export function pendingSetup({ password_temporary }: Operator): PendingSetup | undefined {
+  return password_temporary ? 'password' : undefined;
+}
 
 export type NewOperator = {
   email: string;

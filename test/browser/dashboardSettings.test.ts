@@ -49,14 +49,22 @@ describe('settings page', () => {
     await page.getByLabel('Role', { exact: true }).selectOption('read_only');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('It is not shown again').waitFor();
-    const password = await page.getByRole('dialog').locator('code').innerText();
+    const temporary = await page.getByRole('dialog').locator('code').innerText();
     await page.close();
 
     const context = await fixture.browser.newContext();
     const operator_page = await context.newPage();
     await operator_page.goto(`${fixture.product.sandbox.dashboard.url}/settings/me`);
-    await signIn(operator_page, { email: 'night@example.org', password });
+    await signIn(operator_page, { email: 'night@example.org', password: temporary });
     await operator_page.getByText('Your password is temporary').waitFor();
+    await expectAccessible(operator_page);
+    const password = 'the shift begins at ten';
+    await operator_page.locator('input[name="password"]').fill(temporary);
+    await operator_page.locator('input[name="new_password"]').fill('Sunshine2026!');
+    await operator_page.getByRole('button', { name: 'Change password' }).click();
+    await operator_page.getByText('The new password is easy to guess').waitFor();
+    await operator_page.locator('input[name="new_password"]').fill(password);
+    await operator_page.getByRole('button', { name: 'Change password' }).click();
     await operator_page.getByRole('button', { name: 'Set up' }).click();
     const secret = await operator_page.locator('code').innerText();
     await expectAccessible(operator_page);

@@ -3,6 +3,7 @@ import { Router } from 'wouter';
 import { ToastProvider } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
+import { SetupGate } from './SetupGate.tsx';
 import { Shell } from './Shell.tsx';
 import { SignIn } from './SignIn.tsx';
 
@@ -11,9 +12,11 @@ export function App() {
     <Router base="/dashboard">
       <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
         <ToastProvider>
-          <PatientRequestProvider>
-            <Shell />
-          </PatientRequestProvider>
+          <SetupGate>
+            <PatientRequestProvider>
+              <Shell />
+            </PatientRequestProvider>
+          </SetupGate>
         </ToastProvider>
       </SessionGate>
     </Router>

@@ -1,9 +1,10 @@
-import { Alert, Button, Center, Paper, PasswordInput, Stack, TextInput, Title } from '@mantine/core';
+import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { type ApiError, call } from '../service/api.ts';
 import { useStartSession } from '../service/session.tsx';
 import type { Session } from '../service/types.ts';
+import { SignInCard } from './SignInCard.tsx';
 
 /** `expired`: the session ended on its own. After signing in, the same page is shown again. */
 export function SignIn({ expired }: { expired: boolean }) {
@@ -16,9 +17,6 @@ export function SignIn({ expired }: { expired: boolean }) {
     },
     onSuccess: ({ session }) => startSession(session),
   });
-  useEffect(() => {
-    document.title = 'Sign in · Chartwire';
-  }, []);
   // Once shown, the code field stays, even after a wrong code.
   const [needs_code, setNeedsCode] = useState(false);
   if (!needs_code && signIn.error?.code === 'operator_code_required') setNeedsCode(true);
@@ -27,47 +25,42 @@ export function SignIn({ expired }: { expired: boolean }) {
     signIn.mutate(new FormData(event.currentTarget));
   };
   return (
-    <Center component="main" mih="100vh" p="md">
-      <Paper withBorder shadow="sm" p="xl" w={380} maw="100%">
-        <form onSubmit={submit}>
-          <Stack>
-            <Title order={1} size="h2">
-              Chartwire
-            </Title>
-            {expired && (
-              <Alert color="gray" role="status">
-                Your session has expired. Sign in to continue.
-              </Alert>
-            )}
-            <TextInput label="Email" name="email" type="email" autoComplete="username" required />
-            <PasswordInput
-              label="Password"
-              name="password"
-              autoComplete="current-password"
+    <SignInCard title="Sign in">
+      <form onSubmit={submit}>
+        <Stack>
+          {expired && (
+            <Alert color="gray" role="status">
+              Your session has expired. Sign in to continue.
+            </Alert>
+          )}
+          <TextInput label="Email" name="email" type="email" autoComplete="username" required />
+          <PasswordInput
+            label="Password"
+            name="password"
+            autoComplete="current-password"
+            required
+            visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+          />
+          {needs_code && (
+            <TextInput
+              label="Authenticator code"
+              name="code"
+              inputMode="numeric"
+              autoComplete="one-time-code"
               required
-              visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+              ref={(input) => input?.focus()}
             />
-            {needs_code && (
-              <TextInput
-                label="Authenticator code"
-                name="code"
-                inputMode="numeric"
-                autoComplete="one-time-code"
-                required
-                ref={(input) => input?.focus()}
-              />
-            )}
-            {signIn.error && signIn.error.code !== 'operator_code_required' && (
-              <Alert color="red" role="alert">
-                {signIn.error.message}
-              </Alert>
-            )}
-            <Button type="submit" loading={signIn.isPending}>
-              Sign in
-            </Button>
-          </Stack>
-        </form>
-      </Paper>
-    </Center>
+          )}
+          {signIn.error && signIn.error.code !== 'operator_code_required' && (
+            <Alert color="red" role="alert">
+              {signIn.error.message}
+            </Alert>
+          )}
+          <Button type="submit" loading={signIn.isPending}>
+            Sign in
+          </Button>
+        </Stack>
+      </form>
+    </SignInCard>
   );
 }

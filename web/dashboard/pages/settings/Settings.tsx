@@ -2,10 +2,10 @@ import { Tabs } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
+import { MyAccount } from './account/MyAccount.tsx';
 import { ClientPage } from './Client.tsx';
 import { Clients } from './Clients.tsx';
 import { Encryption } from './Encryption.tsx';
-import { MyAccount } from './MyAccount.tsx';
 import { Operators } from './Operators.tsx';
 import { Retention } from './Retention.tsx';
 

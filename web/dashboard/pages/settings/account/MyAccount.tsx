@@ -1,73 +1,25 @@
-import { Alert, Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { Button, Stack, Text, TextInput } from '@mantine/core';
 import type { FormEvent } from 'react';
 import { renderSVG } from 'uqr';
-import { ErrorAlert } from '../../parts/errors.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
-import { Section } from '../../parts/layout.tsx';
-import { Copyable } from '../../parts/values.tsx';
-import { call } from '../../service/api.ts';
-import { useAction } from '../../service/queries.ts';
-import { session_key, useSession } from '../../service/session.tsx';
+import { ErrorAlert } from '../../../parts/errors.tsx';
+import { FormDialog } from '../../../parts/FormDialog.tsx';
+import { Section } from '../../../parts/layout.tsx';
+import { Copyable } from '../../../parts/values.tsx';
+import { call } from '../../../service/api.ts';
+import { useAction } from '../../../service/queries.ts';
+import { useRefreshSession, useSession } from '../../../service/session.tsx';
+import { PasswordForm, Secret } from './PasswordForm.tsx';
 
 /** The operator's own password and two-factor authentication. */
 export function MyAccount() {
   const { operator } = useSession();
   return (
     <Stack maw={560}>
-      {operator.password_temporary && (
-        <Alert color="orange" role="status">
-          Your password is temporary. Change it below.
-        </Alert>
-      )}
       <Section title="Password">
-        <Password />
+        <PasswordForm />
       </Section>
       <Section title="Two-factor authentication">{operator.totp ? <TurnOff /> : <SetUp />}</Section>
     </Stack>
-  );
-}
-
-function useRefreshSession() {
-  const client = useQueryClient();
-  return () => client.invalidateQueries({ queryKey: session_key });
-}
-
-function Password() {
-  const refreshSession = useRefreshSession();
-  const change = useAction(async (form: FormData) => {
-    const body = { password: String(form.get('password')), new_password: String(form.get('new_password')) };
-    await call('me.password', {}, { body });
-    await refreshSession();
-  });
-  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    change.mutate(new FormData(form), { onSuccess: () => form.reset() });
-  };
-  return (
-    <form onSubmit={onSubmit}>
-      <Stack>
-        <Secret name="password" label="Current password" autoComplete="current-password" />
-        <Secret
-          name="new_password"
-          label="New password"
-          description="At least 12 characters"
-          autoComplete="new-password"
-        />
-        {change.error && <ErrorAlert error={change.error} />}
-        <Group>
-          <Button type="submit" loading={change.isPending}>
-            Change password
-          </Button>
-          {change.isSuccess && (
-            <Text size="sm" role="status">
-              Password changed. Your other sessions were signed out.
-            </Text>
-          )}
-        </Group>
-      </Stack>
-    </form>
   );
 }
 
@@ -140,8 +92,4 @@ function SetUp() {
 
 function qrCode(uri: string): string {
   return `data:image/svg+xml;base64,${btoa(renderSVG(uri, { border: 2 }))}`;
-}
-
-function Secret(props: { name: string; label: string; description?: string; autoComplete: string }) {
-  return <PasswordInput {...props} required visibilityToggleButtonProps={{ 'aria-label': 'Show password' }} />;
 }
