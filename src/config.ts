@@ -122,6 +122,14 @@ export const settings = {
     'Email address of the owner account created at the first start (not in the sandbox).',
     'owner@localhost',
   ),
+  OPERATOR_SECOND_FACTOR: {
+    description:
+      'required: operators who sign in with a password must set up a passkey or an authenticator app before they can use the dashboard. optional: they can.',
+    example: 'required',
+    default: 'required; optional in the sandbox',
+    parse: (value, env, name) =>
+      oneOf(name, value || (sandbox(env.SANDBOX?.trim(), env) ? 'optional' : 'required'), ['required', 'optional']),
+  } satisfies Setting<'required' | 'optional'>,
   OUTBOUND_ALLOW_EMR: {
     description:
       'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',

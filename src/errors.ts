@@ -80,6 +80,12 @@ export const errors = {
   },
   emr_sign_in_refused: { status: 400, message: '{emr} rejected the sign-in: {reason}' },
   emr_check_refused: { status: 400, message: '{emr} did not say what it supports: {reason}' },
+  passkey_not_registered: { status: 400, message: 'The passkey could not be registered. Try again.' },
+  passkeys_need_name: {
+    status: 400,
+    message:
+      'Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.',
+  },
   webhook_endpoints_max: {
     status: 400,
     message: 'A client can have at most {max} webhook endpoints. Delete one that is no longer used.',
@@ -93,12 +99,29 @@ export const errors = {
   operator_code_required: { status: 401, message: 'Enter the code from your authenticator app.' },
   operator_code_wrong: {
     status: 401,
-    message: 'Incorrect code, or the code was already used. Enter the current code from your authenticator app.',
+    message:
+      'Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.',
+  },
+  operator_passkey_required: {
+    status: 401,
+    message: 'Sign in with your passkey, or enter one of your recovery codes.',
+  },
+  passkey_refused: {
+    status: 401,
+    message: 'This passkey was not accepted. Try again, or sign in with your password.',
   },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
   operator_password_temporary: {
     status: 403,
     message: 'Your password is temporary. Change it before you continue.',
+  },
+  operator_second_factor_missing: {
+    status: 403,
+    message: 'A second factor is required. Set up a passkey or an authenticator app before you continue.',
+  },
+  operator_sign_in_again: {
+    status: 403,
+    message: 'Confirm your identity first: your last sign-in was more than 10 minutes ago.',
   },
   operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
   operator_request_foreign: {

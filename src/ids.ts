@@ -29,6 +29,7 @@ const prefixes = {
   access_token_reference_id: 'at_ref_',
   webhook_endpoint: 'wh_',
   operator_session: 'os_',
+  operator_device: 'od_',
   receiver: 'rc_',
   page_state: '',
   page_window: '',

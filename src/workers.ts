@@ -17,6 +17,7 @@ import { createLaneRunner, type JobHandler } from './jobs/run.ts';
 import { findStrandedJobs, repairStrandedJob } from './jobs/strandedJobs.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
+import { purgeDevices } from './operators/operatorDevices.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
 import { purgeReceived } from './receiver/receivedRequests.ts';
 import { requestDueSyncs, sync_type } from './records/requestSync.ts';
@@ -97,6 +98,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeReplacedTokens(system),
     purgeLinkTokens(system),
     purgeSessions(system),
+    purgeDevices(system),
     purgeExpiredKeys(system),
     purgeEvents(system, config.event_days),
     purgeJobInputs(ctx, config.job_input_days),

@@ -42,7 +42,20 @@ import {
   patientsJobs,
 } from './jobs.ts';
 import { type Live, liveGet } from './live.ts';
-import { mePassword, secondFactorOff, secondFactorOffer, secondFactorOn } from './me.ts';
+import {
+  mePassword,
+  passkeysCreate,
+  passkeysDelete,
+  passkeysList,
+  passkeysOptions,
+  recoveryCodesCreate,
+  sessionsEnd,
+  sessionsEndOthers,
+  sessionsList,
+  totpOff,
+  totpOffer,
+  totpOn,
+} from './me.ts';
 import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './operators.ts';
 import { overviewGet, overviewHistory } from './overview.ts';
 import { receivedClear, receivedGet, receivedList, receiverCreate, receiverGet, receiverUpdate } from './receiver.ts';
@@ -60,7 +73,14 @@ import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
-import { sessionCreate, sessionDelete, sessionGet } from './session.ts';
+import {
+  sessionCreate,
+  sessionDelete,
+  sessionGet,
+  sessionPasskey,
+  sessionPasskeyOptions,
+  sessionRenew,
+} from './session.ts';
 import {
   webhooksCreate,
   webhooksDelete,
@@ -81,11 +101,10 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     // Every page
     sessionCreate,
     sessionGet,
+    sessionPasskeyOptions,
+    sessionPasskey,
+    sessionRenew,
     sessionDelete,
-    mePassword,
-    secondFactorOffer,
-    secondFactorOn,
-    secondFactorOff,
     clientsList,
     liveGet(live),
     // Overview
@@ -181,5 +200,18 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     encryptionGet,
     encryptionRotate,
     retentionGet,
+    // Settings: my account
+    mePassword,
+    totpOffer,
+    totpOn,
+    totpOff,
+    recoveryCodesCreate,
+    passkeysList,
+    passkeysOptions,
+    passkeysCreate,
+    passkeysDelete,
+    sessionsList,
+    sessionsEnd,
+    sessionsEndOthers,
   ];
 }

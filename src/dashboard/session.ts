@@ -1,13 +1,33 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import { csrfTokenOf, readSessionCookie, requireOwnOrigin, sessionCookie } from '../http/authenticateOperator.ts';
+import { apiError } from '../errors.ts';
+import {
+  csrfTokenOf,
+  deviceCookie,
+  readDeviceCookie,
+  readSessionCookie,
+  requireOwnOrigin,
+  sessionCookie,
+} from '../http/authenticateOperator.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
-import { type Session, session } from '../model/dashboard/session.ts';
+import { passkey_assertion, type Session, session } from '../model/dashboard/session.ts';
 import { nullable, secret, success } from '../model/fields.ts';
-import { endSession, findSession } from '../operators/operatorSessions.ts';
+import { type Browser, endSession, findSession, renewSession } from '../operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../operators/operators.ts';
-import { signInOperator } from '../operators/signInOperator.ts';
+import { passkeySignInOptions } from '../operators/passkeys.ts';
+import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../operators/signInOperator.ts';
 import { version } from '../version.ts';
+
+const password = secret({ maxLength: 1000 });
+const code = Type.Optional(secret({ maxLength: 40 }));
+const password_errors = [
+  'operator_credentials_wrong',
+  'operator_code_required',
+  'operator_code_wrong',
+  'operator_passkey_required',
+  'operator_locked',
+] as const;
 
 export const sessionCreate = endpoint({
   id: 'dashboard.session.create',
@@ -18,28 +38,49 @@ export const sessionCreate = endpoint({
   // A password check takes 20 ms of a core and 19 MiB.
   address_cost: 25,
   summary: 'Sign in',
-  body: Type.Object({
-    email: Type.String({ maxLength: 320 }),
-    password: secret({ maxLength: 1000 }),
-    code: Type.Optional(secret({ maxLength: 20 })),
-  }),
+  body: Type.Object({ email: Type.String({ maxLength: 320 }), password, code }),
   response: Type.Object({ success, session }),
-  errors: [
-    'operator_credentials_wrong',
-    'operator_code_required',
-    'operator_code_wrong',
-    'operator_locked',
-    'operator_request_foreign',
-  ],
-  handle: async ({ ctx, headers, body }) => {
+  errors: [...password_errors, 'operator_request_foreign'],
+  handle: async ({ ctx, headers, address, body }) => {
     requireOwnOrigin(ctx, headers);
-    const token = await signInOperator(ctx, body);
-    const operator = await findSession(ctx, token, { active: true });
-    if (!operator) throw new Error('The session that was just created is missing.');
-    return new WithHeaders(
-      { success: true, session: describeSession(ctx, token, operator) },
-      { 'set-cookie': sessionCookie(ctx, token) },
-    );
+    const browser = browserOf(ctx, headers, address);
+    return started(ctx, await signInOperator(ctx, await checkPassword(ctx, body, browser), browser));
+  },
+});
+
+export const sessionPasskeyOptions = endpoint({
+  id: 'dashboard.session.passkey-options',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/session/passkey-options',
+  auth: 'none',
+  // It stores a row for five minutes.
+  address_cost: 5,
+  summary: 'Start a sign-in with a passkey',
+  body: Type.Object({}),
+  response: Type.Object({ success, options: Type.Unknown() }),
+  errors: ['passkeys_need_name', 'operator_request_foreign'],
+  handle: async ({ ctx, headers }) => {
+    requireOwnOrigin(ctx, headers);
+    return { success: true, options: await passkeySignInOptions(ctx) };
+  },
+});
+
+export const sessionPasskey = endpoint({
+  id: 'dashboard.session.passkey',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/session/passkey',
+  auth: 'none',
+  address_cost: 5,
+  summary: 'Sign in with a passkey',
+  body: Type.Object({ passkey: passkey_assertion }),
+  response: Type.Object({ success, session }),
+  errors: ['passkey_refused', 'passkeys_need_name', 'operator_request_foreign'],
+  handle: async ({ ctx, headers, address, body }) => {
+    requireOwnOrigin(ctx, headers);
+    const proof = await checkPasskeySignIn(ctx, body.passkey);
+    return started(ctx, await signInOperator(ctx, proof, browserOf(ctx, headers, address)));
   },
 });
 
@@ -59,6 +100,37 @@ export const sessionGet = endpoint({
   },
 });
 
+/** With a password, or with a passkey. */
+export const sessionRenew = endpoint({
+  id: 'dashboard.session.renew',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/session/renew',
+  auth: 'operator',
+  role: 'read_only',
+  while_pending: ['password', 'second_factor'],
+  summary: 'Confirm your identity, to change your password or second factors',
+  body: Type.Object({ password: Type.Optional(password), code, passkey: Type.Optional(passkey_assertion) }),
+  response: Type.Object({ success }),
+  errors: [...password_errors, 'passkey_refused'],
+  handle: async ({ ctx, headers, address, operator, body, recordInTransaction }) => {
+    const proof = body.passkey
+      ? await checkPasskeySignIn(ctx, body.passkey)
+      : await checkPassword(
+          ctx,
+          { email: operator.email, password: body.password ?? '', code: body.code },
+          browserOf(ctx, headers, address),
+        );
+    // The passkey of another operator, who uses the same browser.
+    if (proof.operator_id !== operator.id) throw apiError('passkey_refused');
+    await ctx.db.system.begin(async (tx) => {
+      await renewSession(tx, readSessionCookie(ctx, headers) ?? '');
+      await recordInTransaction(tx);
+    });
+    return { success: true };
+  },
+});
+
 export const sessionDelete = endpoint({
   id: 'dashboard.session.delete',
   surface: 'dashboard',
@@ -66,7 +138,7 @@ export const sessionDelete = endpoint({
   path: '/dashboard/api/session',
   auth: 'operator',
   role: 'read_only',
-  while_pending: ['password'],
+  while_pending: ['password', 'second_factor'],
   summary: 'Sign out',
   response: Type.Object({ success }),
   handle: async ({ ctx, headers }) => {
@@ -75,10 +147,27 @@ export const sessionDelete = endpoint({
   },
 });
 
+function browserOf(ctx: Context, headers: IncomingHttpHeaders, address: string): Browser {
+  return { address, user_agent: headers['user-agent'] ?? '', device: readDeviceCookie(ctx, headers) };
+}
+
+/** The response to a sign-in, with the cookies of the session and of the device. */
+async function started(ctx: Context, { token, device }: SignedIn): Promise<WithHeaders> {
+  const operator = await findSession(ctx, token, { active: true });
+  if (!operator) throw new Error('The session that was just created is missing.');
+  return new WithHeaders(
+    { success: true, session: describeSession(ctx, token, operator) },
+    { 'set-cookie': [sessionCookie(ctx, token), deviceCookie(ctx, device)] },
+  );
+}
+
 function describeSession(ctx: Context, token: string, operator: Operator): Session {
+  const { id, email, name, role, totp, passkeys, recovery_codes, method } = operator;
   return {
-    operator,
-    pending_setup: pendingSetup(operator) ?? null,
+    operator: { id, email, name, role, totp, passkeys, recovery_codes },
+    method,
+    pending_setup: pendingSetup(ctx.config, operator) ?? null,
+    second_factor_required: ctx.config.operator_second_factor === 'required',
     csrf_token: csrfTokenOf(token),
     sandbox: ctx.config.sandbox,
     version,

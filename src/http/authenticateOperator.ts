@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { operator_roles } from '../model/dashboard/roles.ts';
+import { device_days } from '../operators/operatorDevices.ts';
 import { findSession } from '../operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
@@ -41,31 +42,57 @@ export function requireRole(endpoint: Endpoint, { role }: Operator): void {
   }
 }
 
-/** An operator who must change a temporary password first may only do that. */
-export function requireSetup(endpoint: Endpoint, operator: Operator): void {
-  const pending = pendingSetup(operator);
+const pending_errors = {
+  password: 'operator_password_temporary',
+  second_factor: 'operator_second_factor_missing',
+} as const;
+
+/** An operator who must change a temporary password or set up a second factor may only do that. */
+export function requireSetup(ctx: Pick<Context, 'config'>, endpoint: Endpoint, operator: Operator): void {
+  const pending = pendingSetup(ctx.config, operator);
   if (pending === undefined || endpoint.while_pending?.includes(pending)) return;
-  throw apiError('operator_password_temporary');
+  throw apiError(pending_errors[pending]);
+}
+
+/** Someone at an unattended browser must not be able to take over the account. */
+export function requireFreshSignIn(endpoint: Endpoint, { fresh }: Operator): void {
+  if (endpoint.fresh_sign_in && !fresh) throw apiError('operator_sign_in_again');
 }
 
 export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {
-  const { name } = cookieFor(ctx);
-  const pair = (headers.cookie ?? '').split(/; */).find((each) => each.startsWith(`${name}=`));
-  return pair?.slice(name.length + 1) || undefined;
+  return readCookie(cookieFor(ctx, 'session').name, headers);
 }
 
 /** An empty token deletes the cookie. */
 export function sessionCookie(ctx: Pick<Context, 'config'>, token: string): string {
-  const { name, attributes } = cookieFor(ctx);
+  const { name, attributes } = cookieFor(ctx, 'session');
   const age = token === '' ? '; Max-Age=0' : '';
   return `${name}=${token}; ${attributes}; HttpOnly; SameSite=Strict${age}`;
 }
 
+export function readDeviceCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {
+  return readCookie(cookieFor(ctx, 'device').name, headers);
+}
+
+/** Outlives the session: it shows at the next sign-in that the operator has used this browser before. */
+export function deviceCookie(ctx: Pick<Context, 'config'>, token: string): string {
+  const { name, attributes } = cookieFor(ctx, 'device');
+  return `${name}=${token}; ${attributes}; HttpOnly; SameSite=Strict; Max-Age=${device_days * 86_400}`;
+}
+
+function readCookie(name: string, headers: IncomingHttpHeaders): string | undefined {
+  const pair = (headers.cookie ?? '').split(/; */).find((each) => each.startsWith(`${name}=`));
+  return pair?.slice(name.length + 1) || undefined;
+}
+
 /** `__Host-` keeps other hosts of the same domain from setting the cookie. It requires https and the path `/`. */
-function cookieFor({ config }: Pick<Context, 'config'>): { name: string; attributes: string } {
+function cookieFor(
+  { config }: Pick<Context, 'config'>,
+  kind: 'session' | 'device',
+): { name: string; attributes: string } {
   return config.base_url.startsWith('https:')
-    ? { name: '__Host-chartwire_session', attributes: 'Path=/; Secure' }
-    : { name: 'chartwire_session', attributes: 'Path=/dashboard' };
+    ? { name: `__Host-chartwire_${kind}`, attributes: 'Path=/; Secure' }
+    : { name: `chartwire_${kind}`, attributes: 'Path=/dashboard' };
 }
 
 /** Derived from the session token, which no script can read. */

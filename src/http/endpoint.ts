@@ -60,6 +60,8 @@ export type EndpointRequest<
 > = CallerFor<A> & {
   ctx: Context;
   headers: IncomingHttpHeaders;
+  /** The remote address. */
+  address: string;
   body: Parsed<Body>;
   query: Parsed<Query>;
   params: Parsed<Params>;
@@ -93,8 +95,8 @@ export class JsonText {
 /** A response with additional headers, such as a cookie or a content type. The body may be a stream. */
 export class WithHeaders {
   readonly body: unknown;
-  readonly headers: Record<string, string>;
-  constructor(body: unknown, headers: Record<string, string>) {
+  readonly headers: Record<string, string | string[]>;
+  constructor(body: unknown, headers: Record<string, string | string[]>) {
     this.body = body;
     this.headers = headers;
   }
@@ -135,6 +137,8 @@ export type EndpointOptions<
   role?: OperatorRole;
   /** Also available to an operator who must do this first. Other endpoints are not. */
   while_pending?: readonly PendingSetup[];
+  /** The operator must have signed in, or confirmed it, in the last ten minutes. */
+  fresh_sign_in?: true;
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */

@@ -10,7 +10,7 @@ import { documentsMax } from '../jobs/uploads.ts';
 import { JsonTooComplex, parseJson } from '../security/json.ts';
 import { type AddressLimit, type AddressLimiting, openAddressLimit } from './addressLimit.ts';
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
-import { requireRole, requireSetup } from './authenticateOperator.ts';
+import { requireFreshSignIn, requireRole, requireSetup } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
 import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
@@ -181,8 +181,9 @@ function addRoute(
       const audit = openRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
       if (caller.operator) {
-        requireSetup(endpoint, caller.operator);
+        requireSetup(ctx, endpoint, caller.operator);
         requireRole(endpoint, caller.operator);
+        requireFreshSignIn(endpoint, caller.operator);
       }
       // An operator's requests do not count against the client's rate limit.
       if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
@@ -223,6 +224,7 @@ function addRoute(
     const response = await endpoint.handle({
       ctx,
       headers: request.headers,
+      address: request.ip,
       client,
       account,
       link,

@@ -5,8 +5,10 @@ import { apiError } from '../errors.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
 import { checkNewPassword } from './checkNewPassword.ts';
+import { forgetDevices } from './operatorDevices.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import { addOperator, findOperator, hasOperators, type Operator, setPassword, setSecondFactor } from './operators.ts';
+import { addOperator, findOperator, hasOperators, type Operator, setPassword } from './operators.ts';
+import { removeSecondFactors } from './secondFactor.ts';
 
 /** 96 random bits that can be typed. */
 export function newPassword(): string {
@@ -32,7 +34,7 @@ export async function createOperator(
   });
 }
 
-/** Resets an operator's password (shown once), removes the second factor and ends all sessions. */
+/** Resets an operator's password (shown once), removes all second factors and ends all sessions. */
 export async function resetOperator(
   ctx: Pick<Context, 'db'>,
   id: string,
@@ -42,7 +44,8 @@ export async function resetOperator(
   const hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
     if (!(await setPassword(tx, id, { hash, temporary: true }))) return undefined;
-    await setSecondFactor(tx, id, null);
+    await removeSecondFactors(tx, id);
+    await forgetDevices(tx, id);
     await endSessionsOf(tx, id);
     await recordInTransaction(tx, id);
     return password;

@@ -1,8 +1,9 @@
+import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
-import type { PendingSetup } from '../model/dashboard/session.ts';
+import type { PendingSetup, SessionMethod } from '../model/dashboard/session.ts';
 import type { OperatorRow } from '../model/dashboard/settings.ts';
 
 /** A person who runs the installation. Operators belong to no tenant. */
@@ -12,13 +13,24 @@ export type Operator = {
   name: string;
   role: OperatorRole;
   totp: boolean;
+  /** How many passkeys and unused recovery codes the operator has. */
+  passkeys: number;
+  recovery_codes: number;
   /** The password was generated and shown to someone else. */
   password_temporary: boolean;
+  /** How the operator signed in to this session, and whether that was in the last ten minutes. */
+  method: SessionMethod;
+  fresh: boolean;
 };
 
-/** What the operator must do before anything else. */
-export function pendingSetup({ password_temporary }: Operator): PendingSetup | undefined {
-  return password_temporary ? 'password' : undefined;
+/** What the operator must do before anything else. A provider of single sign-on has its own rules. */
+export function pendingSetup(
+  config: Pick<Config, 'operator_second_factor'>,
+  { method, password_temporary, totp, passkeys }: Operator,
+): PendingSetup | undefined {
+  if (method === 'single_sign_on') return undefined;
+  if (password_temporary) return 'password';
+  return config.operator_second_factor === 'required' && !totp && passkeys === 0 ? 'second_factor' : undefined;
 }
 
 export type NewOperator = {
@@ -52,11 +64,13 @@ export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorR
 }
 
 /** What a sign-in is checked against. */
-export type KnownOperator = { id: string; password_hash: string; totp_sealed: Buffer | null };
+export type KnownOperator = { id: string; password_hash: string; totp_sealed: Buffer | null; passkeys: boolean };
 
 export async function findOperator(sql: Sql | Tx, email: string): Promise<KnownOperator | undefined> {
   const [row] = await sql<KnownOperator[]>`
-    SELECT id, password_hash, totp_sealed FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
+    SELECT id, password_hash, totp_sealed,
+           EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys
+      FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
   return row;
 }
 
@@ -92,8 +106,15 @@ export async function setPassword(
   return updated.count > 0;
 }
 
+/** Keeps others from changing the operator until the transaction ends. */
+export async function lockOperator(tx: Tx, id: string): Promise<{ totp: boolean }> {
+  const [row] = await tx<{ totp: boolean }[]>`
+    SELECT totp_sealed IS NOT NULL AS totp FROM operators WHERE id = ${id} FOR UPDATE`;
+  return { totp: row?.totp === true };
+}
+
 /** Stores the sealed TOTP secret; null removes it. */
-export async function setSecondFactor(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
+export async function setTotp(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
   await sql`UPDATE operators SET totp_sealed = ${sealed}, totp_step = 0 WHERE id = ${id}`;
 }
 

@@ -52,6 +52,8 @@ const exempt = [
   'dashboard.insurance-providers.search',
   'dashboard.jobs.list',
   'dashboard.live.get',
+  'dashboard.me.passkeys.list',
+  'dashboard.me.sessions.list',
   'dashboard.organizations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',
@@ -81,7 +83,13 @@ const exempt = [
   'visit-types.list',
 ];
 /** Without authentication there is no caller to record; a sign-in is recorded with the operator. */
-const open = ['link.page-sign-in.finish', 'dashboard.session.create', 'dashboard.session.get'];
+const open = [
+  'link.page-sign-in.finish',
+  'dashboard.session.create',
+  'dashboard.session.get',
+  'dashboard.session.passkey-options',
+  'dashboard.session.passkey',
+];
 
 test('exactly these endpoints are exempt', () => {
   const unaudited = all.filter((each) => each.audited === false).map((each) => each.id);

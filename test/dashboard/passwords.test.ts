@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { checkNewPassword } from '../../src/operators/checkNewPassword.ts';
-import { newOperator, openOperator, signIn, type TestOperator } from '../harness/operator.ts';
+import { newOperator, openOperator, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
@@ -39,26 +39,26 @@ describe('a new password', () => {
   );
 });
 
-test('an operator with a temporary password can only change it, or sign out', async () => {
+test('an operator with a temporary password can only change it, confirm it or sign out', async () => {
   const email = 'temporary@example.org';
   const created = await owner.post('operators', { email, name: 'Temporary', role: 'owner' });
   const { password } = created.body;
   const me = await openOperator(fixture, { email, password });
   expect((await me.get('session')).body.session).toMatchObject({ pending_setup: 'password' });
   const declared = dashboardEndpoints({ live: { open: unasked }, clinic: () => undefined });
-  const allowed = ['dashboard.session.delete', 'dashboard.me.password'];
+  const allowed = ['dashboard.session.delete', 'dashboard.session.renew', 'dashboard.me.password'];
   const others = declared.filter(({ id, auth }) => auth !== 'none' && !allowed.includes(id));
   for (const { id, method, path } of others) {
     const url = path.replace('{client_id}', '{client}').replaceAll(/\{(?!client\})\w+\}/g, '0'.repeat(32));
     const send = { GET: me.get, POST: me.post, PATCH: me.patch, DELETE: me.delete }[method];
     expect(await send(url), id).toMatchObject({ status: 403, body: { code: 'operator_password_temporary' } });
   }
-  expect((await me.post('me/password', { password, new_password: password })).body).toMatchObject({
+  expect((await me.post('me/password', { new_password: password })).body).toMatchObject({
     code: 'invalid_field',
     message: 'The new password must differ from the current one',
   });
   expect((await me.get('clients')).status).toBe(403);
-  expect((await me.post('me/password', { password, new_password: 'one of my own choice' })).status).toBe(200);
+  expect((await me.post('me/password', { new_password: 'one of my own choice' })).status).toBe(200);
   expect((await me.get('session')).body.session).toMatchObject({ pending_setup: null });
   expect((await me.get('clients')).status).toBe(200);
 });
@@ -67,16 +67,19 @@ test('the sandbox owner in sandbox.json has nothing to set up', async () => {
   expect((await owner.get('session')).body.session).toMatchObject({ pending_setup: null });
 });
 
-test('changing the password requires the current one and ends all other sessions', async () => {
+test('changing the password requires a recent sign-in and ends all other sessions', async () => {
   const here = await newOperator(fixture, 'operator');
   const { email, password } = here;
   const there = await openOperator(fixture, { email, password });
-  const change = (present: string, new_password: string) =>
-    here.post('me/password', { password: present, new_password });
-  expect((await change('wrong', 'a long enough one')).body.code).toBe('operator_credentials_wrong');
-  expect((await change(password, 'short')).body).toMatchObject({ code: 'invalid_field', field: 'new_password' });
+  const change = (new_password: string) => here.post('me/password', { new_password });
+  await outdateSignIns(fixture, email);
+  expect(await change('a long enough one')).toMatchObject({ status: 403, body: { code: 'operator_sign_in_again' } });
+  expect((await here.post('session/renew', { password: 'wrong' })).body.code).toBe('operator_credentials_wrong');
+  expect((await change('a long enough one')).body.code).toBe('operator_sign_in_again');
+  expect((await here.post('session/renew', { password })).status).toBe(200);
+  expect((await change('short')).body).toMatchObject({ code: 'invalid_field', field: 'new_password' });
   expect((await there.get('clients')).status).toBe(200);
-  expect((await change(password, 'a long enough one')).status).toBe(200);
+  expect((await change('a long enough one')).status).toBe(200);
   expect((await there.get('clients')).status).toBe(401);
   expect((await here.get('clients')).status).toBe(200);
   expect((await signIn(fixture, { email, password: 'a long enough one' })).status).toBe(200);

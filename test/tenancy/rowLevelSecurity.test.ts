@@ -19,7 +19,11 @@ let tables: string[];
 const installation_tables = [
   'audit_head',
   'master_keys',
+  'operator_devices',
+  'operator_passkeys',
+  'operator_recovery_codes',
   'operator_sessions',
+  'passkey_challenges',
   'sign_in_attempts',
   'operators',
   'restores',

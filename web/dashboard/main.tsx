@@ -13,7 +13,7 @@ import { session_key } from './service/session.tsx';
  * The session is not as this window knows it: an operator signed in again in another window, so that the CSRF token is
  * out of date, or must set something up first.
  */
-const session_changed = ['operator_request_foreign', 'operator_password_temporary'];
+const session_changed = ['operator_request_foreign', 'operator_password_temporary', 'operator_second_factor_missing'];
 
 const onSessionError = (error: Error) => {
   if (!(error instanceof ApiError)) return;

@@ -1,5 +1,6 @@
 import { Center, Loader } from '@mantine/core';
 import { Router } from 'wouter';
+import { ConfirmIdentityProvider } from '../parts/ConfirmIdentity.tsx';
 import { ToastProvider } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
@@ -12,11 +13,13 @@ export function App() {
     <Router base="/dashboard">
       <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
         <ToastProvider>
-          <SetupGate>
-            <PatientRequestProvider>
-              <Shell />
-            </PatientRequestProvider>
-          </SetupGate>
+          <ConfirmIdentityProvider>
+            <SetupGate>
+              <PatientRequestProvider>
+                <Shell />
+              </PatientRequestProvider>
+            </SetupGate>
+          </ConfirmIdentityProvider>
         </ToastProvider>
       </SessionGate>
     </Router>

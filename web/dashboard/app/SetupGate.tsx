@@ -1,19 +1,44 @@
-import { Anchor, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Anchor, Divider, Text } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { AuthenticatorApp } from '../pages/settings/account/AuthenticatorApp.tsx';
+import { Passkeys } from '../pages/settings/account/Passkeys.tsx';
 import { PasswordForm } from '../pages/settings/account/PasswordForm.tsx';
+import { NewRecoveryCodes } from '../pages/settings/account/RecoveryCodes.tsx';
 import { useSession } from '../service/session.tsx';
 import { SignInCard } from './SignInCard.tsx';
 
 /** Shows the dashboard once the operator has nothing left to set up. Until then the server refuses everything else. */
 export function SetupGate({ children }: { children: ReactNode }) {
   const { pending_setup } = useSession();
-  if (pending_setup === null) return children;
-  return (
-    <SignInCard title="Change your password" footer={<SignOut />}>
-      <Text size="sm">Your password is temporary: someone else has seen it. Choose your own to continue.</Text>
-      <PasswordForm />
-    </SignInCard>
-  );
+  // Kept here, because the session is complete as soon as the server has created them.
+  const [codes, setCodes] = useState<string[]>([]);
+  if (codes.length > 0) {
+    return (
+      <SignInCard title="Your recovery codes">
+        <NewRecoveryCodes codes={codes} onDone={() => setCodes([])} />
+      </SignInCard>
+    );
+  }
+  if (pending_setup === 'password') {
+    return (
+      <SignInCard title="Change your password" footer={<SignOut />}>
+        <Text size="sm">Your password is temporary: someone else has seen it. Choose your own to continue.</Text>
+        <PasswordForm />
+      </SignInCard>
+    );
+  }
+  if (pending_setup === 'second_factor') {
+    return (
+      <SignInCard title="Set up a second factor" footer={<SignOut />}>
+        <Text size="sm">This installation requires one. Choose a passkey or an authenticator app.</Text>
+        <Divider />
+        <Passkeys onCodes={setCodes} />
+        <Divider />
+        <AuthenticatorApp onCodes={setCodes} />
+      </SignInCard>
+    );
+  }
+  return children;
 }
 
 function SignOut() {

@@ -9,7 +9,7 @@ export const job_requests = {"telephone_encounter.create":{"method":"POST","path
 
 export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"availability.list":{"method":"GET","path":"/v1/availability"},"documents.create":{"method":"POST","path":"/v1/documents"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"claims.list":{"method":"GET","path":"/v1/claims"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"}} as const;
 
-export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to another EMR than this organization.","emr_app_exists":"There is already an EMR app for this address.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not know this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this way to sign in. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","emr_sign_in_refused":"{emr} rejected the sign-in: {reason}","emr_check_refused":"{emr} did not say what it supports: {reason}","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Idempotency-Key must be 1 to 255 printable characters.","client_credentials_invalid":"Invalid client credentials.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app.","operator_session_over":"Your session has ended. Sign in again.","operator_password_temporary":"Your password is temporary. Change it before you continue.","operator_role_lacking":"This requires the {role} role.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","operator_exists":"An operator with this email address already exists.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","owner_last":"There must be at least one owner. Make another operator an owner first.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"document exceeds the maximum size of 5 MB.","document_over_emr_limit":"document is larger than the EMR accepts: up to {limit} per document.","document_script_refused":"document is a PDF with JavaScript, or one whose protection prevents the check. Print it to a new PDF and upload that.","document_type_unsupported":"document must be a PDF, JPEG or PNG file.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The service cannot reach its database. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment."} as const;
+export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to another EMR than this organization.","emr_app_exists":"There is already an EMR app for this address.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not know this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this way to sign in. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","emr_sign_in_refused":"{emr} rejected the sign-in: {reason}","emr_check_refused":"{emr} did not say what it supports: {reason}","passkey_not_registered":"The passkey could not be registered. Try again.","passkeys_need_name":"Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Idempotency-Key must be 1 to 255 printable characters.","client_credentials_invalid":"Invalid client credentials.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.","operator_passkey_required":"Sign in with your passkey, or enter one of your recovery codes.","passkey_refused":"This passkey was not accepted. Try again, or sign in with your password.","operator_session_over":"Your session has ended. Sign in again.","operator_password_temporary":"Your password is temporary. Change it before you continue.","operator_second_factor_missing":"A second factor is required. Set up a passkey or an authenticator app before you continue.","operator_sign_in_again":"Confirm your identity first: your last sign-in was more than 10 minutes ago.","operator_role_lacking":"This requires the {role} role.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","operator_exists":"An operator with this email address already exists.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","owner_last":"There must be at least one owner. Make another operator an owner first.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"document exceeds the maximum size of 5 MB.","document_over_emr_limit":"document is larger than the EMR accepts: up to {limit} per document.","document_script_refused":"document is a PDF with JavaScript, or one whose protection prevents the check. Print it to a new PDF and upload that.","document_type_unsupported":"document must be a PDF, JPEG or PNG file.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The service cannot reach its database. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment."} as const;
 
 export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","unresolved","unfixed"] as const;
 
@@ -22,11 +22,10 @@ export const ranges = {"1h":"1 hour","24h":"24 hours","7d":"7 days"} as const;
 export const endpoints = {
   'session.create': { method: 'POST', path: '/dashboard/api/session' },
   'session.get': { method: 'GET', path: '/dashboard/api/session' },
+  'session.passkey-options': { method: 'POST', path: '/dashboard/api/session/passkey-options' },
+  'session.passkey': { method: 'POST', path: '/dashboard/api/session/passkey' },
+  'session.renew': { method: 'POST', path: '/dashboard/api/session/renew' },
   'session.delete': { method: 'DELETE', path: '/dashboard/api/session' },
-  'me.password': { method: 'POST', path: '/dashboard/api/me/password' },
-  'me.second-factor.offer': { method: 'POST', path: '/dashboard/api/me/second-factor/offer' },
-  'me.second-factor.on': { method: 'POST', path: '/dashboard/api/me/second-factor' },
-  'me.second-factor.off': { method: 'POST', path: '/dashboard/api/me/second-factor/off' },
   'clients.list': { method: 'GET', path: '/dashboard/api/clients' },
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'overview.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview' },
@@ -124,6 +123,18 @@ export const endpoints = {
   'encryption.get': { method: 'GET', path: '/dashboard/api/encryption' },
   'encryption.rotate': { method: 'POST', path: '/dashboard/api/encryption/rotate' },
   'retention.get': { method: 'GET', path: '/dashboard/api/retention' },
+  'me.password': { method: 'POST', path: '/dashboard/api/me/password' },
+  'me.totp.offer': { method: 'POST', path: '/dashboard/api/me/totp/offer' },
+  'me.totp.on': { method: 'POST', path: '/dashboard/api/me/totp' },
+  'me.totp.off': { method: 'POST', path: '/dashboard/api/me/totp/off' },
+  'me.recovery-codes.create': { method: 'POST', path: '/dashboard/api/me/recovery-codes' },
+  'me.passkeys.list': { method: 'GET', path: '/dashboard/api/me/passkeys' },
+  'me.passkeys.options': { method: 'POST', path: '/dashboard/api/me/passkeys/options' },
+  'me.passkeys.create': { method: 'POST', path: '/dashboard/api/me/passkeys' },
+  'me.passkeys.delete': { method: 'DELETE', path: '/dashboard/api/me/passkeys/{id}' },
+  'me.sessions.list': { method: 'GET', path: '/dashboard/api/me/sessions' },
+  'me.sessions.end': { method: 'DELETE', path: '/dashboard/api/me/sessions/{id}' },
+  'me.sessions.end-others': { method: 'POST', path: '/dashboard/api/me/sessions/end-others' },
 } as const;
 
 export type AccountRow = {
@@ -826,6 +837,18 @@ export type Overview = {
   restore: Restore | null;
 };
 
+export type PasskeyAssertion = {
+  id: string;
+  client_data: string;
+  authenticator_data: string;
+  signature: string;
+  user_handle: string;
+};
+
+export type PasskeyRegistration = { id: string; client_data: string; attestation: string; transports: Array<string> };
+
+export type PasskeyRow = { id: string; name: string; created_at: string; used_at: string | null };
+
 export type Patient = {
   id: string;
   ehr_id: string | null;
@@ -1003,12 +1026,25 @@ export type Session = {
     name: string;
     role: "read_only" | "operator" | "owner";
     totp: boolean;
-    password_temporary: boolean;
+    passkeys: number;
+    recovery_codes: number;
   };
-  pending_setup: "password" | null;
+  method: "password" | "password_totp" | "passkey" | "single_sign_on";
+  pending_setup: "password" | "second_factor" | null;
+  second_factor_required: boolean;
   csrf_token: string;
   sandbox: boolean;
   version: string;
+};
+
+export type SessionRow = {
+  id: string;
+  address: string;
+  user_agent: string;
+  method: "password" | "password_totp" | "passkey" | "single_sign_on";
+  created_at: string;
+  seen_at: string;
+  current: boolean;
 };
 
 export type Shift = {
@@ -1086,11 +1122,13 @@ export type Endpoints = {
     response: { success: true; session: Session };
   };
   'session.get': { response: { success: true; session: Session | null } };
+  'session.passkey-options': { response: { success: true; options: unknown } };
+  'session.passkey': { body: { passkey: PasskeyAssertion }; response: { success: true; session: Session } };
+  'session.renew': {
+    body: { password?: string; code?: string; passkey?: PasskeyAssertion };
+    response: { success: true };
+  };
   'session.delete': { response: { success: true } };
-  'me.password': { body: { password: string; new_password: string }; response: { success: true } };
-  'me.second-factor.offer': { response: { success: true; secret: string; uri: string } };
-  'me.second-factor.on': { body: { password: string; secret: string; code: string }; response: { success: true } };
-  'me.second-factor.off': { body: { password: string }; response: { success: true } };
   'clients.list': { response: { success: true; clients: Array<ClientRow> } };
   'live.get': { response: string };
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
@@ -1571,4 +1609,22 @@ export type Endpoints = {
   'encryption.get': { response: { success: true; encryption: Encryption } };
   'encryption.rotate': { response: { success: true; rewrapped: number } };
   'retention.get': { response: { success: true; retention: Retention } };
+  'me.password': { body: { new_password: string }; response: { success: true } };
+  'me.totp.offer': { response: { success: true; secret: string; uri: string } };
+  'me.totp.on': {
+    body: { secret: string; code: string };
+    response: { success: true; recovery_codes: Array<string> };
+  };
+  'me.totp.off': { response: { success: true } };
+  'me.recovery-codes.create': { response: { success: true; recovery_codes: Array<string> } };
+  'me.passkeys.list': { response: { success: true; passkeys: Array<PasskeyRow> } };
+  'me.passkeys.options': { response: { success: true; options: unknown } };
+  'me.passkeys.create': {
+    body: { name: string; passkey: PasskeyRegistration };
+    response: { success: true; recovery_codes: Array<string> };
+  };
+  'me.passkeys.delete': { params: { id: string }; response: { success: true } };
+  'me.sessions.list': { response: { success: true; sessions: Array<SessionRow> } };
+  'me.sessions.end': { params: { id: string }; response: { success: true } };
+  'me.sessions.end-others': { response: { success: true } };
 };

@@ -58,12 +58,6 @@ export function useSession(): SignedIn {
   return session;
 }
 
-/** Reads the session again after the operator has changed something about it. */
-export function useRefreshSession(): () => Promise<void> {
-  const client = useQueryClient();
-  return () => client.invalidateQueries({ queryKey: session_key });
-}
-
 /** Stores the session of an operator who has just signed in. */
 export function useStartSession(): (session: Session) => void {
   const client = useQueryClient();

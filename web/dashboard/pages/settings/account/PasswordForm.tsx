@@ -1,17 +1,17 @@
-import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
-import type { FormEvent, ReactNode } from 'react';
+import { Button, Group, Stack, Text } from '@mantine/core';
+import type { FormEvent } from 'react';
+import { useConfirmed } from '../../../parts/ConfirmIdentity.tsx';
 import { ErrorAlert, errorAt } from '../../../parts/errors.tsx';
+import { SecretInput } from '../../../parts/SecretInput.tsx';
 import { call } from '../../../service/api.ts';
 import { useAction } from '../../../service/queries.ts';
-import { useRefreshSession } from '../../../service/session.tsx';
 
 /** Changes the operator's own password. */
 export function PasswordForm() {
-  const refreshSession = useRefreshSession();
-  const change = useAction(async (form: FormData) => {
-    const body = { password: String(form.get('password')), new_password: String(form.get('new_password')) };
-    await call('me.password', {}, { body });
-    await refreshSession();
+  const confirmed = useConfirmed();
+  const change = useAction((form: FormData) => {
+    const body = { new_password: String(form.get('new_password')) };
+    return confirmed(() => call('me.password', {}, { body }));
   });
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -21,8 +21,7 @@ export function PasswordForm() {
   return (
     <form onSubmit={onSubmit}>
       <Stack>
-        <Secret name="password" label="Current password" autoComplete="current-password" />
-        <Secret
+        <SecretInput
           name="new_password"
           label="New password"
           description="At least 12 characters"
@@ -43,14 +42,4 @@ export function PasswordForm() {
       </Stack>
     </form>
   );
-}
-
-export function Secret(props: {
-  name: string;
-  label: string;
-  description?: string;
-  autoComplete: string;
-  error?: ReactNode;
-}) {
-  return <PasswordInput {...props} required visibilityToggleButtonProps={{ 'aria-label': 'Show password' }} />;
 }
