@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { StartFailure } from './errors.ts';
 import {
   address,
+  choice,
   type Environment,
   isLoopback,
   list,
@@ -122,14 +123,12 @@ export const settings = {
     'Email address of the owner account created at the first start (not in the sandbox).',
     'owner@localhost',
   ),
-  OPERATOR_SECOND_FACTOR: {
-    description:
-      'required: operators who sign in with a password must set up a passkey or an authenticator app before they can use the dashboard. optional: they can.',
-    example: 'required',
-    default: 'required; optional in the sandbox',
-    parse: (value, env, name) =>
-      oneOf(name, value || (sandbox(env.SANDBOX?.trim(), env) ? 'optional' : 'required'), ['required', 'optional']),
-  } satisfies Setting<'required' | 'optional'>,
+  OPERATOR_SECOND_FACTOR: choice(
+    'required: operators who sign in with a password must set up a passkey or an authenticator app before they can use the dashboard. optional: they can.',
+    ['required', 'optional'],
+    'required',
+    'optional',
+  ),
   OUTBOUND_ALLOW_EMR: {
     description:
       'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',
@@ -165,13 +164,11 @@ export const settings = {
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
-  LOG_LEVEL: {
-    description: 'Log level: fatal, error, warn, info, debug, trace or silent.',
-    example: 'info',
-    default: 'info',
-    parse: (value) =>
-      oneOf('LOG_LEVEL', value || 'info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
-  } satisfies Setting<string>,
+  LOG_LEVEL: choice(
+    'Log level: fatal, error, warn, info, debug, trace or silent.',
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'info',
+  ),
   LOG_FORMAT: {
     description:
       'Format of the log: json, or text, which has one readable line per request and leaves out reads that succeeded.',

@@ -1,6 +1,5 @@
-import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
+import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -41,7 +40,7 @@ describe('settings page', () => {
     await page.close();
   });
 
-  test('adds an operator, who turns on two-factor authentication and signs in with it', async () => {
+  test('adds an operator and shows the temporary password once', async () => {
     const page = await fixture.open('/settings/operators');
     await page.getByRole('button', { name: 'Add operator' }).click();
     await page.getByLabel('Name').fill('Night shift');
@@ -49,52 +48,8 @@ describe('settings page', () => {
     await page.getByLabel('Role', { exact: true }).selectOption('read_only');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('It is not shown again').waitFor();
-    const temporary = await page.getByRole('dialog').locator('code').innerText();
+    expect(await page.getByRole('dialog').locator('code').innerText()).toMatch(/^[\w-]{16}$/);
     await page.close();
-
-    const context = await fixture.browser.newContext();
-    const operator_page = await context.newPage();
-    await operator_page.goto(`${fixture.product.sandbox.dashboard.url}/settings/me`);
-    await signIn(operator_page, { email: 'night@example.org', password: temporary });
-    await operator_page.getByText('Your password is temporary').waitFor();
-    await expectAccessible(operator_page);
-    const password = 'the shift begins at ten';
-    await operator_page.locator('input[name="password"]').fill(temporary);
-    await operator_page.locator('input[name="new_password"]').fill('Sunshine2026!');
-    await operator_page.getByRole('button', { name: 'Change password' }).click();
-    await operator_page.getByText('The new password is easy to guess').waitFor();
-    await operator_page.locator('input[name="new_password"]').fill(password);
-    await operator_page.getByRole('button', { name: 'Change password' }).click();
-    await operator_page.getByRole('button', { name: 'Set up' }).click();
-    const secret = await operator_page.locator('code').innerText();
-    await expectAccessible(operator_page);
-    const code = (steps: number) =>
-      new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
-    await operator_page.getByLabel('Authenticator code').fill(code(0));
-    await operator_page
-      .getByRole('region', { name: 'Two-factor authentication' })
-      .getByLabel('Password', { exact: true })
-      .fill(password);
-    await operator_page.getByRole('button', { name: 'Turn on' }).click();
-    await operator_page.getByText('On. Signing in requires a code').waitFor();
-    await expectAccessible(operator_page);
-    await operator_page.getByRole('button', { name: 'Night shift' }).click();
-    await operator_page.getByRole('menuitem', { name: 'Sign out' }).click();
-    await signIn(operator_page, { email: 'night@example.org', password });
-    const field = operator_page.getByLabel('Authenticator code');
-    await field.waitFor();
-    await expectAccessible(operator_page);
-    await field.fill('000000');
-    await operator_page.keyboard.press('Enter');
-    await expect.poll(() => operator_page.getByRole('alert').innerText()).toContain('Incorrect code');
-    await field.fill(code(1));
-    await operator_page.keyboard.press('Enter');
-    await operator_page.getByRole('navigation', { name: 'Pages' }).waitFor();
-    // Actions of other roles are hidden.
-    await operator_page.getByRole('tab', { name: 'Operators' }).click();
-    await operator_page.getByRole('cell', { name: 'night@example.org' }).waitFor();
-    expect(await operator_page.getByRole('button', { name: 'Add operator' }).count()).toBe(0);
-    await context.close();
   });
 
   test('rotates the master key and shows the retention periods', async () => {
