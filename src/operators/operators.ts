@@ -57,7 +57,10 @@ export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
 
 export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {
   return ctx.db.system<OperatorRow[]>`
-    SELECT id, email, name, role, totp_sealed IS NOT NULL AS totp, disabled_at IS NOT NULL AS disabled,
+    SELECT id, email, name, role,
+           totp_sealed IS NOT NULL OR EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id)
+             AS second_factor,
+           disabled_at IS NOT NULL AS disabled,
            iso(created_at) AS created_at,
            (SELECT iso(max(seen_at)) FROM operator_sessions WHERE operator_id = operators.id) AS seen_at
       FROM operators ORDER BY disabled_at IS NOT NULL, email`;

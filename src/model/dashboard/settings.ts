@@ -40,7 +40,8 @@ export const operator_row = Type.Object({
   email: Type.String(),
   name: Type.String(),
   role,
-  totp: Type.Boolean(),
+  /** Whether the operator has an authenticator app or a passkey. */
+  second_factor: Type.Boolean(),
   disabled: Type.Boolean(),
   created_at: date_time,
   /** The last activity of an open session. */

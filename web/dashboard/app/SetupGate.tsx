@@ -1,4 +1,4 @@
-import { Anchor, Divider, Text } from '@mantine/core';
+import { Anchor, Divider, Text, Title } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { AuthenticatorApp } from '../pages/settings/account/AuthenticatorApp.tsx';
 import { Passkeys } from '../pages/settings/account/Passkeys.tsx';
@@ -31,14 +31,28 @@ export function SetupGate({ children }: { children: ReactNode }) {
     return (
       <SignInCard title="Set up a second factor" footer={<SignOut />}>
         <Text size="sm">This installation requires one. Choose a passkey or an authenticator app.</Text>
-        <Divider />
-        <Passkeys onCodes={setCodes} />
-        <Divider />
-        <AuthenticatorApp onCodes={setCodes} />
+        <Factor title="Passkey">
+          <Passkeys onCodes={setCodes} />
+        </Factor>
+        <Factor title="Authenticator app">
+          <AuthenticatorApp onCodes={setCodes} />
+        </Factor>
       </SignInCard>
     );
   }
   return children;
+}
+
+function Factor({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section aria-label={title}>
+      <Divider mb="sm" />
+      <Title order={2} size="h5" mb={4}>
+        {title}
+      </Title>
+      {children}
+    </section>
+  );
 }
 
 function SignOut() {

@@ -791,7 +791,7 @@ export type OperatorRow = {
   email: string;
   name: string;
   role: "read_only" | "operator" | "owner";
-  totp: boolean;
+  second_factor: boolean;
   disabled: boolean;
   created_at: string;
   seen_at: string | null;

@@ -24,7 +24,7 @@ const columns: Column<Operator>[] = [
   { head: 'Name', cell: (operator) => operator.name || '–' },
   { head: 'Email', cell: (operator) => operator.email },
   { head: 'Role', cell: (operator) => <Role of={operator} /> },
-  { head: 'Two-factor', cell: (operator) => (operator.totp ? 'On' : 'Off') },
+  { head: 'Two-factor', cell: (operator) => (operator.second_factor ? 'On' : 'Off') },
   { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
   { head: 'Last active', cell: (operator) => <Timestamp at={operator.seen_at} /> },
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },
@@ -89,7 +89,8 @@ function Actions({ of }: { of: Operator }) {
         done={({ password }) => <NewPassword value={password} />}
       >
         <Text size="sm">
-          Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
+          Creates a new password, removes passkeys, authenticator app and recovery codes, and signs the operator out
+          everywhere.
         </Text>
       </FormDialog>
     </Group>

@@ -43,8 +43,8 @@ export function NewRecoveryCodes({ codes, onDone }: { codes: readonly string[]; 
           </Code>
         ))}
       </SimpleGrid>
-      <Group justify="space-between">
-        <Group gap="xs">
+      <Stack gap="xs">
+        <Group gap="xs" grow>
           <CopyButton value={text}>
             {({ copied, copy }) => (
               <Button variant="default" onClick={copy}>
@@ -60,7 +60,7 @@ export function NewRecoveryCodes({ codes, onDone }: { codes: readonly string[]; 
           </Button>
         </Group>
         <Button onClick={onDone}>I have stored them</Button>
-      </Group>
+      </Stack>
     </Stack>
   );
 }
