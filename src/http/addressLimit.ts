@@ -15,6 +15,8 @@ type Caller = Pick<FastifyRequest, 'ip' | 'headers'>;
 export type AddressLimit = {
   /** Counts a request without credentials, or throws `rate_limited`. */
   count(request: Caller, cost: number): Promise<void>;
+  /** Takes what the bodies of a counted request and of its response cost beyond that. */
+  chargeBodies(request: Caller, response_bytes: number): void;
   /**
    * Authenticates a request and counts it if that fails, more than once if it has a large body. Once the limit is
    * reached, only credentials that were valid before are looked at: a flood must not lock out the callers behind the same
@@ -49,6 +51,8 @@ export function openAddressLimit(limit: RateLimiter): AddressLimit {
       const { allowed, reset_s } = limit(addressKey(request.ip), cost);
       if (!allowed) await reject(reset_s);
     },
+    chargeBodies: (request, response_bytes) =>
+      limit.charge(addressKey(request.ip), costOfBody(request) + costOfBytes(response_bytes)),
     authenticate: async (request, credential, authenticate) => {
       const address = addressKey(request.ip);
       const known = credential !== undefined && valid.has(credential);
@@ -79,7 +83,12 @@ export function openAddressLimit(limit: RateLimiter): AddressLimit {
  * as long as rejecting a request without a body.
  */
 function costOfBody({ headers }: Caller): number {
-  return Math.floor(Number(headers['content-length'] ?? 0) / 65_536);
+  return costOfBytes(Number(headers['content-length'] ?? 0));
+}
+
+/** Sending takes about as long as reading. */
+function costOfBytes(bytes: number): number {
+  return Math.floor(bytes / 65_536);
 }
 
 /** IPv6 hosts choose their own last 64 bits, so their network counts. */

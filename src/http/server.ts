@@ -70,6 +70,10 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     return payload;
   });
   server.addHook('onResponse', async (request, reply) => {
+    const { address_limiting = 'every_request' } = request.routeOptions.config;
+    if (address_limiting === 'every_request') {
+      address_limit.chargeBodies(request, Number(reply.getHeader('content-length') ?? 0));
+    }
     const endpoint = request.routeOptions.config.endpoint?.id ?? 'unknown';
     const seconds = reply.elapsedTime / 1000;
     ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);

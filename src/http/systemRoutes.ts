@@ -37,9 +37,9 @@ export function addSystemRoutes(
   server.get('/metrics', async (_request, reply) =>
     reply.type(ctx.metrics.registry.contentType).send(await readMetrics()),
   );
-  let document: string | undefined;
+  let document: Buffer | undefined;
   server.get('/openapi.json', async (_request, reply) => {
-    document ??= JSON.stringify(openapi_document());
+    document ??= Buffer.from(JSON.stringify(openapi_document()));
     return reply.type('application/json; charset=utf-8').send(document);
   });
   // EMRs fetch it to verify our signatures.

@@ -58,7 +58,8 @@ export function openSigningKeys(system: Sql, master: MasterKeys): SigningKeys {
     },
     rotate: async () => {
       await ensureKeys(system, master);
-      return system.begin((tx) => addKeys(tx, master, hours_before_signing)) as Promise<string[]>;
+      const keys = await generateKeys(master);
+      return system.begin((tx) => addKeys(tx, keys, hours_before_signing));
     },
     rewrap: () => rewrap(system, master),
   };
@@ -74,31 +75,41 @@ export async function findForeignSigningKey(system: Sql, master: MasterKeys): Pr
 
 type KeyRow = { kid: string; alg: SigningAlgorithm; private_sealed: Buffer; master_key_id: string };
 
-/** If several processes need the first keys at once, one creates them. */
+/** If several processes need the first keys at once, those of one are stored. */
 async function ensureKeys(system: Sql, master: MasterKeys): Promise<void> {
   const [existing] = await system`SELECT FROM signing_keys LIMIT 1`;
   if (existing) return;
+  const keys = await generateKeys(master);
   await system.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.signing_keys', 0))`;
     const [created] = await tx`SELECT FROM signing_keys LIMIT 1`;
-    if (!created) await addKeys(tx, master, 0);
+    if (!created) await addKeys(tx, keys, 0);
   });
 }
 
-async function addKeys(tx: Tx, master: MasterKeys, hours: number): Promise<string[]> {
-  const kids: string[] = [];
+type NewKey = { kid: string; alg: SigningAlgorithm; public_jwk: string; private_sealed: Buffer; master_key_id: string };
+
+/** Outside of transactions: on a busy machine it takes longer than a transaction may be idle. */
+async function generateKeys(master: MasterKeys): Promise<NewKey[]> {
+  const keys: NewKey[] = [];
   for (const alg of signing_algorithms) {
     const pair = await generateKeyPair(alg, { extractable: true, modulusLength: 3072 });
     const jwk = await exportJWK(pair.publicKey);
     const kid = await calculateJwkThumbprint(jwk);
     const private_sealed = sealed(master.current, kid, Buffer.from(await exportPKCS8(pair.privateKey), 'utf8'));
     const public_jwk = JSON.stringify({ ...jwk, kid, alg, use: 'sig', key_ops: ['verify'] });
-    await tx`INSERT INTO signing_keys (kid, alg, public_jwk, private_sealed, master_key_id, signs_from)
-      VALUES (${kid}, ${alg}, ${public_jwk}::text::json, ${private_sealed}, ${master.current.id},
-              now() + make_interval(hours => ${hours}))`;
-    kids.push(kid);
+    keys.push({ kid, alg, public_jwk, private_sealed, master_key_id: master.current.id });
   }
-  return kids;
+  return keys;
+}
+
+async function addKeys(tx: Tx, keys: readonly NewKey[], hours: number): Promise<string[]> {
+  for (const { kid, alg, public_jwk, private_sealed, master_key_id } of keys) {
+    await tx`INSERT INTO signing_keys (kid, alg, public_jwk, private_sealed, master_key_id, signs_from)
+      VALUES (${kid}, ${alg}, ${public_jwk}::text::json, ${private_sealed}, ${master_key_id},
+              now() + make_interval(hours => ${hours}))`;
+  }
+  return keys.map(({ kid }) => kid);
 }
 
 async function rewrap(system: Sql, master: MasterKeys): Promise<number> {

@@ -183,6 +183,15 @@ describe('requests without valid credentials are limited by address', () => {
   });
 });
 
+test('large responses to requests without credentials count by their size', async () => {
+  const headers = { 'x-forwarded-for': '203.0.113.9' };
+  let served = 0;
+  while ((await fixture.api.call('GET', '/openapi.json', { headers })).status === 200) served += 1;
+  // Of requests without a body the same address gets at least 50.
+  expect(served).toBeGreaterThan(0);
+  expect(served).toBeLessThan(40);
+});
+
 describe('an address limit', () => {
   const request = { ip: '192.0.2.1', headers: {} };
   const valid = async () => 'caller';
@@ -214,6 +223,17 @@ describe('an address limit', () => {
       ...Array(3).fill('client_credentials_invalid'),
       'rate_limited',
     ]);
+  });
+
+  test('counts a response of 320 KB like 6 requests', async () => {
+    const { count, chargeBodies } = openAddressLimit(rateLimiter(1, 12));
+    const read = async () => {
+      await count(request, 1);
+      chargeBodies(request, 320 * 1024);
+    };
+    await read();
+    await read();
+    await expect(read()).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
   test('does not count the body of a request that authenticates', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
+import { pollingPause } from './poll.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 
 export type ApiResponse = {
@@ -54,10 +55,10 @@ export function openApi(sandbox: Sandbox): Api {
     },
     untilEvent: async (job_id, timeout_ms = 120_000) => {
       const deadline = Date.now() + timeout_ms;
-      while (Date.now() < deadline) {
+      for (let turn = 0; Date.now() < deadline; turn++) {
         const { body } = await api.call('GET', `/v1/webhook-events?job_id=${job_id}`);
         if (body.webhook_events?.length > 0) return body.webhook_events[0];
-        await pause(25);
+        await pause(pollingPause(turn));
       }
       throw new Error(`Job ${job_id} has no event: ${JSON.stringify(await api.job(job_id))}`);
     },

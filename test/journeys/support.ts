@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { pollingPause } from '../harness/poll.ts';
 import type { Sql } from '../../src/db/database.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
@@ -16,10 +17,10 @@ export async function until<T>(
   timeout_ms = 90_000,
 ): Promise<T> {
   const deadline = Date.now() + timeout_ms;
-  while (Date.now() < deadline) {
+  for (let turn = 0; Date.now() < deadline; turn++) {
     const found = await look();
     if (found !== undefined && found !== null && found !== false) return found;
-    await pause(20);
+    await pause(pollingPause(turn));
   }
   throw new Error(`Timed out waiting for ${what}.`);
 }

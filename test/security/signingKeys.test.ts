@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { connect, type Sql } from '../../src/db/database.ts';
+import { connect, type Sql, type Tx } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified, type MasterKeys } from '../../src/security/masterKeys.ts';
@@ -67,10 +67,34 @@ test('private keys are encrypted in the database under the master key', async ()
   await expect(openSigningKeys(system, before).current('RS384')).rejects.toThrow(SealFailure);
 });
 
-test('ten concurrent processes create one pair of keys', async () => {
-  const all = await Promise.all(Array.from({ length: 10 }, () => kidsOf(openSigningKeys(system, before))));
+test('concurrent processes create one pair of keys', async () => {
+  const all = await Promise.all(Array.from({ length: 4 }, () => kidsOf(openSigningKeys(system, before))));
   expect(new Set(all.map(String)).size).toBe(1);
   expect(await owner`SELECT FROM signing_keys`).toHaveLength(2);
+});
+
+test('no transaction is open while keys are generated, which takes seconds on a busy machine', async () => {
+  let open = 0;
+  const counting = new Proxy(system, {
+    get: (target, name) => {
+      if (name !== 'begin') return Reflect.get(target, name);
+      return async (work: (tx: Tx) => Promise<unknown>) => {
+        open += 1;
+        return target.begin(work).finally(() => {
+          open -= 1;
+        });
+      };
+    },
+  });
+  const open_when_sealing: number[] = [];
+  const master: MasterKeys = {
+    get current() {
+      open_when_sealing.push(open);
+      return old_key;
+    },
+  };
+  await openSigningKeys(counting, master).rotate();
+  expect(new Set(open_when_sealing)).toStrictEqual(new Set([0]));
 });
 
 test('a new key is published before it is used, and the old one for a week afterwards', async () => {
