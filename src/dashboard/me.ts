@@ -90,10 +90,10 @@ export const recoveryCodesCreate = endpoint({
   response: Type.Object({ success, recovery_codes }),
   errors: ['operator_second_factor_missing'],
   handle: async (request) => {
-    // Without codes, new ones are created as long as there is a second factor.
-    const codes = await changeFactors(request, (tx) => deleteRecoveryCodes(tx, request.operator.id));
-    if (codes.length === 0) throw apiError('operator_second_factor_missing');
-    return { success: true, recovery_codes: codes };
+    const { id, totp, passkeys } = request.operator;
+    if (!totp && passkeys === 0) throw apiError('operator_second_factor_missing');
+    // An operator with a second factor and without codes gets new ones.
+    return { success: true, recovery_codes: await changeFactors(request, (tx) => deleteRecoveryCodes(tx, id)) };
   },
 });
 

@@ -114,13 +114,13 @@ export const sessionRenew = endpoint({
   response: Type.Object({ success }),
   errors: [...password_errors, 'passkey_refused'],
   handle: async ({ ctx, headers, address, operator, body, recordInTransaction }) => {
-    const proof = body.passkey
-      ? await checkPasskeySignIn(ctx, body.passkey)
-      : await checkPassword(
-          ctx,
-          { email: operator.email, password: body.password ?? '', code: body.code },
-          browserOf(ctx, headers, address),
-        );
+    const { password, code, passkey } = body;
+    if (password === undefined && !passkey)
+      throw apiError('missing_field', { field: 'password' }, { field: 'password' });
+    const given = { email: operator.email, password: password ?? '', code };
+    const proof = passkey
+      ? await checkPasskeySignIn(ctx, passkey)
+      : await checkPassword(ctx, given, browserOf(ctx, headers, address));
     // The passkey of another operator, who uses the same browser.
     if (proof.operator_id !== operator.id) throw apiError('passkey_refused');
     await ctx.db.system.begin(async (tx) => {

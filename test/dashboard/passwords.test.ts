@@ -74,6 +74,7 @@ test('changing the password requires a recent sign-in and ends all other session
   const change = (new_password: string) => here.post('me/password', { new_password });
   await outdateSignIns(fixture, email);
   expect(await change('a long enough one')).toMatchObject({ status: 403, body: { code: 'operator_sign_in_again' } });
+  expect((await here.post('session/renew')).body).toMatchObject({ code: 'missing_field', field: 'password' });
   expect((await here.post('session/renew', { password: 'wrong' })).body.code).toBe('operator_credentials_wrong');
   expect((await change('a long enough one')).body.code).toBe('operator_sign_in_again');
   expect((await here.post('session/renew', { password })).status).toBe(200);

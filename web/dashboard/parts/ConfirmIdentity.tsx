@@ -75,8 +75,6 @@ function ConfirmForm({ onConfirm, onCancel }: { onConfirm: () => void; onCancel:
   });
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    // Dialogs are children of the forms that open them.
-    event.stopPropagation();
     renew.mutate(new FormData(event.currentTarget), { onSuccess: onConfirm });
   };
   if (method === 'single_sign_on') {
