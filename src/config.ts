@@ -13,7 +13,6 @@ import {
   pairs,
   postgresAddress,
   privateAddress,
-  type SamplerName,
   type Setting,
   sampler_names,
   sandbox,
@@ -193,12 +192,11 @@ export const settings = {
     parse: (value, _env, name) => pairs(name, value),
   } satisfies Setting<Record<string, string>>,
   OTEL_SERVICE_NAME: text('Name of the service in traces and exported metrics.', 'chartwire'),
-  OTEL_TRACES_SAMPLER: {
-    description: `Which requests are traced: ${sampler_names.join(', ')}. The parentbased samplers follow the caller's traceparent header, if there is one.`,
-    example: 'parentbased_traceidratio',
-    default: 'parentbased_always_on',
-    parse: (value, _env, name) => oneOf(name, value || 'parentbased_always_on', sampler_names),
-  } satisfies Setting<SamplerName>,
+  OTEL_TRACES_SAMPLER: choice(
+    `Which requests are traced: ${sampler_names.join(', ')}. The parentbased samplers follow the caller's traceparent header, if there is one.`,
+    sampler_names,
+    'parentbased_always_on',
+  ),
   OTEL_TRACES_SAMPLER_ARG: {
     description: 'Share of requests that the ratio samplers trace, from 0 to 1.',
     example: '0.1',
