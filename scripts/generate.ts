@@ -6,6 +6,7 @@ import { openApi } from '../src/openapi/openApi.ts';
 import { version } from '../src/version.ts';
 import { conformancePage } from './conformance.ts';
 import { dashboardApi } from './dashboardApi.ts';
+import { alertsPage } from './pages/alerts.ts';
 import { emrsPage } from './pages/emrs.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
@@ -27,6 +28,7 @@ const files: Record<string, string> = {
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/errors.md': errorsPage(whole),
   'docs/reference/events.md': eventsPage(whole),
+  'docs/reference/alerts.md': alertsPage(),
   'docs/reference/failures.md': failuresPage(whole),
   'docs/reference/emrs.md': emrsPage(score_cards),
   ...scoreCardPages(score_cards),

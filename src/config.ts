@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { alert_settings } from './alertSettings.ts';
 import { StartFailure } from './errors.ts';
 import {
   address,
@@ -9,6 +10,7 @@ import {
   masterKey,
   networks,
   number,
+  offOrOn,
   oneOf,
   pairs,
   postgresAddress,
@@ -163,6 +165,7 @@ export const settings = {
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
+  ...alert_settings,
   LOG_LEVEL: choice(
     'Log level: fatal, error, warn, info, debug, trace or silent.',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -237,12 +240,9 @@ export const settings = {
     1,
     100,
   ),
-  PDF_JAVASCRIPT: {
-    description: 'on: also accepts PDF documents that contain JavaScript, and protected ones that cannot be checked.',
-    example: 'off',
-    default: 'off',
-    parse: (value, _env, name) => oneOf(name, value || 'off', ['on', 'off']) === 'on',
-  } satisfies Setting<boolean>,
+  PDF_JAVASCRIPT: offOrOn(
+    'on: also accepts PDF documents that contain JavaScript, and protected ones that cannot be checked.',
+  ),
   WORKER_JOBS: number('Jobs a worker process runs in parallel. One client gets at most half of them.', 32, 1, 500),
   WORKER_DELIVERIES: number(
     'Webhook deliveries a worker process makes in parallel. One client gets at most half of them.',

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startLarkspur } from '../larkspur/start.ts';
+import { startAlerts } from './alerts/startAlerts.ts';
 import { endpoints } from './api/endpoints.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
@@ -58,6 +59,9 @@ export type Service = {
   close(): Promise<void>;
 };
 
+/** A message about alerts that is being sent is sent again after the next start if it takes longer. */
+const alerts_grace_ms = 1_000;
+
 /** What to call when the service stops, last added first. */
 type Closers = (() => Promise<unknown>)[];
 
@@ -109,6 +113,8 @@ async function start(
     closers.push(() => Promise.all([running.stop(), http?.close()]));
   }
   if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, closers);
+  const alerts = startAlerts(ctx);
+  closers.push(() => alerts.stop(alerts_grace_ms));
   const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
   started = true;
   if (owner) print(ownerNotice(base_url, owner));

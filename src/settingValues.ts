@@ -57,6 +57,12 @@ export function choice<T extends string>(
   };
 }
 
+/** Off unless it is turned on. */
+export function offOrOn(description: string): Setting<boolean> {
+  const parse: Setting<boolean>['parse'] = (value, _env, name) => oneOf(name, value || 'off', ['on', 'off']) === 'on';
+  return { description, example: 'off', default: 'off', parse };
+}
+
 export function sandbox(value: string | undefined, env: Environment): boolean {
   if (!value) return env.NODE_ENV !== 'production';
   return oneOf('SANDBOX', value, ['on', 'off']) === 'on';

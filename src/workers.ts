@@ -4,7 +4,7 @@ import { connectorOf } from './accounts/openAccount.ts';
 import { purgeReplacedTokens } from './accounts/replacedTokens.ts';
 import { signOutAccounts } from './accounts/signOutAccounts.ts';
 import { type AuditAnchor, openAnchor } from './audit/openAnchor.ts';
-import { purgeRequests } from './audit/requests.ts';
+import { rotateRequests } from './audit/requests.ts';
 import { verifyIfDue } from './audit/scheduledVerification.ts';
 import { sealAudit } from './audit/sealAudit.ts';
 import type { Context } from './context.ts';
@@ -103,7 +103,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeEvents(system, config.event_days),
     purgeJobInputs(ctx, config.job_input_days),
     purgeUnlinkedCaches(ctx, config.unlinked_days),
-    purgeRequests(system, config.requests_days),
+    rotateRequests(system, config.requests_days),
     purgeReceived(system),
   ]);
 }

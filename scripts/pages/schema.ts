@@ -70,7 +70,7 @@ export async function describeTables(address: DatabaseAddress): Promise<string[]
                    AND g.privilege_type = c.privilege_type)
              GROUP BY grantee, privilege_type
           ) AS grants ORDER BY line) AS grants
-        FROM pg_class AS t WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname`;
+        FROM pg_class AS t WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace ORDER BY relname`;
     return tables.map(describe);
   } finally {
     await sql.end();

@@ -56,14 +56,21 @@ export async function listRequests(
   return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
-/** Deletes expired requests, one batch per statement. */
-export async function purgeRequests(system: Sql, days: number, batch = 10_000): Promise<number> {
-  let total = 0;
-  for (let deleted = batch; deleted === batch; total += deleted) {
-    const rows = await system.pooled`
+/** Creates the partitions of the next days and deletes expired requests, whole days at once. Returns the days deleted. */
+export async function rotateRequests(system: Sql, days: number): Promise<number> {
+  const sql = system.pooled;
+  await sql`SELECT prepare_request_days()`;
+  const [row] = await sql<{ dropped: number }[]>`SELECT drop_request_days(${days}) AS dropped`;
+  await deleteRequests(system, days);
+  return row?.dropped ?? 0;
+}
+
+/** Of the partitions that hold more than a day. One batch per statement. */
+async function deleteRequests({ pooled: sql }: Sql, days: number, batch = 10_000): Promise<void> {
+  for (let deleted = batch; deleted === batch; ) {
+    const rows = await sql`
       DELETE FROM requests WHERE id IN (
-        SELECT id FROM requests WHERE at < now() - make_interval(days => ${days}) ORDER BY id LIMIT ${batch})`;
+        SELECT id FROM requests WHERE id < first_id_at(now() - make_interval(days => ${days})) ORDER BY id LIMIT ${batch})`;
     deleted = rows.count;
   }
-  return total;
 }

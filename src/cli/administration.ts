@@ -12,6 +12,7 @@ export const administration: readonly string[] = [
     'connectors',
     'erase',
     'audit',
+    'alerts',
     'emr-apps',
     'keys',
     'backup',
@@ -33,6 +34,7 @@ export function addAdministration(program: Command, env: Environment): void {
   addConnectors(program, config);
   addErase(program, config);
   addAudit(program, config);
+  addAlerts(program, config);
   addEmrApps(program, config);
   addBackups(program, config, env);
 }
@@ -143,6 +145,20 @@ function addAudit(program: Command, config: LoadConfig): void {
     .description('accept the audit log as it is, after a restore from a backup')
     .option(...json)
     .action(async (options) => (await import('./audit.ts')).reanchorAuditCommand(await config(), options));
+}
+
+function addAlerts(program: Command, config: LoadConfig): void {
+  const alerts = program.command('alerts').description('list open alerts, and test where they are sent');
+  alerts
+    .command('list')
+    .description('list the open alerts')
+    .option(...json)
+    .action(async (options) => (await import('./alerts.ts')).listAlertsCommand(await config(), options));
+  alerts
+    .command('test')
+    .description('send a test message by email and webhook, as configured')
+    .option(...json)
+    .action(async (options) => (await import('./alerts.ts')).testAlertsCommand(await config(), options));
 }
 
 function addEmrApps(program: Command, config: LoadConfig): void {

@@ -1,6 +1,7 @@
 import { readFile, stat, statfs } from 'node:fs/promises';
 import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
+import { checkEmailServer, EmailFailure } from '../alerts/email.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { parseDatabaseUrl } from '../db/address.ts';
 import { connect, type DatabaseAddress, type Sql } from '../db/database.ts';
@@ -58,6 +59,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
     await checkDisk(config),
     await checkPort(config),
     ...(await checkDatabase(config)),
+    ...(await checkEmail(config)),
   ];
 }
 
@@ -216,6 +218,18 @@ async function checkOutbound(config: Config, sql: Sql): Promise<Check[]> {
       return problem('outbound', `${url.host} cannot be reached (${failure})`, remedy);
     }),
   );
+}
+
+/** Whether the mail server for alerts accepts the connection, the certificate and the password. */
+async function checkEmail({ alert_smtp_url: server }: Config): Promise<Check[]> {
+  if (!server) return [];
+  try {
+    await checkEmailServer(server);
+    return [ok('email', `${server.host} accepts alerts`)];
+  } catch (error) {
+    if (!(error instanceof EmailFailure)) throw error;
+    return [problem('email', error.message, 'Check ALERT_SMTP_URL and the firewall. Alerts are retried for a day.')];
+  }
 }
 
 function connectionFailure({ hostname, port, protocol }: URL): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { alert_days } from '../alerts/alerts.ts';
 import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { encryption, retention } from '../model/dashboard/encryption.ts';
@@ -59,6 +60,7 @@ export const retentionGet = endpoint({
         setting: 'UNLINKED_DAYS',
       },
       { what: 'Request log', days: config.requests_days, setting: 'REQUESTS_DAYS' },
+      { what: 'Alerts, after they were resolved', days: alert_days, setting: null },
       { what: 'Idempotency keys', days: 1, setting: null },
       { what: 'Uploaded documents, after their job has finished', days: 0, setting: null },
       { what: 'Jobs (type, state and times)', days: null, setting: null },

@@ -9,6 +9,7 @@ import {
   accountsRotate,
   accountsSync,
 } from './accounts.ts';
+import { alertsList, alertsTest } from './alerts.ts';
 import { auditExport, auditExportSearch, auditList, auditSearch, auditVerify } from './audit.ts';
 import {
   clientsCreate,
@@ -200,6 +201,8 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     encryptionGet,
     encryptionRotate,
     retentionGet,
+    alertsList,
+    alertsTest,
     // Settings: my account
     mePassword,
     totpOffer,

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { listLoginRequired } from '../accounts/accounts.ts';
+import { listOpenAlertsOf } from '../alerts/describeAlerts.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { listOpenReviews, readClientLoads } from '../jobs/clientLoads.ts';
 import { countFailedDay, listFailureGroups } from '../jobs/failureGroups.ts';
@@ -9,6 +10,9 @@ import { history_bin, overview } from '../model/dashboard/overview.ts';
 import { type Range, ranges } from '../model/dashboard/ranges.ts';
 import { success } from '../model/fields.ts';
 import { listFailing } from '../webhooks/endpoints.ts';
+
+/** Alerts about accounts, endpoints and reviews, which the overview lists with details and actions. */
+const shown_with_details = ['account_login_required', 'endpoint_failing', 'jobs_need_review'] as const;
 
 export const overviewGet = endpoint({
   id: 'dashboard.overview.get',
@@ -22,16 +26,17 @@ export const overviewGet = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   response: Type.Object({ success, overview }),
   handle: async ({ ctx, client }) => {
-    const [clients, failed_day, failures, accounts, endpoints, reviews, restore] = await Promise.all([
+    const [clients, failed_day, failures, accounts, endpoints, reviews, alerts, restore] = await Promise.all([
       readClientLoads(ctx),
       countFailedDay(ctx.db, client.id),
       listFailureGroups(ctx.db, client.id),
       listLoginRequired(ctx.db, client.id),
       listFailing(ctx.db, client.id),
       listOpenReviews(ctx.db, client.id),
+      listOpenAlertsOf(ctx, client.id, shown_with_details),
       findRecentRestore(ctx.db.system),
     ]);
-    const attention = { failures, accounts, endpoints, reviews };
+    const attention = { failures, accounts, endpoints, reviews, alerts };
     return { success: true, overview: { clients, failed_day, attention, restore } };
   },
 });

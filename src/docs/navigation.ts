@@ -47,11 +47,13 @@ export const sections: readonly Section[] = [
       guide('going-live', 'Going live', 'From the release folder to production.'),
       guide('dashboard', 'Dashboard', 'Pages, roles and tasks of operators.'),
       guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
+      guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),
       guide('backups', 'Backups and upgrades', 'Backups, what to do after a restore, and new versions.'),
       guide('high-availability', 'High availability', 'Several processes, failover, PgBouncer, rolling restarts.'),
       guide('reverse-proxy', 'Reverse proxy', 'HTTPS in front of the service, and TLS to the database.'),
       file('security', 'Security', 'SECURITY.md', 'Secrets, tenant isolation, audit log, reporting a vulnerability.'),
       reference('settings', 'Settings', 'All settings with their defaults.'),
+      reference('alerts', 'Alert codes', 'Every alert with its cause and remedy.'),
     ],
   },
   {

@@ -57,6 +57,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['record_counts', by_organization],
     ['sync_passes', by_organization],
     ['erased_patients', by_organization],
+    ['alerts', by_organization],
     ['requests', by_account('account_id')],
     ['accounts', by_organization],
     ['organizations', { organization: (sql, scope) => sql`id = ${scope.organization_id}` }],

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 const root = resolve(import.meta.dirname, '../..');
 const vocabulary = new Set([
   'model/',
+  'alertSettings.ts',
   'errors.ts',
   'events.ts',
   'failures.ts',

@@ -40,6 +40,7 @@ const exempt = [
   'account.connection-report',
   'accounts.list',
   'dashboard.accounts.list',
+  'dashboard.alerts.list',
   'dashboard.availability.list',
   'dashboard.clients.list',
   'dashboard.connection-reports.get',

@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRequestLog } from '../../src/audit/openRequestLog.ts';
-import { purgeRequests } from '../../src/audit/requests.ts';
+import { rotateRequests } from '../../src/audit/requests.ts';
 import { requestsList } from '../../src/dashboard/requests.ts';
 import { newId } from '../../src/ids.ts';
 import { openMetrics } from '../../src/metrics.ts';
@@ -96,13 +96,58 @@ test('contains no query, body or patient data', async () => {
   expect(text?.content).not.toMatch(/PLANTED|LK1000/);
 });
 
-test('is purged after the retention period', async () => {
-  const response = await fixture.api.call('GET', '/v1/staff');
-  const id = response.headers.get('x-request-id') ?? '';
-  await list(`id=${id}`, 1);
-  await fixture.owner`UPDATE requests SET at = now() - interval '8 days' WHERE id = ${id}`;
-  expect(await purgeRequests(fixture.ctx.db.system, fixture.ctx.config.requests_days)).toBe(1);
-  await list(`id=${id}`, 0);
+describe('after the retention period', () => {
+  const days = () => fixture.ctx.config.requests_days;
+  const rotate = () => rotateRequests(fixture.ctx.db.system, days());
+  const insertAt = async (ago: string): Promise<string> => {
+    const [row] = await fixture.owner<{ id: string }[]>`
+      INSERT INTO requests (id, at, endpoint, method, status, duration_ms)
+      SELECT first_id_at(now() - ${ago}::interval), now() - ${ago}::interval, 'test.old', 'GET', 200, 1 RETURNING id`;
+    return row?.id ?? '';
+  };
+  const remaining = async () =>
+    (await fixture.owner<{ id: string }[]>`SELECT id FROM requests WHERE endpoint = 'test.old' ORDER BY id DESC`).map(
+      ({ id }) => id,
+    );
+  const partitions = async () =>
+    (
+      await fixture.owner<{ name: string }[]>`
+        SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+         WHERE inhparent = 'requests'::regclass ORDER BY 1`
+    ).map(({ name }) => name);
+
+  test('requests are deleted from a partition of several days', async () => {
+    const kept = await insertAt(`${days() - 1} days`);
+    await insertAt(`${days() + 1} days`);
+    expect(await rotate()).toBe(0);
+    expect(await remaining()).toStrictEqual([kept]);
+  });
+
+  test('whole days are dropped, and the next ones are prepared by one of two processes', async () => {
+    await fixture.owner`ALTER TABLE requests DETACH PARTITION partitions.requests_first`;
+    const old = `${days() + 2} days`;
+    const day = async (name: string, ago: string) => {
+      const [bounds] = await fixture.owner<{ start: string; end: string }[]>`
+        SELECT first_id_at(now() - ${ago}::interval - interval '1 hour') AS start,
+               first_id_at(now() - ${ago}::interval + interval '1 hour') AS end`;
+      await fixture.owner.unsafe(`CREATE TABLE partitions.${name} PARTITION OF requests
+        FOR VALUES FROM ('${bounds?.start}') TO ('${bounds?.end}')`);
+    };
+    await day('requests_expired', old);
+    await day('requests_kept', '2 days');
+    await insertAt(old);
+    const kept = await insertAt('2 days');
+    const dropped = await Promise.all([rotate(), rotate()]);
+    expect(dropped.sort()).toStrictEqual([0, 1]);
+    expect(await remaining()).toStrictEqual([kept]);
+    const names = await partitions();
+    expect(names).toContain('requests_kept');
+    expect(names).not.toContain('requests_expired');
+    // Today, tomorrow and the day after, and what belongs to no day.
+    expect(names.filter((name) => /^requests_\d{8}$/.test(name))).toHaveLength(3);
+    const id = (await fixture.api.call('GET', '/v1/staff')).headers.get('x-request-id');
+    await list(`id=${id}`, 1);
+  });
 });
 
 const anonymous = {

@@ -40,6 +40,16 @@ describe('settings page', () => {
     await page.close();
   });
 
+  test('says how to receive alerts if no channel is configured', async () => {
+    const page = await fixture.open('/settings/alerts');
+    await page.getByText('Email: ALERT_SMTP_URL').waitFor();
+    expect(await page.getByRole('button', { name: 'Send test message' }).count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Guide: Alerts' }).click();
+    await page.getByRole('heading', { name: 'Alerts', level: 1 }).waitFor();
+    await page.close();
+  });
+
   test('adds an operator and shows the temporary password once', async () => {
     const page = await fixture.open('/settings/operators');
     await page.getByRole('button', { name: 'Add operator' }).click();

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { alert_codes, alertOf } from '../../src/alerts/catalogue.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { loadConfig, settings } from '../../src/config.ts';
 import { apiError, errors, StartFailure } from '../../src/errors.ts';
@@ -64,6 +65,19 @@ describe('failure codes', () => {
       expect(page).toContain(`| \`${code}\` | ${cause} | ${remedy} |`);
       expect(dashboard).toContain(`"${code}":{"label":${JSON.stringify(label)},`);
     }
+  });
+});
+
+describe('alerts', () => {
+  test('the reference page has every code and no other, and the guide every title', () => {
+    const page = readFileSync(join(root, 'docs/reference/alerts.md'), 'utf8');
+    const guide = readFileSync(join(root, 'docs/guides/alerts.md'), 'utf8');
+    for (const code of alert_codes) {
+      const { title, severity, cause, remedy } = alertOf(code);
+      expect(page).toContain(`| \`${code}\` | ${title} | ${severity} | ${cause} | ${remedy} |`);
+      expect(guide).toContain(`| ${title} |`);
+    }
+    expect([...page.matchAll(/^\| `(\w+)`/gm)].map(([, code]) => code)).toStrictEqual(alert_codes);
   });
 });
 
@@ -148,6 +162,32 @@ describe('settings', () => {
       { AUDIT_ANCHOR_URL: 'http://log.example.org/?token=secret' },
       'AUDIT_ANCHOR_URL must use https, unless it is on this machine.',
     ],
+    [{ ALERT_SMTP_URL: 'smtps://mail.example.org' }, 'ALERT_SMTP_URL is set, so ALERT_EMAIL_FROM must be set too.'],
+    [
+      {
+        ALERT_SMTP_URL: 'smtps://user:secret@mail.example.org?tls.rejectUnauthorized=false',
+        ALERT_EMAIL_FROM: 'a@example.org',
+        ALERT_EMAIL_TO: 'b@example.org',
+      },
+      'ALERT_SMTP_URL must have the form smtps://user:password@host:port, without anything after it.',
+    ],
+    [
+      { ALERT_EMAIL_TO: 'a@example.org, Ops <b@example.org>' },
+      "ALERT_EMAIL_TO must contain email addresses such as oncall@example.org, not 'Ops <b@example.org>'.",
+    ],
+    [
+      { ALERT_WEBHOOK_URL: 'https://x.example.org' },
+      'ALERT_WEBHOOK_URL is set, so ALERT_WEBHOOK_SECRET must be set too.',
+    ],
+    [
+      { ALERT_WEBHOOK_SECRET: 'whsec_c2hvcnQ=' },
+      'ALERT_WEBHOOK_SECRET must be whsec_ and 24 to 64 bytes as base64. Generate one with: openssl rand -base64 32',
+    ],
+    [
+      { ALERT_QUIET_HOURS: '22:00-07:00 Europe/Nowhere' },
+      "ALERT_QUIET_HOURS must have the form 22:00-07:00 Europe/Berlin, not '22:00-07:00 Europe/Nowhere'.",
+    ],
+    [{ ALERT_DIGEST: '8 o’clock' }, "ALERT_DIGEST must be off or have the form 08:00 Europe/Berlin, not '8 o’clock'."],
   ])('an invalid value is reported in one sentence: %o', (env, sentence) => {
     expect(() => loadConfig(env)).toThrow(new StartFailure(sentence));
   });

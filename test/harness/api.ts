@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
-import { pollingPause } from './poll.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import { pollingPause } from './poll.ts';
 
 export type ApiResponse = {
   status: number;

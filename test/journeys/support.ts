@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { pollingPause } from '../harness/poll.ts';
 import type { Sql } from '../../src/db/database.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
+import { pollingPause } from '../harness/poll.ts';
 
 /** Larkspur's seeded patients are numbered from 1; `example` is the first. */
 export function patient(n: number): { mrn: string; ehr_id: string } {

@@ -17,6 +17,7 @@ let tables: string[];
 
 /** Tables that belong to the installation, not to a client. */
 const installation_tables = [
+  'alert_messages',
   'audit_head',
   'master_keys',
   'operator_devices',
@@ -32,7 +33,7 @@ const installation_tables = [
   'system_keys',
 ];
 /** Tables with rows of clients and rows of the installation. */
-const mixed = ['audit_records', 'requests'];
+const mixed = ['alerts', 'audit_records', 'requests'];
 /** The column with the client's id. */
 const keyColumn = (table: string) => (table === 'clients' ? 'id' : 'client_id');
 
@@ -70,6 +71,9 @@ beforeAll(async () => {
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts`;
   await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
     SELECT gen_random_uuid(), id, 'App', 'fhir', 'x' FROM clients`;
+  await fixture.owner`INSERT INTO alerts (id, code, subject, client_id, summary, page, count, opened_at, last_seen_at)
+    SELECT gen_random_uuid(), 'test', coalesce(id::text, 'installation'), id, 'x', '/', 1, now(), now()
+      FROM (SELECT id FROM clients UNION ALL SELECT NULL) AS subject`;
   const [row] = await fixture.owner<
     { id: string }[]
   >`SELECT id FROM clients WHERE public_id = ${fixture.sandbox.client_id}`;
@@ -107,8 +111,16 @@ describe('the roles', () => {
     expect(memberships).toHaveLength(0);
     const definers = await fixture.owner`SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
       WHERE n.nspname = 'public' AND prosecdef`;
-    // It returns one number about the whole database.
-    expect(definers).toStrictEqual([{ proname: 'oldest_transaction_seconds' }]);
+    // The first returns one number about the whole database; the others create and drop days of the request log.
+    expect(definers.map(({ proname }) => proname).sort()).toStrictEqual([
+      'drop_request_days',
+      'oldest_transaction_seconds',
+      'prepare_request_days',
+    ]);
+    const [partitions] = await fixture.owner`
+      SELECT has_schema_privilege('chartwire_service', 'partitions', 'USAGE') AS service,
+             has_schema_privilege('chartwire_system', 'partitions', 'USAGE') AS system`;
+    expect(partitions).toStrictEqual({ service: false, system: false });
     const views = await fixture.owner`SELECT FROM pg_views WHERE schemaname = 'public'`;
     expect(views).toHaveLength(0);
   });
@@ -303,6 +315,18 @@ describe('the role that crosses tenants', () => {
        WHERE grantee = ${system_role} AND privilege_type = 'DELETE' AND table_name <> ALL (${installation_tables}) ORDER BY 1`;
     expect(rights.map((each) => each.right).sort()).toStrictEqual(
       [
+        'alerts DELETE',
+        'alerts INSERT',
+        'alerts UPDATE count',
+        'alerts UPDATE last_seen_at',
+        'alerts UPDATE notified_at',
+        'alerts UPDATE notified_count',
+        'alerts UPDATE page',
+        'alerts UPDATE reminded_at',
+        'alerts UPDATE reminders',
+        'alerts UPDATE resolution_notified_at',
+        'alerts UPDATE resolved_at',
+        'alerts UPDATE summary',
         'audit_records INSERT',
         'audit_records UPDATE chain',
         'audit_records UPDATE position',

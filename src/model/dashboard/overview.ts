@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
+import { alert } from './alerts.ts';
 
 /** Jobs that failed for the same reason in the last seven days and were not run again. */
 export const failure_group = Type.Object({
@@ -25,6 +26,8 @@ export const attention = Type.Object({
     }),
   ),
   reviews: Type.Array(Type.Object({ job_id: Type.Integer(), type: Type.String(), finished_at: date_time })),
+  /** Other open alerts, of the client and of the installation. */
+  alerts: Type.Array(alert),
 });
 export type Attention = Static<typeof attention>;
 

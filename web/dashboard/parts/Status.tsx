@@ -24,6 +24,8 @@ const statuses: Record<string, { label: string; color: string }> = {
   wrong: { label: 'Invalid signature', color: 'red' },
   late: { label: 'Stale timestamp', color: 'orange' },
   missing: { label: 'Not signed', color: 'gray' },
+  critical: { label: 'Critical', color: 'red' },
+  warning: { label: 'Warning', color: 'orange' },
   inactive: { label: 'Inactive', color: 'gray' },
 };
 

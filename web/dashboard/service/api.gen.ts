@@ -123,6 +123,8 @@ export const endpoints = {
   'encryption.get': { method: 'GET', path: '/dashboard/api/encryption' },
   'encryption.rotate': { method: 'POST', path: '/dashboard/api/encryption/rotate' },
   'retention.get': { method: 'GET', path: '/dashboard/api/retention' },
+  'alerts.list': { method: 'GET', path: '/dashboard/api/alerts' },
+  'alerts.test': { method: 'POST', path: '/dashboard/api/alerts/test' },
   'me.password': { method: 'POST', path: '/dashboard/api/me/password' },
   'me.totp.offer': { method: 'POST', path: '/dashboard/api/me/totp/offer' },
   'me.totp.on': { method: 'POST', path: '/dashboard/api/me/totp' },
@@ -157,6 +159,35 @@ export type AccountRow = {
     held_until: string | null;
   } | null;
 };
+
+export type Alert = {
+  id: string;
+  code: string;
+  title: string;
+  severity: "critical" | "warning";
+  summary: string;
+  remedy: string;
+  page: string;
+  opened_at: string;
+  resolved_at: string | null;
+};
+
+export type AlertChannel = {
+  name: "email" | "webhook";
+  target: string;
+  last_sent_at: string | null;
+  problem: string | null;
+};
+
+export type AlertOverview = {
+  channels: Array<AlertChannel>;
+  quiet_hours: string | null;
+  digest: string | null;
+  open: Array<ListedAlert>;
+  recent: Array<ListedAlert>;
+};
+
+export type AlertTest = { channel: "email" | "webhook"; target: string; sent: boolean; problem: string | null };
 
 export type AppChanges = {
   name?: string;
@@ -221,6 +252,7 @@ export type Attention = {
     reason: string;
   }>;
   reviews: Array<{ job_id: number; type: string; finished_at: string }>;
+  alerts: Array<Alert>;
 };
 
 export type AuditFault = {
@@ -742,6 +774,23 @@ export type LatestSync = {
   state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review";
   error_code: string | null;
   at: string;
+};
+
+export type ListedAlert = {
+  id: string;
+  code: string;
+  title: string;
+  severity: "critical" | "warning";
+  summary: string;
+  remedy: string;
+  page: string;
+  opened_at: string;
+  resolved_at: string | null;
+  messages: Array<{
+    channel: "email" | "webhook";
+    state: "sent" | "pending" | "retrying" | "failed";
+    sent_at: string | null;
+  }>;
 };
 
 export type Location = {
@@ -1609,6 +1658,8 @@ export type Endpoints = {
   'encryption.get': { response: { success: true; encryption: Encryption } };
   'encryption.rotate': { response: { success: true; rewrapped: number } };
   'retention.get': { response: { success: true; retention: Retention } };
+  'alerts.list': { response: { success: true; alerts: AlertOverview } };
+  'alerts.test': { response: { success: true; results: Array<AlertTest> } };
   'me.password': { body: { new_password: string }; response: { success: true } };
   'me.totp.offer': { response: { success: true; secret: string; uri: string } };
   'me.totp.on': {

@@ -19,13 +19,13 @@ type Props = {
 };
 
 /** What does not resolve itself, by cause. */
-export function Attention({ attention: { failures, accounts, endpoints, reviews }, review_count }: Props) {
+export function Attention({ attention: { failures, accounts, endpoints, reviews, alerts }, review_count }: Props) {
   const { linkTo } = useClient();
   const [review] = reviews;
   // While its dialog is open, a group stays as it was: running its jobs again removes it from the list.
   const [opened, setOpened] = useState<FailureGroupData>();
   const groups = failures.filter(({ code }) => code !== opened?.code);
-  const clear = failures.length + accounts.length + endpoints.length + reviews.length === 0;
+  const clear = failures.length + accounts.length + endpoints.length + reviews.length + alerts.length === 0;
   return (
     <Section title="Needs attention">
       {clear && (
@@ -34,6 +34,11 @@ export function Attention({ attention: { failures, accounts, endpoints, reviews 
           <Text c="dimmed">All clear</Text>
         </Group>
       )}
+      {alerts.map(({ id, title, summary, remedy, page, opened_at }) => (
+        <Problem key={id} icon="alert" title={title} href={`~/dashboard${page}`} name="View">
+          {summary} {remedy} Since <Timestamp at={opened_at} />
+        </Problem>
+      ))}
       {endpoints.map(({ id, url, status, since, reason }) => (
         <Problem
           key={id}

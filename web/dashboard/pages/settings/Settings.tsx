@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
+import { Alerts } from './Alerts.tsx';
 import { MyAccount } from './account/MyAccount.tsx';
 import { ClientPage } from './Client.tsx';
 import { Clients } from './Clients.tsx';
@@ -12,6 +13,7 @@ import { Retention } from './Retention.tsx';
 const tabs: { path: string; label: string; content: ReactNode }[] = [
   { path: '/clients', label: 'Clients', content: <Clients /> },
   { path: '/operators', label: 'Operators', content: <Operators /> },
+  { path: '/alerts', label: 'Alerts', content: <Alerts /> },
   { path: '/encryption', label: 'Encryption', content: <Encryption /> },
   { path: '/retention', label: 'Retention', content: <Retention /> },
   { path: '/me', label: 'My account', content: <MyAccount /> },

@@ -1,0 +1,13 @@
+import { alert_codes, alertOf } from '../../src/alerts/catalogue.ts';
+import { code, page, table } from './markdown.ts';
+
+export function alertsPage(): string {
+  const rows = alert_codes.map((name) => {
+    const { title, severity, cause, remedy, page: opens } = alertOf(name);
+    return [code(name), title, severity, cause, remedy, opens];
+  });
+  return page('Alert codes', [
+    'Problems that operators are notified of; the [guide](../guides/alerts.md) says how. Critical alerts are also sent during quiet hours. Codes never change. New ones may be added.',
+    table(['Code', 'Title', 'Severity', 'Cause', 'What to do', 'Opens'], rows),
+  ]);
+}

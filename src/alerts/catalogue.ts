@@ -1,0 +1,88 @@
+/** `critical` is also sent during quiet hours. */
+export const severities = ['critical', 'warning'] as const;
+export type Severity = (typeof severities)[number];
+
+/**
+ * `title` names the problem. `cause` and `remedy` are sentences for people. `reminder_days`: days after which a problem
+ * that is still there is sent again. `repeats_when_growing`: it is also sent again if there are more than at the last time.
+ */
+type Alert = {
+  title: string;
+  severity: Severity;
+  cause: string;
+  remedy: string;
+  /** The dashboard page that the alert links to. */
+  page: string;
+  reminder_days?: readonly number[];
+  repeats_when_growing?: true;
+};
+
+/** The catalogue of alerts. `docs/reference/alerts.md` is generated from it; `conditions.ts` says when each is open. */
+export const alert_catalogue = {
+  jobs_need_review: {
+    title: 'Jobs need review',
+    severity: 'critical',
+    cause: 'The EMR did not confirm a write, and a search for it gave no result.',
+    remedy: 'Check in the EMR whether it was saved, then resolve the job.',
+    page: 'Jobs, filtered by “Needs review”',
+    repeats_when_growing: true,
+  },
+  queue_stalled: {
+    title: 'Queue stalled',
+    severity: 'critical',
+    cause:
+      'Work that could run has not been started for five minutes: no worker is running, all slots are taken, or the database is slow.',
+    remedy:
+      'Check that a worker process is running (GET /readyz). If all are busy, add one or raise WORKER_JOBS or WORKER_DELIVERIES.',
+    page: 'Overview',
+  },
+  audit_verification_failed: {
+    title: 'Audit verification failed',
+    severity: 'critical',
+    cause: 'The audit log was changed, shortened or replaced since it was last verified or anchored.',
+    remedy:
+      'Treat it as a security incident, unless the database was just restored: keep the database and the anchor files, and run chartwire audit verify.',
+    page: 'Audit log',
+  },
+  endpoint_failing: {
+    title: 'Webhook endpoint failing',
+    severity: 'warning',
+    cause: 'Every delivery to the endpoint has failed for an hour, or the endpoint was disabled because of failures.',
+    remedy: 'Fix the receiver, enable the endpoint if it is disabled, then resend the failed events.',
+    page: 'The endpoint',
+  },
+  account_login_required: {
+    title: 'Account needs re-linking',
+    severity: 'warning',
+    cause: 'The EMR no longer accepts the sign-in of a linked account. Its jobs wait, and fail after 14 days.',
+    remedy: 'Send the user through Link in update mode, or create a link for re-linking on the accounts page.',
+    page: 'Accounts',
+    reminder_days: [1, 3, 7],
+  },
+  sync_held_back: {
+    title: 'Removals held back',
+    severity: 'warning',
+    cause: 'A complete list from the EMR lacked so many known records that none was removed.',
+    remedy:
+      'Check in the EMR whether the records are gone. If so, confirm the removal on the accounts page; if not, check the EMR and the permissions of the linked user.',
+    page: 'Accounts',
+  },
+  old_transaction: {
+    title: 'Old database transaction',
+    severity: 'warning',
+    cause:
+      'A transaction has been open for 15 minutes. PostgreSQL cannot remove deleted rows meanwhile, and queues slow down.',
+    remedy: 'Find it in pg_stat_activity and end it. A forgotten session of a person or a backup is the usual cause.',
+    page: 'Alerts',
+  },
+} as const satisfies Record<string, Alert>;
+
+export type AlertCode = keyof typeof alert_catalogue;
+
+// Object.keys() loses the type of a literal's keys.
+export const alert_codes = Object.keys(alert_catalogue) as AlertCode[];
+
+/** The entry of a code, with the fields that only some alerts have. */
+export function alertOf(code: AlertCode): Alert {
+  return alert_catalogue[code];
+}

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { alert_codes } from '../../src/alerts/catalogue.ts';
+import { findProblems } from '../../src/alerts/conditions.ts';
+import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
+import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
+import { sealAudit } from '../../src/audit/sealAudit.ts';
+import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
+import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { respondWith, startReceiver } from '../harness/receiver.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { endPauses, endRetries, setFault, until, untilFailedAttempt } from '../journeys/support.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
+
+let fixture: TestSandbox;
+let operator: TestOperator;
+beforeAll(async () => {
+  fixture = await startSandbox({ small: true });
+  operator = await openOperator(fixture);
+});
+afterAll(() => fixture.close());
+
+const opened = new Set<string>();
+
+type Listed = { code: string; summary: string; page: string };
+
+/** The open alerts of a code after an evaluation. One that a scheduled evaluation has just started is waited for. */
+async function openAlerts(code: string, count: number): Promise<Listed[]> {
+  return until(`${count} open alerts of ${code}`, async () => {
+    await evaluateAlerts(fixture.ctx);
+    const { open } = (await operator.get('alerts')).body.alerts;
+    const found = open.filter((each: Listed) => each.code === code);
+    if (found.length > 0) opened.add(code);
+    return found.length === count && found;
+  });
+}
+
+const attention = async () => (await operator.get('clients/{client}/overview')).body.overview.attention;
+const page = (path: string) => `/clients/${fixture.sandbox.client_id}${path}`;
+
+test('an installation without problems has no open alerts', async () => {
+  await evaluateAlerts(fixture.ctx);
+  const { alerts } = (await operator.get('alerts')).body;
+  expect(alerts).toMatchObject({ channels: [], quiet_hours: null, digest: null, open: [] });
+});
+
+describe('an alert is open', () => {
+  test('while an endpoint is disabled because of failures', async () => {
+    const receiver = await startReceiver(respondWith(410));
+    onTestFinished(receiver.close);
+    const headers = { access_token: null };
+    const hook = { body: { webhook_url: receiver.url }, headers };
+    const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
+    await fixture.api.callIn();
+    expect(await openAlerts('endpoint_failing', 1)).toMatchObject([
+      {
+        summary: expect.stringContaining(`endpoint ${webhook_id} was disabled after failures.`),
+        page: page(`/events/endpoints/${webhook_id}`),
+      },
+    ]);
+    await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
+    await openAlerts('endpoint_failing', 0);
+  });
+
+  test('once an endpoint has been failing for an hour, but not before, and not if an operator disabled it', async () => {
+    const receiver = await startReceiver(respondWith(500));
+    onTestFinished(receiver.close);
+    const headers = { access_token: null };
+    const hook = { body: { webhook_url: receiver.url }, headers };
+    const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
+    await fixture.api.callIn();
+    await until('a failed delivery', async () => (await attention()).endpoints.length === 1);
+    await openAlerts('endpoint_failing', 0);
+    await fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - interval '61 minutes'`;
+    expect((await openAlerts('endpoint_failing', 1))[0]?.summary).toContain('has been failing for an hour.');
+    await fixture.owner`UPDATE webhook_endpoints SET failing_since = NULL`;
+    await operator.post(`clients/{client}/webhooks/${webhook_id}/disable`);
+    await openAlerts('endpoint_failing', 0);
+    await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
+  });
+
+  test('while the outcome of a write is unknown', async () => {
+    await setFault(fixture.api, 'create_telephone_encounter', 'lose_answer');
+    const { job_id } = (await fixture.api.callIn()).body;
+    await untilFailedAttempt(fixture.api, job_id);
+    await setFault(fixture.api, 'find_receipt', 'error_500');
+    await endRetries(fixture.owner, job_id);
+    await endPauses(fixture.owner);
+    expect(await openAlerts('jobs_need_review', 1)).toMatchObject([
+      { summary: expect.stringContaining('1 job has an unknown outcome.'), page: page('/jobs?state=unresolved') },
+    ]);
+    const review = { outcome: 'done', note: 'Found in the EMR' };
+    expect((await operator.post(`clients/{client}/jobs/${job_id}/review`, review)).status).toBe(200);
+    await openAlerts('jobs_need_review', 0);
+  });
+
+  test('while removals are held back and not confirmed; the overview shows it', async () => {
+    const { body } = await fixture.api.call('GET', '/v1/pharmacies');
+    for (const { ehr_id } of body.pharmacies.slice(0, 11)) {
+      await fixture.api.control('DELETE', `/control/pharmacies/${ehr_id}`);
+    }
+    await fixture.api.sync();
+    const [alert] = await openAlerts('sync_held_back', 1);
+    expect(alert).toMatchObject({
+      summary: expect.stringContaining(`practice ${fixture.sandbox.org_id} no longer lists 11 of 15 pharmacies.`),
+      page: page('/accounts'),
+    });
+    expect((await attention()).alerts).toMatchObject([{ code: 'sync_held_back' }]);
+    const [{ id = '' } = {}] = await fixture.owner<{ id: string }[]>`SELECT id FROM organizations`;
+    await operator.post(`clients/{client}/organizations/${id}/removals/pharmacies/confirm`);
+    await openAlerts('sync_held_back', 0);
+    expect((await attention()).alerts).toStrictEqual([]);
+  });
+
+  test('while an account must be re-linked; the overview shows the account, not the alert', async () => {
+    await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
+    await fixture.api.callIn();
+    const [alert] = await openAlerts('account_login_required', 1);
+    expect(alert).toMatchObject({
+      summary: expect.stringContaining(`of practice ${fixture.sandbox.org_id}.`),
+      page: page('/accounts'),
+    });
+    expect(await attention()).toMatchObject({ alerts: [], accounts: [{ org_id: fixture.sandbox.org_id }] });
+    await fixture.api.link({ access_token: fixture.sandbox.access_token });
+    await openAlerts('account_login_required', 0);
+  });
+
+  test('while work that could run does not', async () => {
+    await withJobsPaused(fixture, async () => {
+      await fixture.api.callIn();
+      await openAlerts('queue_stalled', 0);
+      await fixture.owner`UPDATE lanes SET ready_at = now() - interval '6 minutes' WHERE ready_at IS NOT NULL`;
+      expect(await openAlerts('queue_stalled', 1)).toMatchObject([
+        { summary: 'A job that could run has waited for 6 minutes.', page: '/' },
+      ]);
+    });
+    await openAlerts('queue_stalled', 0);
+  });
+
+  test('once a transaction is older than 15 minutes', async () => {
+    const queues = await readQueueDepth(fixture.ctx.db);
+    const found = async (oldest_transaction: number) =>
+      (await findProblems(fixture.ctx.db.system, { ...queues, oldest_transaction })).map(({ code }) => code);
+    expect(await found(899)).not.toContain('old_transaction');
+    expect(await found(901)).toContain('old_transaction');
+    opened.add('old_transaction');
+  });
+
+  // Last: it changes the audit log for good.
+  test('after the audit log was changed, until a verification finds nothing', async () => {
+    await sealAudit(fixture.ctx);
+    await openAlerts('audit_verification_failed', 0);
+    const verify = async () => {
+      // The last verification is too recent for another one.
+      const audit_verify_hours = 0;
+      await verifyIfDue({ ...fixture.ctx, config: { ...fixture.ctx.config, audit_verify_hours } });
+    };
+    const [record] = await fixture.owner<{ id: string; actor: string }[]>`
+      SELECT id, actor FROM audit_records WHERE position IS NOT NULL ORDER BY position LIMIT 1`;
+    await fixture.owner`UPDATE audit_records SET actor = 'somebody else' WHERE id = ${record?.id ?? ''}`;
+    await verify();
+    expect(await openAlerts('audit_verification_failed', 1)).toMatchObject([
+      { summary: 'The audit log failed its verification.', page: '/audit' },
+    ]);
+    await fixture.owner`UPDATE audit_records SET actor = ${record?.actor ?? ''} WHERE id = ${record?.id ?? ''}`;
+    await verify();
+    await openAlerts('audit_verification_failed', 0);
+  });
+});
+
+test('every alert of the catalogue was opened by its condition', () => {
+  expect([...opened].sort()).toStrictEqual([...alert_codes].sort());
+});
+
+test('alerts contain no health data', async () => {
+  const stored = await fixture.owner<{ text: string }[]>`
+    SELECT string_agg(alerts::text, ' ') AS text FROM alerts`;
+  const patients = await fixture.owner<{ mrn: string; last_name: string }[]>`
+    SELECT mrn, doc ->> 'last_name' AS last_name FROM patients`;
+  expect(patients.length).toBeGreaterThan(10);
+  const words = new Set(stored[0]?.text.split(/[^\p{L}\p{N}]+/u));
+  expect(patients.filter(({ mrn, last_name }) => words.has(mrn) || words.has(last_name))).toStrictEqual([]);
+});
+
+test('the page is for every operator, the test message for those who may change something', async () => {
+  const reader = await newOperator(fixture, 'read_only');
+  expect((await reader.get('alerts')).status).toBe(200);
+  expect((await reader.post('alerts/test')).status).toBe(403);
+  expect((await operator.post('alerts/test')).body).toMatchObject({ results: [] });
+});

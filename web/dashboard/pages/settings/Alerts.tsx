@@ -1,0 +1,182 @@
+import { Anchor, Box, Group, List, Stack, Text, Title } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { Link } from 'wouter';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { Section } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
+import { call, type ResponseOf } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
+
+type AlertsData = ResponseOf<'alerts.list'>['alerts'];
+type Channel = AlertsData['channels'][number];
+type ListedAlert = AlertsData['open'][number];
+type TestResult = ResponseOf<'alerts.test'>['results'][number];
+
+const channel_labels: Record<Channel['name'], string> = { email: 'Email', webhook: 'Webhook' };
+
+/** Alerts are evaluated at this interval. */
+const refresh_ms = 15_000;
+
+export function Alerts() {
+  const query = useQuery('alerts.list', {}, { refresh_ms });
+  return (
+    <QueryResult query={query}>
+      {({ alerts }) => (
+        <Stack gap="xl">
+          <Channels alerts={alerts} />
+          <Part title="Open alerts">
+            <DataTable
+              label="Open alerts"
+              rows={alerts.open}
+              columns={open_columns}
+              keyOf={(alert) => alert.id}
+              empty="All clear"
+            />
+          </Part>
+          <Part title="Recently resolved">
+            <DataTable
+              label="Recently resolved"
+              rows={alerts.recent}
+              columns={recent_columns}
+              keyOf={(alert) => alert.id}
+              empty="No resolved alerts in the last 90 days."
+            />
+          </Part>
+        </Stack>
+      )}
+    </QueryResult>
+  );
+}
+
+/** A heading above a table, which has a frame of its own. */
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section aria-label={title}>
+      <Title order={2} size="h4" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </section>
+  );
+}
+
+const shared_columns: Column<ListedAlert>[] = [
+  { head: 'Severity', cell: ({ severity }) => <Status of={severity} /> },
+  { head: 'Alert', cell: (alert) => <Description of={alert} /> },
+  { head: 'Opened', cell: ({ opened_at }) => <Timestamp at={opened_at} /> },
+];
+const messages_column: Column<ListedAlert> = { head: 'Notified', cell: ({ messages }) => <Messages of={messages} /> };
+const open_columns = [...shared_columns, messages_column];
+const recent_columns: Column<ListedAlert>[] = [
+  ...shared_columns,
+  { head: 'Resolved', cell: ({ resolved_at }) => <Timestamp at={resolved_at} /> },
+  messages_column,
+];
+
+function Description({ of: { title, summary, remedy, page, resolved_at } }: { of: ListedAlert }) {
+  return (
+    <Box miw={readable_width}>
+      <Anchor component={Link} href={`~/dashboard${page}`} size="sm" fw={600}>
+        {title}
+      </Anchor>
+      <Text size="sm">{summary}</Text>
+      {resolved_at === null && <div className="secondary">{remedy}</div>}
+    </Box>
+  );
+}
+
+/** Columns with sentences are not squeezed on narrow screens, where the table scrolls. */
+const readable_width = 240;
+
+function Messages({ of }: { of: ListedAlert['messages'] }) {
+  if (of.length === 0) return <>–</>;
+  return of.map(({ channel, state, sent_at }) => (
+    <Box key={channel} miw={160}>
+      {channel_labels[channel]}: {sent_at === null ? state_labels[state] : <Timestamp at={sent_at} />}
+    </Box>
+  ));
+}
+
+const state_labels: Record<ListedAlert['messages'][number]['state'], string> = {
+  sent: 'sent',
+  pending: 'pending',
+  retrying: 'retrying',
+  failed: 'not sent',
+};
+
+function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: AlertsData }) {
+  const { may } = useSession();
+  const [results, setResults] = useState<TestResult[]>([]);
+  if (channels.length === 0) return <NoChannels />;
+  return (
+    <Part title="Channels">
+      <Stack gap="sm">
+        <DataTable
+          label="Channels"
+          rows={channels}
+          columns={channel_columns}
+          keyOf={(channel) => channel.name}
+          empty="No channels."
+        />
+        <Fields of={{ 'Quiet hours': quiet_hours ?? 'Off', 'Daily summary': digest ?? 'Off' }} />
+        {may('operator') && (
+          <Group>
+            <ActionButton
+              action={async () => {
+                setResults([]);
+                setResults((await call('alerts.test', {})).results);
+              }}
+            >
+              Send test message
+            </ActionButton>
+          </Group>
+        )}
+        <div role="status">
+          {results.map(({ channel, target, sent, problem }) => (
+            <Text key={channel} size="sm">
+              {channel_labels[channel]}: {sent ? `sent to ${target}.` : 'not sent.'} {problem}
+            </Text>
+          ))}
+        </div>
+      </Stack>
+    </Part>
+  );
+}
+
+const channel_columns: Column<Channel>[] = [
+  { head: 'Channel', cell: ({ name }) => channel_labels[name] },
+  { head: 'Sent to', cell: ({ target }) => <Box miw={readable_width}>{target}</Box> },
+  { head: 'Last message', cell: ({ last_sent_at }) => <Timestamp at={last_sent_at} /> },
+  { head: 'Status', cell: ({ problem }) => (problem === null ? <Status of="enabled" /> : <Problem text={problem} />) },
+];
+
+function Problem({ text }: { text: string }) {
+  return (
+    <Box miw={readable_width}>
+      <Status of="failing" />
+      <Text size="sm">{text}</Text>
+    </Box>
+  );
+}
+
+function NoChannels() {
+  return (
+    <Section title="Alerts are not sent anywhere yet">
+      <Text size="sm" mb="xs">
+        They are only listed here. To receive them, set one or both of these channels and restart the service:
+      </Text>
+      <List size="sm" mb="xs">
+        <List.Item>Email: ALERT_SMTP_URL, ALERT_EMAIL_FROM and ALERT_EMAIL_TO</List.Item>
+        <List.Item>Webhook: ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET</List.Item>
+      </List>
+      <Anchor href="/docs/alerts" size="sm">
+        Guide: Alerts
+      </Anchor>
+    </Section>
+  );
+}
