@@ -1,20 +1,21 @@
 import { resolve } from 'node:path';
 import { alert_settings } from './alertSettings.ts';
 import { StartFailure } from './errors.ts';
-import { oidc_settings } from './oidcSettings.ts';
+import { operator_settings } from './operatorSettings.ts';
 import {
   address,
+  choice,
   type Environment,
   isLoopback,
   list,
   masterKey,
   networks,
   number,
+  offOrOn,
   oneOf,
   pairs,
   postgresAddress,
   privateAddress,
-  type SamplerName,
   type Setting,
   sampler_names,
   sandbox,
@@ -120,11 +121,7 @@ export const settings = {
     default: 'a second database on the same server, with the suffix _larkspur',
     parse: (value) => (value ? postgresAddress('LARKSPUR_DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
-  OWNER_EMAIL: text(
-    'Email address of the owner account created at the first start (not in the sandbox).',
-    'owner@localhost',
-  ),
-  ...oidc_settings,
+  ...operator_settings,
   OUTBOUND_ALLOW_EMR: {
     description:
       'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',
@@ -161,13 +158,11 @@ export const settings = {
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
   ...alert_settings,
-  LOG_LEVEL: {
-    description: 'Log level: fatal, error, warn, info, debug, trace or silent.',
-    example: 'info',
-    default: 'info',
-    parse: (value) =>
-      oneOf('LOG_LEVEL', value || 'info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
-  } satisfies Setting<string>,
+  LOG_LEVEL: choice(
+    'Log level: fatal, error, warn, info, debug, trace or silent.',
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'info',
+  ),
   LOG_FORMAT: {
     description:
       'Format of the log: json, or text, which has one readable line per request and leaves out reads that succeeded.',
@@ -192,12 +187,11 @@ export const settings = {
     parse: (value, _env, name) => pairs(name, value),
   } satisfies Setting<Record<string, string>>,
   OTEL_SERVICE_NAME: text('Name of the service in traces and exported metrics.', 'chartwire'),
-  OTEL_TRACES_SAMPLER: {
-    description: `Which requests are traced: ${sampler_names.join(', ')}. The parentbased samplers follow the caller's traceparent header, if there is one.`,
-    example: 'parentbased_traceidratio',
-    default: 'parentbased_always_on',
-    parse: (value, _env, name) => oneOf(name, value || 'parentbased_always_on', sampler_names),
-  } satisfies Setting<SamplerName>,
+  OTEL_TRACES_SAMPLER: choice(
+    `Which requests are traced: ${sampler_names.join(', ')}. The parentbased samplers follow the caller's traceparent header, if there is one.`,
+    sampler_names,
+    'parentbased_always_on',
+  ),
   OTEL_TRACES_SAMPLER_ARG: {
     description: 'Share of requests that the ratio samplers trace, from 0 to 1.',
     example: '0.1',
@@ -238,12 +232,9 @@ export const settings = {
     1,
     100,
   ),
-  PDF_JAVASCRIPT: {
-    description: 'on: also accepts PDF documents that contain JavaScript, and protected ones that cannot be checked.',
-    example: 'off',
-    default: 'off',
-    parse: (value, _env, name) => oneOf(name, value || 'off', ['on', 'off']) === 'on',
-  } satisfies Setting<boolean>,
+  PDF_JAVASCRIPT: offOrOn(
+    'on: also accepts PDF documents that contain JavaScript, and protected ones that cannot be checked.',
+  ),
   WORKER_JOBS: number('Jobs a worker process runs in parallel. One client gets at most half of them.', 32, 1, 500),
   WORKER_DELIVERIES: number(
     'Webhook deliveries a worker process makes in parallel. One client gets at most half of them.',

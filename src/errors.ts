@@ -1,3 +1,5 @@
+import { operator_errors } from './operatorErrors.ts';
+
 /**
  * The error catalogue. `docs/reference/errors.md` is generated from it. Codes never change; `{name}` is a
  * placeholder that the caller fills in, checked by the compiler.
@@ -89,66 +91,6 @@ export const errors = {
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
   access_token_invalid: { status: 401, message: 'User not found.' },
-  operator_credentials_wrong: { status: 401, message: 'Incorrect email or password.' },
-  operator_code_required: { status: 401, message: 'Enter the code from your authenticator app.' },
-  operator_code_wrong: {
-    status: 401,
-    message: 'Incorrect code, or the code was already used. Enter the current code from your authenticator app.',
-  },
-  operator_password_off: {
-    status: 403,
-    message: 'Passwords are turned off for this account. Use single sign-on.',
-  },
-  sso_off: { status: 409, message: 'Single sign-on is not set up. Sign in with your password.' },
-  sso_expired: {
-    status: 400,
-    message: 'This sign-in has expired, or it was already used. Sign in again.',
-  },
-  sso_declined: {
-    status: 403,
-    message: 'The identity provider did not sign you in. Try again, or ask its administrator for access.',
-  },
-  sso_client_refused: {
-    status: 502,
-    message:
-      'The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.',
-  },
-  sso_invalid: {
-    status: 502,
-    message:
-      'The response of the identity provider is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.',
-  },
-  sso_unavailable: {
-    status: 503,
-    message: 'The identity provider cannot be reached. Try again in a minute.',
-  },
-  sso_role_missing: {
-    status: 403,
-    message:
-      'You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.',
-  },
-  sso_email_missing: {
-    status: 403,
-    message:
-      'The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.',
-  },
-  sso_email_taken: {
-    status: 409,
-    message:
-      'Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.',
-  },
-  sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
-  operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
-  operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
-  reveal_not_allowed: {
-    status: 403,
-    message: 'You may not reveal patient details. Ask an owner for the right to reveal them.',
-  },
-  operator_clients_lacking: { status: 403, message: 'This requires access to all clients.' },
-  operator_request_foreign: {
-    status: 403,
-    message: 'This request did not come from the dashboard page. Reload the page and try again.',
-  },
   login_required: {
     status: 403,
     message: 'The account link has expired. Run Link in update mode with this access_token to renew it.',
@@ -181,25 +123,11 @@ export const errors = {
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
-  invitation_invalid: {
-    status: 410,
-    message: 'This invitation was used or revoked, or has expired. Ask an owner for a new one.',
-  },
-  operator_exists: { status: 409, message: 'An operator with this email address already exists.' },
   master_key_in_settings: {
     status: 409,
     message:
       'The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.',
   },
-  operator_single_sign_on: {
-    status: 409,
-    message: 'This operator uses single sign-on: the identity provider manages the role and the sign-in.',
-  },
-  passwords_off: {
-    status: 409,
-    message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
-  },
-  owner_last: { status: 409, message: 'There must be at least one owner. Make another operator an owner first.' },
   idempotency_key_running: {
     status: 409,
     message: 'A request with this Idempotency-Key is still running. Try again in a moment.',
@@ -223,10 +151,6 @@ export const errors = {
   document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
   headers_too_large: { status: 431, message: 'Request headers are too large.' },
-  operator_locked: {
-    status: 429,
-    message: 'Too many failed sign-ins. Try again in 15 minutes.',
-  },
   live_streams_exceeded: {
     status: 429,
     message: 'Too many open dashboard tabs in this session. Close some of them.',
@@ -244,6 +168,7 @@ export const errors = {
   },
   uploads_busy: { status: 503, message: 'Too many uploads at once. Try again in a moment.' },
   emr_unavailable: { status: 503, message: '{emr} cannot be reached right now. Try again in a moment.' },
+  ...operator_errors,
 } as const satisfies Record<string, { status: number; message: string }>;
 
 export type ErrorCode = keyof typeof errors;

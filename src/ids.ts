@@ -30,6 +30,7 @@ const prefixes = {
   webhook_endpoint: 'wh_',
   operator_session: 'os_',
   invitation: 'oi_',
+  operator_device: 'od_',
   receiver: 'rc_',
   page_state: '',
   page_window: '',

@@ -41,6 +41,28 @@ export function number(description: string, fallback: number, min: number, max: 
   };
 }
 
+/** One of a few words; the sandbox may have another default. */
+export function choice<T extends string>(
+  description: string,
+  allowed: readonly T[],
+  fallback: T,
+  in_sandbox: T = fallback,
+): Setting<T> {
+  return {
+    description,
+    example: fallback,
+    default: in_sandbox === fallback ? fallback : `${fallback}; ${in_sandbox} in the sandbox`,
+    parse: (value, env, name) =>
+      oneOf(name, value || (sandbox(env.SANDBOX?.trim(), env) ? in_sandbox : fallback), allowed),
+  };
+}
+
+/** Off unless it is turned on. */
+export function offOrOn(description: string): Setting<boolean> {
+  const parse: Setting<boolean>['parse'] = (value, _env, name) => oneOf(name, value || 'off', ['on', 'off']) === 'on';
+  return { description, example: 'off', default: 'off', parse };
+}
+
 export function sandbox(value: string | undefined, env: Environment): boolean {
   if (!value) return env.NODE_ENV !== 'production';
   return oneOf('SANDBOX', value, ['on', 'off']) === 'on';

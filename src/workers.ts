@@ -17,6 +17,7 @@ import { createLaneRunner, type JobHandler } from './jobs/run.ts';
 import { findStrandedJobs, repairStrandedJob } from './jobs/strandedJobs.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
+import { purgeDevices } from './operators/operatorDevices.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
 import { purgeReceived } from './receiver/receivedRequests.ts';
@@ -99,6 +100,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeLinkTokens(system),
     purgeSessions(system),
     purgeInvitations(system),
+    purgeDevices(system),
     purgeExpiredKeys(system),
     purgeEvents(system, config.event_days),
     purgeJobInputs(ctx, config.job_input_days),

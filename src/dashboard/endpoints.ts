@@ -1,4 +1,30 @@
 import type { Endpoint } from '../http/endpoint.ts';
+import { invitationsAccept, invitationsCreate, invitationsFind, invitationsRevoke } from './access/invitations.ts';
+import {
+  mePassword,
+  passkeysCreate,
+  passkeysDelete,
+  passkeysList,
+  passkeysOptions,
+  recoveryCodesCreate,
+  sessionsEnd,
+  sessionsEndOthers,
+  sessionsList,
+  totpOff,
+  totpOffer,
+  totpOn,
+} from './access/me.ts';
+import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './access/operators.ts';
+import { revealsCreate } from './access/reveals.ts';
+import {
+  sessionCreate,
+  sessionDelete,
+  sessionGet,
+  sessionPasskey,
+  sessionPasskeyOptions,
+  sessionRenew,
+} from './access/session.ts';
+import { signInGet, singleSignOnStart } from './access/signIn.ts';
 import {
   accountsCheck,
   accountsLink,
@@ -32,7 +58,6 @@ import {
   failedEventsCount,
   failedEventsResend,
 } from './events.ts';
-import { invitationsAccept, invitationsCreate, invitationsFind, invitationsRevoke } from './invitations.ts';
 import {
   jobsExport,
   jobsGet,
@@ -44,7 +69,6 @@ import {
   patientsJobs,
 } from './jobs.ts';
 import { type Live, liveGet } from './live.ts';
-import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './operators.ts';
 import { overviewGet, overviewHistory } from './overview.ts';
 import { receivedClear, receivedGet, receivedList, receiverCreate, receiverGet, receiverUpdate } from './receiver.ts';
 import availabilityList from './records/availability.list.ts';
@@ -60,18 +84,7 @@ import recordsList from './records/records.list.ts';
 import { patientsFind, recordSearches } from './records/records.search.ts';
 import removalsConfirm from './records/removals.confirm.ts';
 import { requestsList } from './requests.ts';
-import { revealsCreate } from './reveals.ts';
 import { type FindClinic, sandboxEndpoints } from './sandbox.ts';
-import {
-  mePassword,
-  secondFactorOff,
-  secondFactorOffer,
-  secondFactorOn,
-  sessionCreate,
-  sessionDelete,
-  sessionGet,
-} from './session.ts';
-import { signInGet, singleSignOnStart } from './signIn.ts';
 import {
   webhooksCreate,
   webhooksDelete,
@@ -92,15 +105,14 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     // Every page
     sessionCreate,
     sessionGet,
+    sessionPasskeyOptions,
+    sessionPasskey,
+    sessionRenew,
     sessionDelete,
     signInGet,
     singleSignOnStart,
     invitationsFind,
     invitationsAccept,
-    mePassword,
-    secondFactorOffer,
-    secondFactorOn,
-    secondFactorOff,
     clientsList,
     liveGet(live),
     revealsCreate,
@@ -201,5 +213,18 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     retentionGet,
     alertsList,
     alertsTest,
+    // Settings: my account
+    mePassword,
+    totpOffer,
+    totpOn,
+    totpOff,
+    recoveryCodesCreate,
+    passkeysList,
+    passkeysOptions,
+    passkeysCreate,
+    passkeysDelete,
+    sessionsList,
+    sessionsEnd,
+    sessionsEndOthers,
   ];
 }

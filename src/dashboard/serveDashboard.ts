@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { sendPage, servePageFiles } from '../http/pages/servePages.ts';
 import { shellPage } from '../http/pages/shellPage.ts';
-import { finishSignIn } from './signIn.ts';
+import { finishSignIn } from './access/signIn.ts';
 
 /** Serves the dashboard at `/dashboard` and every path below it, because the page does its own routing. */
 export function serveDashboard(ctx: Context, pages: FastifyInstance): void {

@@ -5,7 +5,7 @@ import type { ClientScope } from '../db/clientScope.ts';
 import { apiError } from '../errors.ts';
 import { clientsWith } from '../operators/operatorAccess.ts';
 import { findSession } from '../operators/operatorSessions.ts';
-import type { Operator } from '../operators/operators.ts';
+import { type Operator, pendingSetup } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -50,6 +50,26 @@ export function requireRole(endpoint: Endpoint, operator: Operator, client: Clie
   return scope;
 }
 
+const pending_errors = {
+  password: 'operator_password_temporary',
+  second_factor: 'operator_second_factor_missing',
+} as const;
+
+/** An operator who must change a temporary password or set up a second factor may only do that. */
+export function requireSetup(ctx: Pick<Context, 'config'>, endpoint: Endpoint, operator: Operator): void {
+  const pending = pendingSetup(ctx.config, operator);
+  if (pending === undefined || endpoint.while_pending?.includes(pending)) return;
+  throw apiError(pending_errors[pending]);
+}
+
+/** Someone at an unattended browser must not be able to take over the account. */
+export function requireFreshSignIn(endpoint: Endpoint, { fresh, method }: Operator): void {
+  if (!endpoint.fresh_sign_in) return;
+  // A password or passkey would be a way around the identity provider.
+  if (method === 'single_sign_on') throw apiError('operator_single_sign_on');
+  if (!fresh) throw apiError('operator_sign_in_again');
+}
+
 export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {
   return readCookie(ctx, headers, 'session');
 }
@@ -57,6 +77,15 @@ export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: Incomin
 /** An empty token deletes the cookie. */
 export function sessionCookie(ctx: Pick<Context, 'config'>, token: string): string {
   return setCookie(ctx, 'session', token);
+}
+
+export function readDeviceCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {
+  return readCookie(ctx, headers, 'device');
+}
+
+/** Outlives the session: it shows at the next sign-in that the operator has used this browser before. */
+export function deviceCookie(ctx: Pick<Context, 'config'>, token: string): string {
+  return setCookie(ctx, 'device', token);
 }
 
 /** Derived from the session token, which no script can read. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../context.ts';
+import { device_days } from '../operators/operatorDevices.ts';
 
 /**
  * The cookies of the dashboard. `sso` names the browser that has gone to the identity provider; only Lax cookies are sent
@@ -7,6 +8,7 @@ import type { Context } from '../context.ts';
  */
 const cookies = {
   session: 'HttpOnly; SameSite=Strict',
+  device: `HttpOnly; SameSite=Strict; Max-Age=${device_days * 86_400}`,
   sso: 'HttpOnly; SameSite=Lax; Max-Age=600',
   sign_in_error: 'HttpOnly; SameSite=Strict; Max-Age=600',
 } as const;

@@ -12,6 +12,7 @@ import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import type { RevealKind } from '../model/dashboard/reveals.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
+import type { PendingSetup } from '../model/dashboard/session.ts';
 import type { Group } from '../model/groups.ts';
 import type { Operator } from '../operators/operators.ts';
 
@@ -105,8 +106,8 @@ export class JsonText {
 /** A response with additional headers, such as a cookie or a content type. The body may be a stream. */
 export class WithHeaders {
   readonly body: unknown;
-  readonly headers: Record<string, string>;
-  constructor(body: unknown, headers: Record<string, string>) {
+  readonly headers: Record<string, string | string[]>;
+  constructor(body: unknown, headers: Record<string, string | string[]>) {
     this.body = body;
     this.headers = headers;
   }
@@ -150,8 +151,12 @@ export type EndpointOptions<
   role?: OperatorRole;
   /** For `operator` authentication. Default: `installation`. */
   reach?: Reach;
-  /** The record whose patient details an operator can reveal (dashboard/reveals.ts), and the parameter that names it. */
+  /** The record whose patient details an operator can reveal (dashboard/access/reveals.ts), and the parameter that names it. */
   reveals?: { kind: RevealKind; param: string };
+  /** Also available to an operator who must do this first. Other endpoints are not. */
+  while_pending?: readonly PendingSetup[];
+  /** The operator must have signed in, or confirmed it, in the last ten minutes. */
+  fresh_sign_in?: true;
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */

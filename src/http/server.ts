@@ -11,7 +11,7 @@ import { documentsMax } from '../jobs/uploads.ts';
 import { JsonTooComplex, parseJson } from '../security/json.ts';
 import { type AddressLimit, type AddressLimiting, openAddressLimit } from './addressLimit.ts';
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
-import { requireRole } from './authenticateOperator.ts';
+import { requireFreshSignIn, requireRole, requireSetup } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
 import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { showToOperator } from './hidePatients.ts';
@@ -183,7 +183,11 @@ function addRoute(
       request.caller = caller;
       const audit = openRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
-      if (caller.operator) request.scope = requireRole(endpoint, caller.operator, caller.client);
+      if (caller.operator) {
+        requireSetup(ctx, endpoint, caller.operator);
+        request.scope = requireRole(endpoint, caller.operator, caller.client);
+        requireFreshSignIn(endpoint, caller.operator);
+      }
       // An operator's requests do not count against the client's rate limit.
       if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
       const expired = caller.account?.status === 'login_required';

@@ -3,8 +3,10 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
+import { checkNewPassword } from './checkNewPassword.ts';
 import { setClients } from './operatorClients.ts';
-import { takeInvitation } from './operatorInvitations.ts';
+import { forgetDevices } from './operatorDevices.ts';
+import { findInvitation, takeInvitation } from './operatorInvitations.ts';
 import { endSessionsOf } from './operatorSessions.ts';
 import {
   addOperator,
@@ -12,9 +14,10 @@ import {
   findOperator,
   hasOperators,
   type NewOperator,
+  type Operator,
   setPassword,
-  setSecondFactor,
 } from './operators.ts';
+import { removeSecondFactors } from './secondFactor.ts';
 
 /** 96 random bits that can be typed. */
 export function newPassword(): string {
@@ -48,7 +51,10 @@ export async function acceptInvitation(
   ctx: Pick<Context, 'db'>,
   { token, name, password }: { token: string; name: string; password: string },
   recordInTransaction: (tx: Tx, created: { id: string; invitation_id: string; email: string }) => Promise<void>,
-): Promise<string | undefined> {
+): Promise<{ operator_id: string; email: string } | undefined> {
+  const invited_email = await findInvitation(ctx, token);
+  if (invited_email === undefined) return undefined;
+  await checkNewPassword(password, { email: invited_email, name }, 'password');
   const password_hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
     const invited = await takeInvitation(tx, token);
@@ -64,12 +70,12 @@ export async function acceptInvitation(
     if (id === undefined) throw apiError('operator_exists');
     if (clients) await setClients(tx, id, clients);
     await recordInTransaction(tx, { id, invitation_id, email: operator.email });
-    return id;
+    return { operator_id: id, email: operator.email };
   });
 }
 
 /**
- * Resets an operator's password (shown once), removes the second factor and ends all sessions. `despite_single_sign_on`
+ * Resets an operator's password (shown once), removes all second factors and ends all sessions. `despite_single_sign_on`
  * accepts the password for an hour even if the operator, or everyone, uses single sign-on.
  */
 export async function resetOperator(
@@ -82,7 +88,8 @@ export async function resetOperator(
   const hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
     if (!(await setPassword(tx, id, { hash, temporary: true }))) return undefined;
-    await setSecondFactor(tx, id, null);
+    await removeSecondFactors(tx, id);
+    await forgetDevices(tx, id);
     if (despite_single_sign_on) await allowLocalSignIn(tx, id);
     await endSessionsOf(tx, id);
     await recordInTransaction(tx, id);
@@ -93,11 +100,21 @@ export async function resetOperator(
 /** Changes an operator's own password and ends all other sessions; `session` is the current one. */
 export async function changePassword(
   ctx: Pick<Context, 'db'>,
-  id: string,
+  operator: Pick<Operator, 'id' | 'email' | 'name'>,
   password: string,
   session: string | undefined,
   recordInTransaction: RecordInTransaction,
 ): Promise<void> {
+  const { id } = operator;
+  await checkNewPassword(password, operator, 'new_password');
+  const known = await findOperator(ctx.db.system, operator.email);
+  if (await verifyPassword(known?.password_hash ?? undefined, password)) {
+    throw apiError(
+      'invalid_field',
+      { rule: 'The new password must differ from the current one' },
+      { field: 'new_password' },
+    );
+  }
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
     await setPassword(tx, id, { hash, temporary: false });

@@ -1,17 +1,44 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { newToken } from '../ids.ts';
+import { newId, newToken } from '../ids.ts';
+import type { SessionMethod, SessionRow } from '../model/dashboard/session.ts';
 import { hashToken } from '../security/hash.ts';
 import { accessColumns, type Operator } from './operators.ts';
 
 /** Sessions expire after inactivity, and at the latest after `hours`. */
 const session_limits = { idle_minutes: 15, hours: 12 };
 
+/** How long after a sign-in the password and second factors can be changed. */
+const fresh_minutes = 10;
+
+/** The browser that a request came from. */
+export type Browser = {
+  address: string;
+  user_agent: string;
+  /** The value of its device cookie. */
+  device: string | undefined;
+};
+
+/** Browsers send at most a few hundred characters. */
+const user_agent_max = 500;
+
 /** Starts a session and returns its token. */
-export async function startSession(ctx: Pick<Context, 'db'>, operator_id: string): Promise<string> {
+export async function startSession(
+  ctx: Pick<Context, 'db'>,
+  operator_id: string,
+  method: SessionMethod,
+  { address, user_agent }: Browser,
+): Promise<string> {
   const token = newToken('operator_session');
-  await ctx.db.system`
-    INSERT INTO operator_sessions (token_hash, operator_id) VALUES (${hashToken(token)}, ${operator_id})`;
+  const { system: sql } = ctx.db;
+  await sql`INSERT INTO operator_sessions ${sql.values({
+    id: newId(),
+    token_hash: hashToken(token),
+    operator_id,
+    method,
+    address,
+    user_agent: user_agent.slice(0, user_agent_max),
+  })}`;
   return token;
 }
 
@@ -27,19 +54,51 @@ export async function findSession(
   const hash = hashToken(token);
   const [row] = await ctx.db.system<(Operator & { stale: boolean })[]>`
     SELECT operators.id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, password_temporary,
-           sso_subject IS NOT NULL AS single_sign_on, seen_at < now() - interval '30 seconds' AS stale
+           sso_subject IS NOT NULL AS single_sign_on,
+           (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
+           (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes,
+           method, authenticated_at > now() - make_interval(mins => ${fresh_minutes}) AS fresh,
+           seen_at < now() - interval '30 seconds' AS stale
       FROM operator_sessions JOIN operators ON operators.id = operator_id
-     WHERE token_hash = ${hash} AND disabled_at IS NULL
-       AND seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})
-       AND operator_sessions.created_at > now() - make_interval(hours => ${session_limits.hours})`;
+     WHERE token_hash = ${hash} AND disabled_at IS NULL AND ${isOpen(ctx.db.system)}`;
   if (!row) return undefined;
   const { stale, ...operator } = row;
   if (active && stale) await ctx.db.system`UPDATE operator_sessions SET seen_at = now() WHERE token_hash = ${hash}`;
   return operator;
 }
 
+/** An operator's open sessions, the most recently used first; `token` is that of the current one. */
+export async function listSessions(
+  ctx: Pick<Context, 'db'>,
+  operator_id: string,
+  token: string,
+): Promise<SessionRow[]> {
+  const { system: sql } = ctx.db;
+  return sql<SessionRow[]>`
+    SELECT id, address, user_agent, method, iso(created_at) AS created_at, iso(seen_at) AS seen_at,
+           token_hash = ${hashToken(token)} AS current
+      FROM operator_sessions WHERE operator_id = ${operator_id} AND ${isOpen(sql)}
+     ORDER BY current DESC, operator_sessions.seen_at DESC`;
+}
+
+function isOpen(sql: Sql) {
+  return sql`seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})
+       AND operator_sessions.created_at > now() - make_interval(hours => ${session_limits.hours})`;
+}
+
+/** The operator has proved their identity again. */
+export async function renewSession(tx: Tx, token: string): Promise<void> {
+  await tx`UPDATE operator_sessions SET authenticated_at = now() WHERE token_hash = ${hashToken(token)}`;
+}
+
 export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promise<void> {
   await ctx.db.system`DELETE FROM operator_sessions WHERE token_hash = ${hashToken(token)}`;
+}
+
+/** Ends one of an operator's own sessions. Returns false if there is no such session. */
+export async function endSessionById(tx: Tx, operator_id: string, id: string): Promise<boolean> {
+  const ended = await tx`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND id = ${id}`;
+  return ended.count > 0;
 }
 
 /** Ends an operator's sessions after a password or role change; `except` is the session that made the change. */

@@ -1,7 +1,9 @@
+import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { ClientRole, OperatorRole } from '../model/dashboard/roles.ts';
+import type { PendingSetup, SessionMethod } from '../model/dashboard/session.ts';
 import type { OperatorRow } from '../model/dashboard/settings.ts';
 
 /** A person who runs the installation. Operators belong to no tenant. */
@@ -16,11 +18,27 @@ export type Operator = {
   /** May reveal patient details that the role hides. */
   may_reveal: boolean;
   totp: boolean;
+  /** How many passkeys and unused recovery codes the operator has. */
+  passkeys: number;
+  recovery_codes: number;
   /** The password was generated and shown to someone else. */
   password_temporary: boolean;
   /** Signs in at the identity provider, which also decides the role. */
   single_sign_on: boolean;
+  /** How the operator signed in to this session, and whether that was in the last ten minutes. */
+  method: SessionMethod;
+  fresh: boolean;
 };
+
+/** What the operator must do before anything else. A provider of single sign-on has its own rules. */
+export function pendingSetup(
+  config: Pick<Config, 'operator_second_factor'>,
+  { method, password_temporary, totp, passkeys }: Operator,
+): PendingSetup | undefined {
+  if (method === 'single_sign_on') return undefined;
+  if (password_temporary) return 'password';
+  return config.operator_second_factor === 'required' && !totp && passkeys === 0 ? 'second_factor' : undefined;
+}
 
 export type NewOperator = {
   email: string;
@@ -48,8 +66,10 @@ export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
 
 export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {
   return ctx.db.system<OperatorRow[]>`
-    SELECT id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, disabled_at IS NOT NULL AS disabled,
-           sso_subject IS NOT NULL AS single_sign_on,
+    SELECT id, email, name, ${accessColumns(ctx.db.system)},
+           totp_sealed IS NOT NULL OR EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id)
+             AS second_factor,
+           disabled_at IS NOT NULL AS disabled, sso_subject IS NOT NULL AS single_sign_on,
            CASE WHEN sso_link_until > now() THEN iso(sso_link_until) END AS sso_link_until, iso(created_at) AS created_at,
            (SELECT iso(max(seen_at)) FROM operator_sessions WHERE operator_id = operators.id) AS seen_at
       FROM operators ORDER BY disabled_at IS NOT NULL, email`;
@@ -67,6 +87,7 @@ export type KnownOperator = {
   /** Null for operators who use single sign-on. */
   password_hash: string | null;
   totp_sealed: Buffer | null;
+  passkeys: boolean;
   single_sign_on: boolean;
   /** A password is accepted although single sign-on is used, because it was reset on the server an hour ago or less. */
   local_sign_in: boolean;
@@ -75,6 +96,7 @@ export type KnownOperator = {
 export async function findOperator(sql: Sql | Tx, email: string): Promise<KnownOperator | undefined> {
   const [row] = await sql<KnownOperator[]>`
     SELECT id, password_hash, totp_sealed, sso_subject IS NOT NULL AS single_sign_on,
+           EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
            coalesce(local_sign_in_until > now(), false) AS local_sign_in
       FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
   return row;
@@ -199,8 +221,15 @@ export async function setPassword(
   return updated.count > 0;
 }
 
+/** Keeps others from changing the operator until the transaction ends. */
+export async function lockOperator(tx: Tx, id: string): Promise<{ totp: boolean }> {
+  const [row] = await tx<{ totp: boolean }[]>`
+    SELECT totp_sealed IS NOT NULL AS totp FROM operators WHERE id = ${id} FOR UPDATE`;
+  return { totp: row?.totp === true };
+}
+
 /** Stores the sealed TOTP secret; null removes it. */
-export async function setSecondFactor(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
+export async function setTotp(sql: Sql | Tx, id: string, sealed: Buffer | null): Promise<void> {
   await sql`UPDATE operators SET totp_sealed = ${sealed}, totp_step = 0 WHERE id = ${id}`;
 }
 

@@ -1,51 +1,66 @@
 import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
-import { hashToken } from '../security/hash.ts';
+import type { PasskeyAssertion, SessionMethod } from '../model/dashboard/session.ts';
 import { verifyPassword } from '../security/passwords.ts';
-import { startSession } from './operatorSessions.ts';
+import { findDevice, rememberDevice } from './operatorDevices.ts';
+import { consumeRecoveryCode } from './operatorRecoveryCodes.ts';
+import { type Browser, startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';
-import { consumeCode } from './secondFactor.ts';
+import { checkPasskey } from './passkeys.ts';
+import { consumeTotp } from './secondFactor.ts';
+import { countAttempt } from './signInAttempts.ts';
 
-/** Password checks per account in this many minutes; further attempts must wait. */
-const password_checks = { max: 10, minutes: 15 };
+/** A started session: its token, and the token of the browser's device cookie. */
+export type SignedIn = { token: string; device: string };
 
-type Given = { email: string; password: string; code?: string | undefined; address: string };
+/** A person who has proved to be this operator. */
+type Proof = { operator_id: string; email: string; method: SessionMethod; recovery_code?: true };
 
-/** Signs an operator in and returns the session token. Errors do not say whether the email or the password was wrong. */
-export async function signInOperator(ctx: Context, given: Given): Promise<string> {
-  const { email, code, address } = given;
-  const known = await checkPassword(ctx, given);
-  if (known.totp_sealed) {
-    if (!code) throw apiError('operator_code_required');
-    if (!(await consumeCode(ctx, known.id, known.totp_sealed, code))) {
-      await record(ctx, known, { email, address }, 'code refused');
-      throw apiError('operator_code_wrong');
-    }
-  }
-  await record(ctx, known, { email, address }, 'signed in');
-  return startSession(ctx, known.id);
+export type PasswordProof = { email: string; password: string; code?: string | undefined };
+
+/** Starts a session for an operator who has proved their identity. */
+export async function signInOperator(ctx: Context, proof: Proof, browser: Browser): Promise<SignedIn> {
+  const { operator_id, email, method, recovery_code } = proof;
+  const detail = { method, ...(recovery_code ? { recovery_code } : {}) };
+  await record(ctx, { id: operator_id, email }, browser, 'signed in', detail);
+  const device = await rememberDevice(ctx, operator_id, browser.device);
+  return { token: await startSession(ctx, operator_id, method, browser), device };
 }
 
-/** The operator with this email address and password; every mismatch throws the same error. */
+/** Checks a password, and a code if the operator has a second factor. Every wrong email and password get the same error. */
 export async function checkPassword(
   ctx: Context,
-  { password, address, ...given }: Omit<Given, 'code'>,
-): Promise<KnownOperator> {
+  { password, code, ...given }: PasswordProof,
+  browser: Pick<Browser, 'device' | 'address'>,
+): Promise<Proof> {
+  const { device } = browser;
   const email = given.email.trim().toLowerCase();
   const known = await findOperator(ctx.db.system, email);
-  const wait_s = await countCheck(ctx, email);
+  const operator = known && { id: known.id, email };
+  const device_hash = device === undefined ? undefined : await findDevice(ctx, email, device);
+  const wait_s = await countAttempt(ctx, email, device_hash);
   if (wait_s !== undefined) {
-    await record(ctx, known, { email, address }, 'locked');
+    await record(ctx, operator, browser, 'locked');
     throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
   }
   const correct = await verifyPassword(known?.password_hash ?? undefined, password);
   if (!known || !correct) {
-    await record(ctx, known, { email, address }, 'password refused');
+    await record(ctx, operator, browser, 'password refused');
     throw apiError('operator_credentials_wrong');
   }
-  if (mayUsePassword(ctx, known)) return known;
-  await record(ctx, known, { email, address }, 'password not accepted');
-  throw apiError('operator_password_off');
+  if (!mayUsePassword(ctx, known)) {
+    await record(ctx, operator, browser, 'password not accepted');
+    throw apiError('operator_password_off');
+  }
+  const proof = { operator_id: known.id, email };
+  if (!known.totp_sealed && !known.passkeys) return { ...proof, method: 'password' };
+  if (!code) throw apiError(known.totp_sealed ? 'operator_code_required' : 'operator_passkey_required');
+  const accepted = await consumeCode(ctx, known, code);
+  if (!accepted) {
+    await record(ctx, operator, browser, 'code refused');
+    throw apiError('operator_code_wrong');
+  }
+  return { ...proof, method: 'password_totp', ...(accepted === 'recovery_code' ? { recovery_code: true } : {}) };
 }
 
 /** Not if single sign-on replaces the password, unless the password was reset on the server within the last hour. */
@@ -53,40 +68,52 @@ function mayUsePassword({ config }: Context, { single_sign_on, local_sign_in }: 
   return local_sign_in || !(single_sign_on || config.oidc_only);
 }
 
-/**
- * Counts an attempt before the password is checked, under a lock per email address, so that concurrent guesses cannot exceed
- * the limit. Unknown addresses are counted too, so that the limit does not reveal which ones exist. Returns the seconds
- * to wait if the limit is reached.
- */
-async function countCheck(ctx: Context, email: string): Promise<number | undefined> {
-  const hash = hashToken(email);
-  return ctx.db.system.begin(async (tx) => {
-    await tx`SELECT pg_advisory_xact_lock(hashtextextended(${hash.toString('hex')}, 20))`;
-    await tx`DELETE FROM sign_in_attempts WHERE at < now() - make_interval(mins => ${password_checks.minutes})`;
-    const [recent] = await tx<{ n: number; wait_s: number | null }[]>`
-      SELECT count(*) AS n,
-             ceil(extract(epoch FROM min(at) + make_interval(mins => ${password_checks.minutes}) - now()))::int AS wait_s
-        FROM sign_in_attempts WHERE email_hash = ${hash}`;
-    if ((recent?.n ?? 0) >= password_checks.max) return Math.max(1, recent?.wait_s ?? 60);
-    await tx`INSERT INTO sign_in_attempts (email_hash) VALUES (${hash})`;
-    return undefined;
-  });
+/** Checks what a browser has signed with a passkey, which counts as two factors. */
+export async function checkPasskeySignIn(
+  ctx: Context,
+  assertion: PasskeyAssertion,
+  browser: Pick<Browser, 'address'>,
+): Promise<Proof> {
+  const { passkey, accepted } = await checkPasskey(ctx, assertion);
+  const operator = passkey && { id: passkey.operator_id, email: passkey.email };
+  if (!operator || !accepted) {
+    await record(ctx, operator, browser, 'passkey refused');
+    throw apiError('passkey_refused');
+  }
+  const known = await findOperator(ctx.db.system, operator.email);
+  if (!known || !mayUsePassword(ctx, known)) {
+    await record(ctx, operator, browser, 'passkey not accepted');
+    throw apiError('operator_password_off');
+  }
+  return { operator_id: operator.id, email: operator.email, method: 'passkey' };
+}
+
+/** A code of the authenticator app, or a recovery code, which also replaces a passkey. */
+async function consumeCode(
+  ctx: Context,
+  { id, totp_sealed }: KnownOperator,
+  code: string,
+): Promise<'totp' | 'recovery_code' | undefined> {
+  if (totp_sealed && (await consumeTotp(ctx, id, totp_sealed, code))) return 'totp';
+  return (await consumeRecoveryCode(ctx.db.system, id, code)) ? 'recovery_code' : undefined;
 }
 
 /** An unknown address may be a password typed into the wrong field, so it is not recorded. */
 async function record(
   ctx: Context,
-  known: KnownOperator | undefined,
-  { email, address }: Pick<Given, 'email' | 'address'>,
+  operator: { id: string; email: string } | undefined,
+  { address }: Pick<Browser, 'address'>,
   outcome: string,
+  detail?: Record<string, unknown>,
 ): Promise<void> {
   await ctx.audit.record({
     client_id: null,
     actor_kind: 'operator',
-    actor: known ? email.trim().toLowerCase() : 'unknown',
+    actor: operator?.email ?? 'unknown',
     action: 'operator.sign_in',
     outcome,
-    subject: known?.id,
+    subject: operator?.id,
     address,
+    detail,
   });
 }

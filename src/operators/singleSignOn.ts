@@ -3,7 +3,8 @@ import type { Tx } from '../db/database.ts';
 import { type ApiError, apiError } from '../errors.ts';
 import { type OperatorRole, operator_roles } from '../model/dashboard/roles.ts';
 import { type Identity, IdentityFailure, type IdentityFailureKind } from '../security/identityProvider.ts';
-import { endSessionsOf, startSession } from './operatorSessions.ts';
+import { forgetDevices } from './operatorDevices.ts';
+import { type Browser, endSessionsOf, startSession } from './operatorSessions.ts';
 import {
   addSsoOperator,
   findOperatorToLink,
@@ -12,6 +13,7 @@ import {
   type SsoOperator,
   updateSsoOperator,
 } from './operators.ts';
+import { removeSecondFactors } from './secondFactor.ts';
 import { addSsoSignIn, takeSsoSignIn } from './ssoSignIns.ts';
 
 /** Starts a sign-in at the identity provider. `path` is the page of the dashboard to return to. */
@@ -26,26 +28,28 @@ export async function startSingleSignOn(ctx: Context, path: string): Promise<{ u
 /** Signs in an operator whose browser has returned from the provider. Returns the session token and the page to show. */
 export async function finishSingleSignOn(
   ctx: Context,
-  returned: { query: string; browser: string | undefined },
+  returned: { query: string; state_cookie: string | undefined },
+  browser: Browser,
 ): Promise<{ token: string; path: string }> {
   const { identity_provider } = ctx;
   if (!identity_provider) throw apiError('sso_off');
   const url = new URL(callbackUrl(ctx));
   url.search = returned.query;
-  const { browser = '' } = returned;
-  const taken = await takeSsoSignIn(ctx, { state: url.searchParams.get('state') ?? '', browser });
+  const { state_cookie = '' } = returned;
+  const taken = await takeSsoSignIn(ctx, { state: url.searchParams.get('state') ?? '', browser: state_cookie });
   if (!taken) {
     ctx.log.warn({ reason: 'state unknown, used or expired' }, 'single sign-on refused');
     throw apiError('sso_expired');
   }
   const isComplete = (claims: Identity['claims']) => emailOf(claims) !== undefined && rolesOf(ctx, claims).length > 0;
   const identity = await withProvider(ctx, () => identity_provider.identify(url, taken.checks, isComplete));
-  const operator = await ctx.db.system.begin((tx) => admit(ctx, tx, identity));
+  const { address } = browser;
+  const operator = await ctx.db.system.begin((tx) => admit({ ctx, tx, address }, identity));
   if ('refused' in operator) {
     ctx.log.warn({ reason: operator.refused.code }, 'single sign-on refused');
     throw operator.refused;
   }
-  return { token: await startSession(ctx, operator.id), path: taken.path };
+  return { token: await startSession(ctx, operator.id, 'single_sign_on', browser), path: taken.path };
 }
 
 /** Where to sign out at the provider too; null if it offers no such page, or cannot be reached. */
@@ -80,6 +84,9 @@ async function withProvider<T>(ctx: Context, work: () => Promise<T>): Promise<T>
   }
 }
 
+/** A sign-in in progress. */
+type SignIn = { ctx: Context; tx: Tx; address: string };
+
 type Admitted = { id: string } | { refused: ApiError };
 
 /**
@@ -87,62 +94,65 @@ type Admitted = { id: string } | { refused: ApiError };
  * subject: people can change an email address, and providers assign it again. A refusal is returned, not thrown: its audit
  * record and ended sessions must be committed.
  */
-async function admit(ctx: Context, tx: Tx, { issuer, subject, claims }: Identity): Promise<Admitted> {
+async function admit(sign_in: SignIn, { issuer, subject, claims }: Identity): Promise<Admitted> {
+  const { ctx, tx } = sign_in;
   const role = rolesOf(ctx, claims).at(-1);
   const email = emailOf(claims);
   const name = typeof claims.name === 'string' ? claims.name.trim().slice(0, 100) : undefined;
   const known = await findSsoOperator(tx, issuer, subject);
-  if (known) return readmit(ctx, tx, known, { role, name });
-  if (!role) return refuse(ctx, tx, undefined, apiError('sso_role_missing'));
-  if (!email) return refuse(ctx, tx, undefined, apiError('sso_email_missing'));
+  if (known) return readmit(sign_in, known, { role, name });
+  if (!role) return refuse(sign_in, undefined, apiError('sso_role_missing'));
+  if (!email) return refuse(sign_in, undefined, apiError('sso_email_missing'));
   const id = await addSsoOperator(tx, { email, name: name ?? '', role, issuer, subject });
   if (id) {
-    await record(ctx, tx, { id, email }, 'created', { role });
+    await record(sign_in, { id, email }, 'created', { role });
     return { id };
   }
   // The same person may have signed in twice at the same moment.
   const created = await findSsoOperator(tx, issuer, subject);
-  return created ? readmit(ctx, tx, created, { role, name }) : takeOver(ctx, tx, { email, role, issuer, subject });
+  return created ? readmit(sign_in, created, { role, name }) : takeOver(sign_in, { email, role, issuer, subject });
 }
 
 async function readmit(
-  ctx: Context,
-  tx: Tx,
+  sign_in: SignIn,
   known: SsoOperator,
   { role, name }: { role: OperatorRole | undefined; name: string | undefined },
 ): Promise<Admitted> {
+  const { tx } = sign_in;
   if (role !== known.role) await endSessionsOf(tx, known.id);
-  if (known.disabled) return refuse(ctx, tx, known, apiError('sso_disabled'));
-  if (!role) return refuse(ctx, tx, known, apiError('sso_role_missing'));
+  if (known.disabled) return refuse(sign_in, known, apiError('sso_disabled'));
+  if (!role) return refuse(sign_in, known, apiError('sso_role_missing'));
   await updateSsoOperator(tx, known.id, { role, name });
-  await record(ctx, tx, known, 'signed in', role === known.role ? {} : { role });
+  await record(sign_in, known, 'signed in', role === known.role ? {} : { role });
   return known;
 }
 
 /** The email address belongs to another operator, who can be linked only while an owner allows it. */
 async function takeOver(
-  ctx: Context,
-  tx: Tx,
+  sign_in: SignIn,
   { email, role, issuer, subject }: { email: string; role: OperatorRole; issuer: string; subject: string },
 ): Promise<Admitted> {
+  const { tx } = sign_in;
   const other = await findOperatorToLink(tx, email);
-  if (other?.disabled) return refuse(ctx, tx, other, apiError('sso_disabled'));
-  if (!other?.allowed) return refuse(ctx, tx, other, apiError('sso_email_taken'));
+  if (other?.disabled) return refuse(sign_in, other, apiError('sso_disabled'));
+  if (!other?.allowed) return refuse(sign_in, other, apiError('sso_email_taken'));
   await linkOperator(tx, other.id, { role, issuer, subject });
+  await removeSecondFactors(tx, other.id);
+  await forgetDevices(tx, other.id);
   await endSessionsOf(tx, other.id);
-  await record(ctx, tx, other, 'linked', { role });
+  await record(sign_in, other, 'linked', { role });
   return other;
 }
 
 type Named = { id: string; email: string };
 
-async function refuse(ctx: Context, tx: Tx, operator: Named | undefined, refused: ApiError): Promise<Admitted> {
-  await record(ctx, tx, operator, refused.code);
+async function refuse(sign_in: SignIn, operator: Named | undefined, refused: ApiError): Promise<Admitted> {
+  await record(sign_in, operator, refused.code);
   return { refused };
 }
 
 /** A person who is not an operator is not named. */
-function record(ctx: Context, tx: Tx, operator: Named | undefined, outcome: string, detail: object = {}) {
+function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outcome: string, detail: object = {}) {
   return ctx.audit.recordInTransaction(tx, {
     client_id: null,
     actor_kind: 'operator',
@@ -150,6 +160,7 @@ function record(ctx: Context, tx: Tx, operator: Named | undefined, outcome: stri
     action: 'operator.sign_in',
     outcome,
     subject: operator?.id,
+    address,
     detail: { method: 'single_sign_on', ...detail },
   });
 }

@@ -123,6 +123,7 @@ export async function startProduction(
     DATABASE_POOL: '4',
     LOG_LEVEL: 'silent',
     PORT: '0',
+    OPERATOR_SECOND_FACTOR: 'optional',
     ...env,
   });
   const service = await startService(config, { role: 'all', print: () => {} });

@@ -12,7 +12,6 @@ const owners: Record<string, string> = {
   master_keys: 'security/checkMasterKey.ts',
   role_secrets: 'db/roles.ts',
   schema_migrations: 'db/migrate.ts',
-  sign_in_attempts: 'operators/signInOperator.ts',
   webhook_endpoints: 'webhooks/endpoints.ts',
   webhook_secrets: 'webhooks/secrets.ts',
 };

@@ -53,6 +53,8 @@ const exempt = [
   'dashboard.insurance-providers.search',
   'dashboard.jobs.list',
   'dashboard.live.get',
+  'dashboard.me.passkeys.list',
+  'dashboard.me.sessions.list',
   'dashboard.organizations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',
@@ -90,6 +92,8 @@ const open = [
   'dashboard.single-sign-on.start',
   'dashboard.invitations.find',
   'dashboard.invitations.accept',
+  'dashboard.session.passkey-options',
+  'dashboard.session.passkey',
 ];
 
 test('exactly these endpoints are exempt', () => {

@@ -212,18 +212,6 @@ describe('keyboard navigation', () => {
   });
 });
 
-test('warns about a temporary password on every page until it is changed', async () => {
-  const { owner } = fixture.product;
-  await owner`UPDATE operators SET password_temporary = true`;
-  const page = await fixture.open('/{client}/jobs', {});
-  await page.getByText('Your password is temporary.').waitFor();
-  await expectAccessible(page);
-  await page.getByRole('link', { name: 'Change password' }).click();
-  await page.getByRole('heading', { name: 'Password' }).waitFor();
-  await owner`UPDATE operators SET password_temporary = false`;
-  await page.close();
-});
-
 test('shows the year of a timestamp in another year', async () => {
   const { owner } = fixture.product;
   const { job_id } = await finishedCall(fixture.product);

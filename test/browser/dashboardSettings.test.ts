@@ -1,7 +1,5 @@
-import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openOperator } from '../harness/operator.ts';
-import { chooseFromMenu, type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -59,47 +57,6 @@ describe('settings page', () => {
     await page.getByRole('link', { name: 'Guide: Alerts' }).click();
     await page.getByRole('heading', { name: 'Alerts', level: 1 }).waitFor();
     await page.close();
-  });
-
-  test('an operator turns on two-factor authentication and signs in with it', async () => {
-    const owner = await openOperator(fixture.product);
-    const night = { email: 'night@example.org', name: 'Night shift', role: 'read_only' };
-    const { password } = (await owner.post('operators', night)).body;
-
-    const context = await fixture.browser.newContext();
-    const operator_page = await context.newPage();
-    await operator_page.goto(`${fixture.product.sandbox.dashboard.url}/settings/me`);
-    await signIn(operator_page, { email: 'night@example.org', password });
-    await operator_page.getByText('Your password is temporary').waitFor();
-    await operator_page.getByRole('button', { name: 'Set up' }).click();
-    const secret = await operator_page.locator('code').innerText();
-    await expectAccessible(operator_page);
-    const code = (steps: number) =>
-      new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
-    await operator_page.getByLabel('Authenticator code').fill(code(0));
-    await operator_page
-      .getByRole('region', { name: 'Two-factor authentication' })
-      .getByLabel('Password', { exact: true })
-      .fill(password);
-    await operator_page.getByRole('button', { name: 'Turn on' }).click();
-    await operator_page.getByText('On. Signing in requires a code').waitFor();
-    await expectAccessible(operator_page);
-    await operator_page.getByRole('button', { name: 'Night shift' }).click();
-    await operator_page.getByRole('menuitem', { name: 'Sign out' }).click();
-    await signIn(operator_page, { email: 'night@example.org', password });
-    const field = operator_page.getByLabel('Authenticator code');
-    await field.waitFor();
-    await expectAccessible(operator_page);
-    await field.fill('000000');
-    await operator_page.keyboard.press('Enter');
-    await expect.poll(() => operator_page.getByRole('alert').innerText()).toContain('Incorrect code');
-    await field.fill(code(1));
-    await operator_page.keyboard.press('Enter');
-    await operator_page.getByRole('navigation', { name: 'Pages' }).waitFor();
-    // Pages of the installation are for owners.
-    await operator_page.getByRole('tab', { name: 'My account' }).waitFor();
-    expect(await operator_page.getByRole('tab', { name: 'Operators' }).count()).toBe(0);
-    await context.close();
   });
 
   test('rotates the master key and shows the retention periods', async () => {

@@ -23,7 +23,7 @@ async function syncPath(): Promise<string> {
 describe('a session', () => {
   test('uses an HttpOnly, SameSite=Strict cookie limited to /dashboard', async () => {
     const { headers, body } = await signIn(fixture, fixture.sandbox.dashboard);
-    const cookie = headers.get('set-cookie') ?? '';
+    const [cookie = ''] = headers.getSetCookie();
     expect(cookie).toMatch(/^chartwire_session=[^;]{43,}; Path=\/dashboard; HttpOnly; SameSite=Strict$/);
     expect(JSON.stringify(body)).not.toContain(cookie.slice('chartwire_session='.length).split(';')[0]);
     expect(headers.get('cache-control')).toBe('no-store');

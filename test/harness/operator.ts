@@ -9,6 +9,8 @@ type Headers = Record<string, string | null>;
 /** A signed-in dashboard operator who sends what a browser sends: cookie, CSRF token, Origin. */
 export type TestOperator = {
   cookie: string;
+  /** Shows that the operator has signed in with this browser before. Not sent by default. */
+  device_cookie: string;
   csrf_token: string;
   /**
    * `path` is relative to `/dashboard/api/` unless it starts with a slash; `{client}` is replaced by the sandbox's
@@ -25,11 +27,16 @@ type Fixture = Pick<TestSandbox, 'sandbox'>;
 /** Signs in, by default as the sandbox's owner. */
 export async function openOperator(
   fixture: Fixture,
-  credentials: { email: string; password: string } = fixture.sandbox.dashboard,
+  credentials: { email: string; password: string; code?: string } = fixture.sandbox.dashboard,
 ): Promise<TestOperator> {
-  const { status, body, headers } = await signIn(fixture, credentials);
-  if (status !== 200) throw new Error(`The sign-in failed: ${JSON.stringify(body)}`);
-  const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const response = await signIn(fixture, credentials);
+  if (response.status !== 200) throw new Error(`The sign-in failed: ${JSON.stringify(response.body)}`);
+  return operatorOf(fixture, response);
+}
+
+/** The operator of a successful sign-in. */
+export function operatorOf(fixture: Fixture, { body, headers }: ApiResponse): TestOperator {
+  const [cookie = '', device_cookie = ''] = headers.getSetCookie().map((each) => each.split(';')[0] ?? '');
   const csrf_token: string = body.session.csrf_token;
   const own = { cookie, 'x-csrf-token': csrf_token };
   const sender =
@@ -38,6 +45,7 @@ export async function openOperator(
       send(fixture, method, path, { ...own, ...headers }, body);
   return {
     cookie,
+    device_cookie,
     csrf_token,
     get: (path, headers = {}) => send(fixture, 'GET', path, { cookie, origin: null, ...headers }),
     post: sender('POST'),
@@ -58,6 +66,12 @@ export async function newOperator(
   const password_hash = await hashPassword(password);
   await addOperator(fixture.ctx.db.system, { email, name: email, role, password_hash, password_temporary: false });
   return { ...(await openOperator(fixture, { email, password })), email, password };
+}
+
+/** Makes an operator's sessions too old for changes to the password and second factors. */
+export async function outdateSignIns({ owner }: Pick<TestSandbox, 'owner'>, email: string): Promise<void> {
+  await owner`UPDATE operator_sessions SET authenticated_at = now() - interval '10 minutes 1 second'
+    WHERE operator_id = (SELECT id FROM operators WHERE email = ${email})`;
 }
 
 /** Attempts to sign in and returns the response. */

@@ -9,11 +9,16 @@ import { App } from './app/App.tsx';
 import { ApiError } from './service/api.ts';
 import { session_key } from './service/session.tsx';
 
+/**
+ * The session is not as this window knows it: an operator signed in again in another window, so that the CSRF token is
+ * out of date, or must set something up first.
+ */
+const session_changed = ['operator_request_foreign', 'operator_password_temporary', 'operator_second_factor_missing'];
+
 const onSessionError = (error: Error) => {
   if (!(error instanceof ApiError)) return;
   if (error.code === 'operator_session_over') client.setQueryData(session_key, null);
-  // An operator signed in again in another window, so this window's CSRF token is out of date.
-  if (error.code === 'operator_request_foreign') void client.invalidateQueries({ queryKey: session_key });
+  if (session_changed.includes(error.code)) void client.invalidateQueries({ queryKey: session_key });
 };
 
 const client: QueryClient = new QueryClient({

@@ -74,7 +74,8 @@ export const operator_row = Type.Object({
   email: Type.String(),
   name: Type.String(),
   ...operator_access,
-  totp: Type.Boolean(),
+  /** Whether the operator has an authenticator app or a passkey. */
+  second_factor: Type.Boolean(),
   /** Signs in at the identity provider, which also decides the role. */
   single_sign_on: Type.Boolean(),
   /** Until then, single sign-on with this email address takes the operator over. */

@@ -1,9 +1,11 @@
 import { Center, Loader } from '@mantine/core';
 import { Route, Router, Switch } from 'wouter';
+import { ConfirmIdentityProvider } from '../parts/ConfirmIdentity.tsx';
 import { ToastProvider } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
 import { Invitation } from './Invitation.tsx';
+import { SetupGate } from './SetupGate.tsx';
 import { Shell } from './Shell.tsx';
 import { SignIn } from './SignIn.tsx';
 
@@ -17,9 +19,13 @@ export function App() {
         <Route>
           <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
             <ToastProvider>
-              <PatientRequestProvider>
-                <Shell />
-              </PatientRequestProvider>
+              <ConfirmIdentityProvider>
+                <SetupGate>
+                  <PatientRequestProvider>
+                    <Shell />
+                  </PatientRequestProvider>
+                </SetupGate>
+              </ConfirmIdentityProvider>
             </ToastProvider>
           </SessionGate>
         </Route>

@@ -1,7 +1,6 @@
 import {
   ActionIcon,
   Alert,
-  Anchor,
   AppShell,
   Badge,
   Box,
@@ -110,14 +109,6 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Box maw={1400} mx="auto">
-          {session.operator.password_temporary && location !== '/settings/me' && (
-            <Alert color="orange" mb="md">
-              Your password is temporary.{' '}
-              <Anchor component={Link} href="/settings/me" size="sm" c="inherit" underline="always">
-                Change password
-              </Anchor>
-            </Alert>
-          )}
           <ErrorBoundary location={location}>
             {clients.data && <Routes pages={shown} clients={clients.data.clients} selected={selected} />}
           </ErrorBoundary>

@@ -1,16 +1,17 @@
-import { Alert, Anchor, Button, Center, Divider, Paper, PasswordInput, Stack, TextInput, Title } from '@mantine/core';
+import { Alert, Anchor, Button, Divider, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useState } from 'react';
+import { Icon } from '../parts/Icon.tsx';
+import { SecretInput } from '../parts/SecretInput.tsx';
 import { type ApiError, call } from '../service/api.ts';
+import { passkeys_possible, signWithPasskey } from '../service/passkeys.ts';
 import { useStartSession } from '../service/session.tsx';
 import type { Session } from '../service/types.ts';
+import { SignInCard } from './SignInCard.tsx';
 import { SingleSignOn } from './SingleSignOn.tsx';
 
 /** `expired`: the session ended on its own. After signing in, the same page is shown again. */
 export function SignIn({ expired }: { expired: boolean }) {
-  useEffect(() => {
-    document.title = 'Sign in · Chartwire';
-  }, []);
   // Read once: the error of the last single sign-on is only sent with the first response.
   const ways = useQuery({
     queryKey: ['sign-in'],
@@ -22,35 +23,30 @@ export function SignIn({ expired }: { expired: boolean }) {
   const [recovering, setRecovering] = useState(false);
   const { single_sign_on: label = null, passwords = true, error = null } = ways.data ?? {};
   return (
-    <Center component="main" mih="100vh" p="md">
-      <Paper withBorder shadow="sm" p="xl" w={380} maw="100%">
-        <Stack>
-          <Title order={1} size="h2">
-            Chartwire
-          </Title>
-          {expired && (
-            <Alert color="gray" role="status">
-              Your session has expired. Sign in to continue.
-            </Alert>
-          )}
-          {label !== null && <SingleSignOn label={label} error={error} only={!passwords && !recovering} />}
-          {label !== null && passwords && <Divider label="or" />}
-          {!ways.isPending && (passwords || recovering) && <PasswordForm />}
-          {!passwords && !recovering && (
-            <Anchor component="button" type="button" size="sm" onClick={() => setRecovering(true)}>
-              Use a recovery password
-            </Anchor>
-          )}
-        </Stack>
-      </Paper>
-    </Center>
+    <SignInCard title="Sign in">
+      {expired && (
+        <Alert color="gray" role="status">
+          Your session has expired. Sign in to continue.
+        </Alert>
+      )}
+      {label !== null && <SingleSignOn label={label} error={error} only={!passwords && !recovering} />}
+      {label !== null && passwords && <Divider label="or" />}
+      {!ways.isPending && (passwords || recovering) && <LocalSignIn passkeys={passwords && passkeys_possible} />}
+      {!passwords && !recovering && (
+        <Anchor component="button" type="button" size="sm" onClick={() => setRecovering(true)}>
+          Use a recovery password
+        </Anchor>
+      )}
+    </SignInCard>
   );
 }
 
-function PasswordForm() {
+/** With a password, and a code if it is asked for, or with a passkey. */
+function LocalSignIn({ passkeys }: { passkeys: boolean }) {
   const startSession = useStartSession();
-  const signIn = useMutation<{ session: Session }, ApiError, FormData>({
-    mutationFn: (form) => {
+  const signIn = useMutation<{ session: Session }, ApiError, FormData | 'passkey'>({
+    mutationFn: async (form) => {
+      if (form === 'passkey') return call('session.passkey', {}, { body: await signWithPasskey() });
       const code = form.get('code');
       const body = { email: String(form.get('email')), password: String(form.get('password')) };
       return call('session.create', {}, { body: code === null ? body : { ...body, code: String(code) } });
@@ -58,42 +54,70 @@ function PasswordForm() {
     onSuccess: ({ session }) => startSession(session),
   });
   // Once shown, the code field stays, even after a wrong code.
-  const [needs_code, setNeedsCode] = useState(false);
-  if (!needs_code && signIn.error?.code === 'operator_code_required') setNeedsCode(true);
+  const [asked, setAsked] = useState<'nothing' | 'code' | 'recovery_code'>('nothing');
+  const { code } = signIn.error ?? {};
+  if (asked === 'nothing' && code === 'operator_code_required') setAsked('code');
+  if (asked === 'nothing' && code === 'operator_passkey_required') setAsked('recovery_code');
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     signIn.mutate(new FormData(event.currentTarget));
   };
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput label="Email" name="email" type="email" autoComplete="username" required />
-        <PasswordInput
-          label="Password"
-          name="password"
-          autoComplete="current-password"
-          required
-          visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
-        />
-        {needs_code && (
-          <TextInput
-            label="Authenticator code"
-            name="code"
-            inputMode="numeric"
-            autoComplete="one-time-code"
-            required
-            ref={(input) => input?.focus()}
-          />
-        )}
-        {signIn.error && signIn.error.code !== 'operator_code_required' && (
-          <Alert color="red" role="alert">
-            {signIn.error.message}
-          </Alert>
-        )}
-        <Button type="submit" loading={signIn.isPending}>
-          Sign in
-        </Button>
-      </Stack>
-    </form>
+    <>
+      <form onSubmit={submit}>
+        <Stack>
+          <TextInput label="Email" name="email" type="email" autoComplete="username webauthn" required />
+          <SecretInput label="Password" name="password" autoComplete="current-password" />
+          {asked === 'code' && <AuthenticatorCode onRecoveryCode={() => setAsked('recovery_code')} />}
+          {asked === 'recovery_code' && (
+            <TextInput label="Recovery code" name="code" autoComplete="off" required ref={focus} />
+          )}
+          {signIn.error && code !== 'operator_code_required' && (
+            <Alert color={code === 'operator_passkey_required' ? 'gray' : 'red'} role="alert">
+              {signIn.error.message}
+            </Alert>
+          )}
+          <Button type="submit" loading={signIn.isPending && signIn.variables !== 'passkey'}>
+            Sign in
+          </Button>
+        </Stack>
+      </form>
+      {passkeys && (
+        <>
+          <Divider label="or" />
+          <Button
+            variant="default"
+            leftSection={<Icon name="passkey" />}
+            loading={signIn.isPending && signIn.variables === 'passkey'}
+            onClick={() => signIn.mutate('passkey')}
+          >
+            Sign in with a passkey
+          </Button>
+        </>
+      )}
+    </>
   );
+}
+
+function AuthenticatorCode({ onRecoveryCode }: { onRecoveryCode: () => void }) {
+  return (
+    <Stack gap={4} align="flex-start">
+      <TextInput
+        w="100%"
+        label="Authenticator code"
+        name="code"
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        required
+        ref={focus}
+      />
+      <Anchor component="button" type="button" size="sm" onClick={onRecoveryCode}>
+        Use a recovery code
+      </Anchor>
+    </Stack>
+  );
+}
+
+function focus(input: HTMLInputElement | null): void {
+  input?.focus();
 }

@@ -35,9 +35,9 @@ const operator_columns: Column<Operator>[] = [
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },
 ];
 
-function signInOf({ single_sign_on, totp }: Operator): string {
+function signInOf({ single_sign_on, second_factor }: Operator): string {
   if (single_sign_on) return 'Single sign-on';
-  return totp ? 'Password and code' : 'Password';
+  return second_factor ? 'Two factors' : 'Password';
 }
 
 const invitation_columns: Column<Invitation>[] = [
@@ -163,7 +163,8 @@ function Actions({ of }: { of: Operator }) {
             done={({ password }) => <NewPassword value={password} />}
           >
             <Text size="sm">
-              Creates a new password, turns off two-factor authentication and signs the operator out everywhere.
+              Creates a new password, removes passkeys, authenticator app and recovery codes, and signs the operator out
+              everywhere.
             </Text>
           </FormDialog>
         )}

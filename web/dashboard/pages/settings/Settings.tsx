@@ -4,10 +4,10 @@ import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
 import { useSession } from '../../service/session.tsx';
 import { Alerts } from './Alerts.tsx';
+import { MyAccount } from './account/MyAccount.tsx';
 import { ClientPage } from './Client.tsx';
 import { Clients } from './Clients.tsx';
 import { Encryption } from './Encryption.tsx';
-import { MyAccount } from './MyAccount.tsx';
 import { Operators } from './Operators.tsx';
 import { Retention } from './Retention.tsx';
 

@@ -1,7 +1,7 @@
-import type { Tx } from '../db/database.ts';
-import { type ApiError, apiError } from '../errors.ts';
-import type { AccessChanges } from '../model/dashboard/settings.ts';
-import type { ClientAccess } from '../operators/operatorClients.ts';
+import type { Tx } from '../../db/database.ts';
+import { type ApiError, apiError } from '../../errors.ts';
+import type { AccessChanges } from '../../model/dashboard/settings.ts';
+import type { ClientAccess } from '../../operators/operatorClients.ts';
 
 /** The clients of a request by their ids; null, for all clients, and undefined stay as they are. */
 export async function resolveClients<Sent extends AccessChanges['clients']>(

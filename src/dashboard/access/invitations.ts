@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
-import { apiError } from '../errors.ts';
-import { requireOwnOrigin, sessionCookie } from '../http/authenticateOperator.ts';
-import { endpoint, WithHeaders } from '../http/endpoint.ts';
-import { parseId } from '../ids.ts';
-import { created_invitation, invitation_token, new_invitation } from '../model/dashboard/invitations.ts';
-import { session } from '../model/dashboard/session.ts';
-import { secret, success } from '../model/fields.ts';
-import { acceptInvitation } from '../operators/createOperator.ts';
-import { addInvitation, findInvitation, removeInvitation } from '../operators/operatorInvitations.ts';
-import { startSession } from '../operators/operatorSessions.ts';
-import { isEmailTaken } from '../operators/operators.ts';
+import { apiError } from '../../errors.ts';
+import { requireOwnOrigin } from '../../http/authenticateOperator.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { parseId } from '../../ids.ts';
+import { created_invitation, invitation_token, new_invitation } from '../../model/dashboard/invitations.ts';
+import { session } from '../../model/dashboard/session.ts';
+import { secret, success } from '../../model/fields.ts';
+import { acceptInvitation } from '../../operators/createOperator.ts';
+import { addInvitation, findInvitation, removeInvitation } from '../../operators/operatorInvitations.ts';
+import { isEmailTaken } from '../../operators/operators.ts';
+import { signInOperator } from '../../operators/signInOperator.ts';
 import { ownersHaveAll, resolveClients } from './clientAccess.ts';
-import { describeStarted } from './session.ts';
+import { browserOf, started } from './session.ts';
 
 export const invitationsCreate = endpoint({
   id: 'dashboard.invitations.create',
@@ -95,18 +95,14 @@ export const invitationsAccept = endpoint({
   body: Type.Object({
     token: invitation_token,
     name: Type.String({ minLength: 1, maxLength: 100 }),
-    password: secret({
-      minLength: 12,
-      maxLength: 1000,
-      messages: { minLength: 'The password must have at least 12 characters' },
-    }),
+    password: secret({ maxLength: 1000 }),
   }),
   response: Type.Object({ success, session }),
-  errors: ['invitation_invalid', 'operator_exists', 'operator_request_foreign', 'passwords_off'],
+  errors: ['invitation_invalid', 'invalid_field', 'operator_exists', 'operator_request_foreign', 'passwords_off'],
   handle: async ({ ctx, headers, address, body }) => {
     requireOwnOrigin(ctx, headers);
     if (ctx.config.oidc_only) throw apiError('passwords_off');
-    const operator_id = await acceptInvitation(ctx, body, (tx, { id, invitation_id, email }) =>
+    const accepted = await acceptInvitation(ctx, body, (tx, { id, invitation_id, email }) =>
       ctx.audit.recordInTransaction(tx, {
         client_id: null,
         actor_kind: 'operator',
@@ -118,11 +114,8 @@ export const invitationsAccept = endpoint({
         detail: { invitation: invitation_id },
       }),
     );
-    if (operator_id === undefined) throw apiError('invitation_invalid');
-    const token = await startSession(ctx, operator_id);
-    return new WithHeaders(
-      { success: true, session: await describeStarted(ctx, token) },
-      { 'set-cookie': sessionCookie(ctx, token) },
-    );
+    if (!accepted) throw apiError('invitation_invalid');
+    const browser = browserOf(ctx, headers, address);
+    return started(ctx, await signInOperator(ctx, { ...accepted, method: 'password' }, browser));
   },
 });

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
-import { ApiError, type ErrorCode, errors } from '../errors.ts';
-import { requireOwnOrigin } from '../http/authenticateOperator.ts';
-import { readCookie, setCookie } from '../http/cookies.ts';
-import { endpoint, WithHeaders } from '../http/endpoint.ts';
-import { nullable, success } from '../model/fields.ts';
-import { finishSingleSignOn, startSingleSignOn } from '../operators/singleSignOn.ts';
+import type { Context } from '../../context.ts';
+import { ApiError, type ErrorCode, errors } from '../../errors.ts';
+import { requireOwnOrigin } from '../../http/authenticateOperator.ts';
+import { readCookie, setCookie } from '../../http/cookies.ts';
+import { endpoint, WithHeaders } from '../../http/endpoint.ts';
+import { nullable, success } from '../../model/fields.ts';
+import { finishSingleSignOn, startSingleSignOn } from '../../operators/singleSignOn.ts';
+import { browserOf } from './session.ts';
 
 export const signInGet = endpoint({
   id: 'dashboard.sign-in.get',
@@ -65,8 +66,9 @@ export async function finishSignIn(ctx: Context, request: FastifyRequest, reply:
   const [, query = ''] = request.url.split('?', 2);
   const used = setCookie(ctx, 'sso', '');
   try {
-    const browser = readCookie(ctx, request.headers, 'sso');
-    const { token, path } = await finishSingleSignOn(ctx, { query, browser });
+    const state_cookie = readCookie(ctx, request.headers, 'sso');
+    const browser = browserOf(ctx, request.headers, request.ip);
+    const { token, path } = await finishSingleSignOn(ctx, { query, state_cookie }, browser);
     return reply.header('set-cookie', [used, setCookie(ctx, 'session', token)]).redirect(path);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;

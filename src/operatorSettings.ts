@@ -1,9 +1,19 @@
 import { StartFailure } from './errors.ts';
 import { type OperatorRole, operator_roles } from './model/dashboard/roles.ts';
-import { type Environment, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
+import { choice, type Environment, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
 
-/** Settings of single sign-on for operators. Either all that are required are set, or none. */
-export const oidc_settings = {
+/** Settings of the sign-in of operators. Of single sign-on, either all that are required are set, or none. */
+export const operator_settings = {
+  OWNER_EMAIL: text(
+    'Email address of the owner account created at the first start (not in the sandbox).',
+    'owner@localhost',
+  ),
+  OPERATOR_SECOND_FACTOR: choice(
+    'required: operators who sign in with a password must set up a passkey or an authenticator app before they can use the dashboard. optional: they can.',
+    ['required', 'optional'],
+    'required',
+    'optional',
+  ),
   OIDC_ISSUER: {
     description:
       'Issuer URL of the OpenID Connect provider with which operators sign in to the dashboard. Its host may be private. Register BASE_URL/dashboard/sign-in/callback as redirect URI.',

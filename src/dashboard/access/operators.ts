@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { apiError } from '../errors.ts';
-import { endpoint } from '../http/endpoint.ts';
-import { parseId } from '../ids.ts';
-import { invitation_row } from '../model/dashboard/invitations.ts';
-import { access_changes, operator_row, role } from '../model/dashboard/settings.ts';
-import { success } from '../model/fields.ts';
-import { createOperator, resetOperator } from '../operators/createOperator.ts';
-import { setClients } from '../operators/operatorClients.ts';
-import { listInvitations } from '../operators/operatorInvitations.ts';
-import { endSessionsOf } from '../operators/operatorSessions.ts';
-import { allowLinking, changeOperator, hasOwner, listOperators, usesSingleSignOn } from '../operators/operators.ts';
+import { apiError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { parseId } from '../../ids.ts';
+import { invitation_row } from '../../model/dashboard/invitations.ts';
+import { access_changes, operator_row, role } from '../../model/dashboard/settings.ts';
+import { success } from '../../model/fields.ts';
+import { createOperator, resetOperator } from '../../operators/createOperator.ts';
+import { setClients } from '../../operators/operatorClients.ts';
+import { listInvitations } from '../../operators/operatorInvitations.ts';
+import { endSessionsOf } from '../../operators/operatorSessions.ts';
+import { allowLinking, changeOperator, hasOwner, listOperators, usesSingleSignOn } from '../../operators/operators.ts';
 import { ownersHaveAll, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({

@@ -1,0 +1,228 @@
+import { Type } from 'typebox';
+import type { Context } from '../../context.ts';
+import type { Tx } from '../../db/database.ts';
+import { apiError } from '../../errors.ts';
+import { readSessionCookie } from '../../http/authenticateOperator.ts';
+import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
+import { parseId } from '../../ids.ts';
+import { passkey_registration, passkey_row, session_row } from '../../model/dashboard/session.ts';
+import { secret, success, text } from '../../model/fields.ts';
+import { changePassword } from '../../operators/createOperator.ts';
+import { deletePasskey, listPasskeys } from '../../operators/operatorPasskeys.ts';
+import { deleteRecoveryCodes } from '../../operators/operatorRecoveryCodes.ts';
+import { endSessionById, endSessionsOf, listSessions } from '../../operators/operatorSessions.ts';
+import { setTotp } from '../../operators/operators.ts';
+import { passkeyCreationOptions, storePasskey, verifyNewPasskey } from '../../operators/passkeys.ts';
+import { changeSecondFactors, enableTotp, newTotp } from '../../operators/secondFactor.ts';
+
+/** An operator's own account. Every operator has these endpoints, whatever the role. */
+const own = { surface: 'dashboard', auth: 'operator', role: 'support', reach: 'own' } as const;
+
+/** Changes of the password or a second factor need a recent sign-in. */
+const own_change = { ...own, method: 'POST', fresh_sign_in: true } as const;
+
+/** Shown once, when the first second factor is set up. Empty if the operator has recovery codes already. */
+const recovery_codes = Type.Array(Type.String());
+
+export const mePassword = endpoint({
+  id: 'dashboard.me.password',
+  ...own_change,
+  path: '/dashboard/api/me/password',
+  while_pending: ['password'],
+  summary: 'Change your password and sign out your other sessions',
+  body: Type.Object({ new_password: secret({ maxLength: 1000 }) }),
+  response: Type.Object({ success }),
+  handle: async ({ ctx, headers, operator, body, recordInTransaction }) => {
+    await changePassword(ctx, operator, body.new_password, readSessionCookie(ctx, headers), recordInTransaction);
+    return { success: true };
+  },
+});
+
+/** The secret is not stored yet: the page sends it back with a code that proves that an app has it. */
+export const totpOffer = endpoint({
+  id: 'dashboard.me.totp.offer',
+  ...own_change,
+  path: '/dashboard/api/me/totp/offer',
+  while_pending: ['second_factor'],
+  summary: 'Generate a secret for an authenticator app',
+  body: Type.Object({}),
+  response: Type.Object({ success, secret: Type.String(), uri: Type.String() }),
+  handle: async ({ operator }) => ({ success: true, ...newTotp(operator.email) }),
+});
+
+export const totpOn = endpoint({
+  id: 'dashboard.me.totp.on',
+  ...own_change,
+  path: '/dashboard/api/me/totp',
+  while_pending: ['second_factor'],
+  summary: 'Turn on codes of an authenticator app and sign out your other sessions',
+  body: Type.Object({ secret: secret({ maxLength: 64 }), code: secret({ maxLength: 20 }) }),
+  response: Type.Object({ success, recovery_codes }),
+  errors: ['operator_code_wrong'],
+  handle: async (request) => {
+    const { ctx, operator, body } = request;
+    const codes = await changeFactors(request, async (tx) => {
+      if (!(await enableTotp(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
+    });
+    return { success: true, recovery_codes: codes };
+  },
+});
+
+export const totpOff = endpoint({
+  id: 'dashboard.me.totp.off',
+  ...own_change,
+  path: '/dashboard/api/me/totp/off',
+  summary: 'Turn off codes of an authenticator app and sign out your other sessions',
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  handle: async (request) => {
+    await changeFactors(request, (tx) => setTotp(tx, request.operator.id, null));
+    return { success: true };
+  },
+});
+
+export const recoveryCodesCreate = endpoint({
+  id: 'dashboard.me.recovery-codes.create',
+  ...own_change,
+  path: '/dashboard/api/me/recovery-codes',
+  summary: 'Replace your recovery codes; the new ones are shown once',
+  body: Type.Object({}),
+  response: Type.Object({ success, recovery_codes }),
+  errors: ['operator_second_factor_missing'],
+  handle: async (request) => {
+    const { id, totp, passkeys } = request.operator;
+    if (!totp && passkeys === 0) throw apiError('operator_second_factor_missing');
+    // An operator with a second factor and without codes gets new ones.
+    return { success: true, recovery_codes: await changeFactors(request, (tx) => deleteRecoveryCodes(tx, id)) };
+  },
+});
+
+export const passkeysList = endpoint({
+  id: 'dashboard.me.passkeys.list',
+  ...own,
+  method: 'GET',
+  path: '/dashboard/api/me/passkeys',
+  while_pending: ['second_factor'],
+  // No health data, and only the operator's own.
+  audited: false,
+  summary: 'List your passkeys',
+  response: Type.Object({ success, passkeys: Type.Array(passkey_row) }),
+  handle: async ({ ctx, operator }) => ({ success: true, passkeys: await listPasskeys(ctx, operator.id) }),
+});
+
+export const passkeysOptions = endpoint({
+  id: 'dashboard.me.passkeys.options',
+  ...own_change,
+  path: '/dashboard/api/me/passkeys/options',
+  while_pending: ['second_factor'],
+  summary: 'Start the registration of a passkey',
+  body: Type.Object({}),
+  response: Type.Object({ success, options: Type.Unknown() }),
+  errors: ['passkeys_need_name'],
+  handle: async ({ ctx, operator }) => ({ success: true, options: await passkeyCreationOptions(ctx, operator) }),
+});
+
+export const passkeysCreate = endpoint({
+  id: 'dashboard.me.passkeys.create',
+  ...own_change,
+  path: '/dashboard/api/me/passkeys',
+  while_pending: ['second_factor'],
+  summary: 'Register a passkey and sign out your other sessions',
+  body: Type.Object({ name: text({ minLength: 1, maxLength: 100 }), passkey: passkey_registration }),
+  response: Type.Object({ success, recovery_codes }),
+  errors: ['passkey_not_registered', 'passkeys_need_name'],
+  handle: async (request) => {
+    const { ctx, operator, body } = request;
+    const passkey = await verifyNewPasskey(ctx, operator.id, body.name, body.passkey);
+    return { success: true, recovery_codes: await changeFactors(request, (tx) => storePasskey(tx, passkey)) };
+  },
+});
+
+export const passkeysDelete = endpoint({
+  id: 'dashboard.me.passkeys.delete',
+  ...own_change,
+  method: 'DELETE',
+  path: '/dashboard/api/me/passkeys/{id}',
+  summary: 'Delete a passkey and sign out your other sessions',
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success }),
+  errors: ['record_not_found'],
+  handle: async (request) => {
+    const { operator, params } = request;
+    const id = parseId(params.id);
+    await changeFactors(request, async (tx) => {
+      if (id && (await deletePasskey(tx, operator.id, id))) return;
+      throw apiError('record_not_found', { noun: 'Passkey', id: params.id });
+    });
+    return { success: true };
+  },
+});
+
+export const sessionsList = endpoint({
+  id: 'dashboard.me.sessions.list',
+  ...own,
+  method: 'GET',
+  path: '/dashboard/api/me/sessions',
+  audited: false,
+  summary: 'List your sessions',
+  response: Type.Object({ success, sessions: Type.Array(session_row) }),
+  handle: async ({ ctx, headers, operator }) => ({
+    success: true,
+    sessions: await listSessions(ctx, operator.id, readSessionCookie(ctx, headers) ?? ''),
+  }),
+});
+
+export const sessionsEnd = endpoint({
+  id: 'dashboard.me.sessions.end',
+  ...own,
+  method: 'DELETE',
+  path: '/dashboard/api/me/sessions/{id}',
+  summary: 'End one of your sessions',
+  params: Type.Object({ id: Type.String() }),
+  response: Type.Object({ success }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, operator, params, recordInTransaction }) => {
+    const id = parseId(params.id);
+    await ctx.db.system.begin(async (tx) => {
+      if (!id || !(await endSessionById(tx, operator.id, id))) {
+        throw apiError('record_not_found', { noun: 'Session', id: params.id });
+      }
+      await recordInTransaction(tx);
+    });
+    return { success: true };
+  },
+});
+
+export const sessionsEndOthers = endpoint({
+  id: 'dashboard.me.sessions.end-others',
+  ...own,
+  method: 'POST',
+  path: '/dashboard/api/me/sessions/end-others',
+  summary: 'End all your other sessions',
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  handle: async ({ ctx, headers, operator, recordInTransaction }) => {
+    await ctx.db.system.begin(async (tx) => {
+      await endSessionsOf(tx, operator.id, readSessionCookie(ctx, headers));
+      await recordInTransaction(tx);
+    });
+    return { success: true };
+  },
+});
+
+/** Changes the caller's second factors, ends the other sessions, and returns new recovery codes if there were none. */
+async function changeFactors(
+  request: Pick<
+    EndpointRequest<'operator', undefined, undefined, undefined>,
+    'operator' | 'headers' | 'recordInTransaction'
+  > & { ctx: Context },
+  change: (tx: Tx) => Promise<void>,
+): Promise<string[]> {
+  const { ctx, headers, operator, recordInTransaction } = request;
+  return ctx.db.system.begin(async (tx) => {
+    const codes = await changeSecondFactors(tx, operator.id, () => change(tx));
+    await endSessionsOf(tx, operator.id, readSessionCookie(ctx, headers));
+    await recordInTransaction(tx);
+    return codes;
+  });
+}

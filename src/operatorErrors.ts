@@ -1,0 +1,108 @@
+/** The part of the error catalogue that operators of the dashboard see: sign-in, second factors, roles and invitations. */
+export const operator_errors = {
+  passkey_not_registered: { status: 400, message: 'The passkey could not be registered. Try again.' },
+  passkeys_need_name: {
+    status: 400,
+    message:
+      'Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.',
+  },
+  operator_credentials_wrong: { status: 401, message: 'Incorrect email or password.' },
+  operator_code_required: { status: 401, message: 'Enter the code from your authenticator app.' },
+  operator_code_wrong: {
+    status: 401,
+    message:
+      'Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.',
+  },
+  operator_passkey_required: {
+    status: 401,
+    message: 'Sign in with your passkey, or enter one of your recovery codes.',
+  },
+  passkey_refused: {
+    status: 401,
+    message: 'This passkey was not accepted. Try again, or sign in with your password.',
+  },
+  operator_password_off: {
+    status: 403,
+    message: 'Passwords are turned off for this account. Use single sign-on.',
+  },
+  sso_off: { status: 409, message: 'Single sign-on is not set up. Sign in with your password.' },
+  sso_expired: {
+    status: 400,
+    message: 'This sign-in has expired, or it was already used. Sign in again.',
+  },
+  sso_declined: {
+    status: 403,
+    message: 'The identity provider did not sign you in. Try again, or ask its administrator for access.',
+  },
+  sso_client_refused: {
+    status: 502,
+    message:
+      'The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.',
+  },
+  sso_invalid: {
+    status: 502,
+    message:
+      'The response of the identity provider is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.',
+  },
+  sso_unavailable: {
+    status: 503,
+    message: 'The identity provider cannot be reached. Try again in a minute.',
+  },
+  sso_role_missing: {
+    status: 403,
+    message:
+      'You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.',
+  },
+  sso_email_missing: {
+    status: 403,
+    message:
+      'The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.',
+  },
+  sso_email_taken: {
+    status: 409,
+    message:
+      'Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.',
+  },
+  sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
+  operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
+  operator_password_temporary: {
+    status: 403,
+    message: 'Your password is temporary. Change it before you continue.',
+  },
+  operator_second_factor_missing: {
+    status: 403,
+    message: 'A second factor is required. Set up a passkey or an authenticator app before you continue.',
+  },
+  operator_sign_in_again: {
+    status: 403,
+    message: 'Confirm your identity first: your last sign-in was more than 10 minutes ago.',
+  },
+  operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
+  reveal_not_allowed: {
+    status: 403,
+    message: 'You may not reveal patient details. Ask an owner for the right to reveal them.',
+  },
+  operator_clients_lacking: { status: 403, message: 'This requires access to all clients.' },
+  operator_request_foreign: {
+    status: 403,
+    message: 'This request did not come from the dashboard page. Reload the page and try again.',
+  },
+  invitation_invalid: {
+    status: 410,
+    message: 'This invitation was used or revoked, or has expired. Ask an owner for a new one.',
+  },
+  operator_exists: { status: 409, message: 'An operator with this email address already exists.' },
+  operator_single_sign_on: {
+    status: 409,
+    message: 'This operator uses single sign-on: the identity provider manages the role and the sign-in.',
+  },
+  passwords_off: {
+    status: 409,
+    message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
+  },
+  owner_last: { status: 409, message: 'There must be at least one owner. Make another operator an owner first.' },
+  operator_locked: {
+    status: 429,
+    message: 'Too many failed sign-ins. Try again in 15 minutes.',
+  },
+} as const satisfies Record<string, { status: number; message: string }>;

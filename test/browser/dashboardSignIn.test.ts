@@ -1,0 +1,127 @@
+import { Secret, TOTP } from 'otpauth';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOperator } from '../../src/operators/createOperator.ts';
+import { newOperator, outdateSignIns } from '../harness/operator.ts';
+import { freePort } from '../harness/sandbox.ts';
+import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
+
+let fixture: DashboardFixture;
+beforeAll(async () => {
+  // Passkeys need a host name.
+  const port = `${await freePort()}`;
+  const env = { PORT: port, BASE_URL: `http://localhost:${port}`, OPERATOR_SECOND_FACTOR: 'required' };
+  fixture = await startDashboard({ env });
+});
+afterAll(() => fixture?.close());
+
+test('an operator changes a temporary password, sets up the required second factor and signs in with it', async () => {
+  const page = await openPage();
+  const credentials = await temporaryOperator();
+  await signIn(page, credentials);
+  await page.getByText('Your password is temporary').waitFor();
+  await expectAccessible(page);
+  const password = 'the shift starts at ten';
+  await page.getByLabel('New password').fill('Sunshine2026!');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('The new password is easy to guess').waitFor();
+  await page.getByLabel('New password').fill(password);
+  await page.getByRole('button', { name: 'Change password' }).click();
+
+  await page.getByRole('heading', { name: 'Set up a second factor' }).waitFor();
+  await page.getByRole('button', { name: 'Set up' }).click();
+  const secret = await page.locator('code').innerText();
+  await expectAccessible(page);
+  const code = (steps: number) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
+  await page.getByLabel('Authenticator code').fill(code(0));
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
+  const [recovery_code = ''] = await page.locator('code').allInnerTexts();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'I have stored them' }).click();
+
+  await signOut(page, credentials.name);
+  await signIn(page, { ...credentials, password });
+  await page.getByLabel('Authenticator code').fill('000000');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('Incorrect code');
+  await expectAccessible(page);
+  await page.getByLabel('Authenticator code').fill(code(1));
+  await page.keyboard.press('Enter');
+  await signOut(page, credentials.name);
+  await signIn(page, { ...credentials, password });
+  await page.getByRole('button', { name: 'Use a recovery code' }).click();
+  await page.getByLabel('Recovery code').fill(recovery_code);
+  await page.keyboard.press('Enter');
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.goto(`${fixture.product.sandbox.dashboard.url}/settings/me`);
+  await page.getByText('9 of 10 left').waitFor();
+  await page.context().close();
+});
+
+test('an operator registers a passkey, signs in with it, confirms the identity with it and deletes it', async () => {
+  const page = await openPage();
+  await addAuthenticator(page);
+  const operator = await newOperator(fixture.product, 'operator');
+  await signIn(page, operator);
+  await page.getByRole('button', { name: 'Add passkey' }).click();
+  expect(await page.getByLabel('Name').inputValue()).toBe('Chrome on Linux');
+  await page.getByLabel('Name').fill('Test key');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'I have stored them' }).click();
+  await signOut(page, operator.email);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.goto(`${fixture.product.sandbox.dashboard.url}/settings/me`);
+  await page.getByText('This device').waitFor();
+  await expectAccessible(page);
+  await outdateSignIns(fixture.product, operator.email);
+  await page.getByRole('region', { name: 'Passkeys' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Confirm your identity' });
+  await confirm.waitFor();
+  await expectAccessible(page);
+  await confirm.getByRole('button', { name: 'Use a passkey' }).click();
+  // It was the only second factor.
+  await page.getByRole('heading', { name: 'Set up a second factor' }).waitFor();
+  await page.context().close();
+});
+
+/** The sign-in page, in a browser without cookies. */
+async function openPage(): Promise<Page> {
+  const context = await fixture.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  await page.goto(fixture.product.sandbox.dashboard.url);
+  return page;
+}
+
+async function signOut(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+}
+
+/** An operator with a password that was created for them. */
+async function temporaryOperator(): Promise<{ email: string; name: string; password: string }> {
+  const operator = { email: 'night@example.org', name: 'Night shift', role: 'operator' } as const;
+  const created = await createOperator(fixture.product.ctx, operator, async () => {});
+  return { ...operator, password: created?.password ?? '' };
+}
+
+/** A security key in software, which is part of Chromium's remote interface. */
+async function addAuthenticator(page: Page): Promise<void> {
+  const remote = await page.context().newCDPSession(page);
+  await remote.send('WebAuthn.enable');
+  await remote.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}

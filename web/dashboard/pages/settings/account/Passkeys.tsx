@@ -1,0 +1,90 @@
+import { Group, Stack, Text, TextInput } from '@mantine/core';
+import { useConfirmed } from '../../../parts/ConfirmIdentity.tsx';
+import { FormDialog } from '../../../parts/FormDialog.tsx';
+import { QueryResult } from '../../../parts/QueryResult.tsx';
+import { Timestamp } from '../../../parts/Timestamp.tsx';
+import { call } from '../../../service/api.ts';
+import { passkeys_possible, registerPasskey } from '../../../service/passkeys.ts';
+import { useQuery } from '../../../service/queries.ts';
+import { describeBrowser } from './describeBrowser.ts';
+
+/** `onCodes` gets the recovery codes, which are created together with the first second factor. */
+export function Passkeys({ onCodes }: { onCodes: (codes: string[]) => void }) {
+  const query = useQuery('me.passkeys.list', {});
+  return (
+    <Stack>
+      <Group justify="space-between" wrap="nowrap">
+        <Text size="sm">
+          Sign in with your fingerprint, face, PIN or security key instead of a password and a code.
+        </Text>
+        {passkeys_possible && <AddPasskey onCodes={onCodes} />}
+      </Group>
+      {!passkeys_possible && (
+        <Text size="sm" c="dimmed">
+          Passkeys need a browser that supports them and an address with a host name, not an IP address.
+        </Text>
+      )}
+      <QueryResult query={query}>
+        {({ passkeys }) =>
+          passkeys.map(({ id, name, created_at, used_at }) => (
+            <Group key={id} justify="space-between" wrap="nowrap" className="entry">
+              <div>
+                <Text size="sm" fw={500} className="breakable">
+                  {name}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  Added <Timestamp at={created_at} /> · {used_at ? 'Last used ' : 'Not used yet'}
+                  {used_at && <Timestamp at={used_at} />}
+                </Text>
+              </div>
+              <DeletePasskey id={id} name={name} />
+            </Group>
+          ))
+        }
+      </QueryResult>
+    </Stack>
+  );
+}
+
+function AddPasskey({ onCodes }: { onCodes: (codes: string[]) => void }) {
+  const confirmed = useConfirmed();
+  return (
+    <FormDialog
+      opener="Add passkey"
+      title="Add passkey"
+      submit="Continue"
+      look={{ flex: 'none' }}
+      action={async (form) => {
+        const { recovery_codes } = await confirmed(() => registerPasskey(String(form.get('name'))));
+        onCodes(recovery_codes);
+      }}
+    >
+      <TextInput
+        name="name"
+        label="Name"
+        description="To recognize it in this list"
+        defaultValue={describeBrowser(navigator.userAgent)}
+        required
+        maxLength={100}
+        data-autofocus
+      />
+      <Text size="sm">Your browser then asks where to store the passkey. Your other sessions are signed out.</Text>
+    </FormDialog>
+  );
+}
+
+function DeletePasskey({ id, name }: { id: string; name: string }) {
+  const confirmed = useConfirmed();
+  return (
+    <FormDialog
+      opener="Delete"
+      title={`Delete passkey “${name}”`}
+      submit="Delete"
+      danger
+      look={{ flex: 'none' }}
+      action={() => confirmed(() => call('me.passkeys.delete', { id }))}
+    >
+      <Text size="sm">You can no longer sign in with it. Your other sessions are signed out.</Text>
+    </FormDialog>
+  );
+}
