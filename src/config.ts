@@ -257,7 +257,12 @@ export const settings = {
     1,
     3650,
   ),
-  REQUESTS_DAYS: number('Days to keep the request log. The audit log is kept forever.', 7, 1, 365),
+  REQUESTS_DAYS: number(
+    'Days to keep the request log, which is deleted by whole days (UTC). The audit log is kept forever.',
+    7,
+    1,
+    365,
+  ),
   SYNC_MINUTES: number('Minutes between syncs of each organization with its EMR.', 15, 1, 10_080),
   SYNC_REMOVALS_PERCENT: number(
     'Share of a list, in percent, that a sync removes without confirmation. 100: any share.',

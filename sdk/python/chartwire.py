@@ -820,7 +820,7 @@ class ClaimLine(_ClaimLineOptional):
     billed_unit_fee: Optional[float]
     """Charge for one unit, in dollars"""
     icd_pointers: List[str]
-    """Diagnoses that justify the line, as the EMR gives them: ICD-10-CM codes, or numbers of diagnoses on the claim from 1"""
+    """ICD-10-CM codes of the diagnoses that justify the line, which are also in icd_codes of the claim"""
     place_of_service: Optional[str]
     """CMS place of service code, such as 11 for an office or 02 and 10 for telehealth"""
     type_of_service: Optional[str]

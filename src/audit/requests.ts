@@ -70,12 +70,13 @@ export async function rotateRequests(system: Sql, days: number): Promise<number>
   return row?.dropped ?? 0;
 }
 
-/** Of the partitions that hold more than a day. One batch per statement. */
+/** From the partitions of more than one day: those of whole expired days are gone. One batch per statement. */
 async function deleteRequests({ pooled: sql }: Sql, days: number, batch = 10_000): Promise<void> {
   for (let deleted = batch; deleted === batch; ) {
     const rows = await sql`
       DELETE FROM requests WHERE id IN (
-        SELECT id FROM requests WHERE id < first_id_at(now() - make_interval(days => ${days})) ORDER BY id LIMIT ${batch})`;
+        SELECT id FROM requests WHERE id < first_id_at(date_trunc('day', now() - make_interval(days => ${days}), 'UTC'))
+         ORDER BY id LIMIT ${batch})`;
     deleted = rows.count;
   }
 }

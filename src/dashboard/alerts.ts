@@ -11,6 +11,7 @@ export const alertsList = endpoint({
   method: 'GET',
   path: '/dashboard/api/alerts',
   auth: 'operator',
+  role: 'owner',
   // Alerts contain ids and counts, no health data.
   audited: false,
   summary: 'List open and recent alerts, and where they are sent',
@@ -24,7 +25,7 @@ export const alertsTest = endpoint({
   method: 'POST',
   path: '/dashboard/api/alerts/test',
   auth: 'operator',
-  role: 'operator',
+  role: 'owner',
   summary: 'Send a test message through every channel for alerts',
   body: Type.Object({}),
   response: Type.Object({ success, results: Type.Array(alert_test) }),

@@ -197,8 +197,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   invoice_amount: 'Amount billed on the claim, in dollars',
   on_plan: 'Whether the claim is on a payment plan, as the EMR gives it',
   icd_codes: 'ICD-10-CM diagnosis codes of the claim, in the order of the claim',
-  icd_pointers:
-    'Diagnoses that justify the line, as the EMR gives them: ICD-10-CM codes, or numbers of diagnoses on the claim from 1',
+  icd_pointers: 'ICD-10-CM codes of the diagnoses that justify the line, which are also in icd_codes of the claim',
   billing_notes: 'Notes of the billing staff on the claim',
   submission_history: 'How and when the claim was submitted',
   created_by: 'Who created the claim',

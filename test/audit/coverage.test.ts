@@ -88,12 +88,12 @@ const open = [
   'link.page-sign-in.finish',
   'dashboard.session.create',
   'dashboard.session.get',
+  'dashboard.session.passkey-options',
+  'dashboard.session.passkey',
   'dashboard.sign-in.get',
   'dashboard.single-sign-on.start',
   'dashboard.invitations.find',
   'dashboard.invitations.accept',
-  'dashboard.session.passkey-options',
-  'dashboard.session.passkey',
 ];
 
 test('exactly these endpoints are exempt', () => {

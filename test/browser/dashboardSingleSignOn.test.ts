@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startProvider, type TestProvider } from '../harness/identityProvider.ts';
-import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let provider: TestProvider;
 let fixture: DashboardFixture;
@@ -45,7 +45,8 @@ test('single sign-on explains a refusal, returns to the page, and signs out at t
   expect(page.url()).toBe(`${url}/settings/me`);
   await expectAccessible(page);
   await page.getByRole('tab', { name: 'Operators' }).click();
-  await page.getByRole('button', { name: 'Allow single sign-on' }).click();
+  const { email } = fixture.product.sandbox.dashboard;
+  await chooseFromMenu(page, 'Allow single sign-on', email);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await page.getByRole('button', { name: 'Stop linking' }).waitFor();

@@ -121,7 +121,7 @@ describe('reading', () => {
     await soon(() => path(page)).toBe('/docs/reference/telephone-encounters#telephone-encounters.create');
     await page.locator('#search').waitFor();
     await page.keyboard.press('/');
-    await page.keyboard.type('no such words');
+    await page.keyboard.type('qwxyz');
     await soon(() => page.locator('.found').innerText()).toBe('No results');
     await page.keyboard.press('Escape');
     expect(await page.locator('#search').inputValue()).toBe('');

@@ -41,7 +41,9 @@ test('creates the operator with the invited access and signs in, once', async ()
   const stored = JSON.stringify(await fixture.owner`SELECT * FROM operator_invitations`);
   expect(stored).not.toContain(token);
   expect((await find(token)).body.email).toBe('invited@example.org');
-  expect((await accept(token, { password: 'short' })).body).toMatchObject({ field: 'password' });
+  for (const password of ['short', 'Sunshine2031!']) {
+    expect((await accept(token, { password })).body, password).toMatchObject({ field: 'password' });
+  }
   const accepted = await accept(token);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect(accepted.headers.get('set-cookie')).toMatch(/HttpOnly; SameSite=Strict/);
@@ -51,8 +53,8 @@ test('creates the operator with the invited access and signs in, once', async ()
     all_clients: false,
     clients,
     may_reveal: true,
-    password_temporary: false,
   });
+  expect(accepted.body.session).toMatchObject({ method: 'password', pending_setup: null });
   const [record] = await fixture.owner`SELECT actor, subject, address, detail FROM audit_records
     WHERE action = 'operator.accept_invitation'`;
   expect(record).toStrictEqual({

@@ -77,6 +77,17 @@ describe('a sign-in with a passkey is refused', () => {
     expect(await visitor.post('session/passkey', { passkey: signed_again })).toMatchObject(refused);
   });
 
+  test('if single sign-on is the only way to sign in', async () => {
+    const { ctx } = fixture;
+    const before = ctx.config;
+    ctx.config = { ...before, oidc_only: true };
+    try {
+      expect((await signInWith(authenticator)).body.code).toBe('operator_password_off');
+    } finally {
+      ctx.config = before;
+    }
+  });
+
   test('if its challenge is older than five minutes', async () => {
     const challenge = await signInChallenge();
     await fixture.owner`UPDATE passkey_challenges SET created_at = now() - interval '5 minutes 1 second'`;

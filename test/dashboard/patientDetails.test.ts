@@ -187,6 +187,8 @@ const shown_to_support = [
   'dashboard.jobs.list',
   'dashboard.jobs.patients',
   'dashboard.live.get',
+  'dashboard.me.passkeys.list',
+  'dashboard.me.sessions.list',
   'dashboard.organizations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',

@@ -109,6 +109,21 @@ describe('a sign-in', () => {
     expect((await browser.open(url.href)).status).toBe(200);
   });
 
+  test('does not let the operator add a password or passkey, as a way around the provider', async () => {
+    const browser = newBrowser();
+    await signIn(browser, newPerson());
+    const { csrf_token, method } = await browser.session();
+    expect(method).toBe('single_sign_on');
+    for (const [path, body] of [
+      ['me/password', { new_password: 'synthetic words 2031' }],
+      ['me/passkeys/options', {}],
+      ['me/totp/offer', {}],
+    ] as const) {
+      const { status, body: response } = await browser.api('POST', path, body, { 'x-csrf-token': csrf_token });
+      expect([path, status, response.code]).toStrictEqual([path, 409, 'operator_single_sign_on']);
+    }
+  });
+
   test('leaves a local operator’s sign-out as it is', async () => {
     const local = await newOperator(fixture, 'read_only');
     expect((await local.delete('session')).body).toStrictEqual({ success: true, sign_out_url: null });
@@ -178,8 +193,11 @@ describe('an operator', () => {
     const id = await operatorId(person);
     expect((await owner.patch(`operators/${id}`, { sso_link: true })).status).toBe(200);
     expect((await local.get('session')).body.session).not.toBeNull();
+    await fixture.owner`INSERT INTO operator_passkeys (id, operator_id, name, credential_id, public_key, counter, transports)
+      VALUES (gen_random_uuid(), ${id ?? ''}, 'Laptop', 'synthetic', 'x', 0, '{}')`;
     await signIn(browser, person);
-    expect((await browser.session()).operator).toMatchObject({ id, role: 'owner', single_sign_on: true, totp: false });
+    const linked = { id, role: 'owner', single_sign_on: true, totp: false, passkeys: 0, recovery_codes: 0 };
+    expect((await browser.session()).operator).toMatchObject(linked);
     // The password, and what was signed in with it, is no longer valid.
     expect((await local.get('session')).body.session).toBeNull();
     expect((await signInLocally(fixture, local)).body.code).toBe('operator_credentials_wrong');
@@ -355,6 +373,9 @@ describe('OIDC_ONLY', () => {
       expect((await signInLocally(fixture, local)).body.code).toBe('operator_password_off');
       const body = { email: 'more@example.test', name: 'More', role: 'operator' };
       expect((await owner.post('operators', body)).body.code).toBe('passwords_off');
+      expect((await owner.post('invitations', { email: body.email, role: 'operator' })).body.code).toBe(
+        'passwords_off',
+      );
       const id = (await operatorId(person)) ?? '';
       expect((await owner.post(`operators/${id}/reset`)).body.code).toBe('passwords_off');
       const password = await resetOperator(ctx, id, async () => {}, { despite_single_sign_on: true });

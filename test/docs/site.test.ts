@@ -205,23 +205,22 @@ describe('for programs and browsers', () => {
     expect((await get(target)).status).toBe(200);
   });
 
-  test.each(['/docs/images/..%2f..%2fREADME.md', '/docs/docs.js.map', '/docs/x', '/docs/reference/<b>x'])(
-    '%s is not found, and the page leads on',
-    async (path) => {
-      const response = await get(path);
-      expect([response.status, response.headers.get('content-type')]).toStrictEqual([404, 'text/html; charset=utf-8']);
-      expect(response.headers.get('cache-control')).toBe('no-store');
-      expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
-      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
-      const text = await response.text();
-      expect(text).toContain('id="search"');
-      expect(linksOf(text)).toEqual(expect.arrayContaining(pages.map((page) => page.path)));
-      expect(text).not.toContain('<b>x');
-    },
-  );
+  test.each(['/docs/x', '/docs/reference/<b>x'])('%s is not found, and the page leads on', async (path) => {
+    const response = await get(path);
+    expect([response.status, response.headers.get('content-type')]).toStrictEqual([404, 'text/html; charset=utf-8']);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
+    const text = await response.text();
+    expect(text).toContain('id="search"');
+    expect(linksOf(text)).toEqual(expect.arrayContaining(pages.map((page) => page.path)));
+    expect(text).not.toContain('<b>x');
+  });
 
   test.each([
     ['GET', '/docs/images/../../package.json'],
+    ['GET', '/docs/images/..%2f..%2fREADME.md'],
+    ['GET', '/docs/docs.js.map'],
     ['GET', '/v1/docs/x'],
     ['POST', '/docs/x'],
   ])('%s %s is not found, with JSON', async (method, path) => {

@@ -492,7 +492,7 @@ export type ClaimLine = {
   allowed_amount: number | null;
   /** Charge for one unit, in dollars */
   billed_unit_fee: number | null;
-  /** Diagnoses that justify the line, as the EMR gives them: ICD-10-CM codes, or numbers of diagnoses on the claim from 1 */
+  /** ICD-10-CM codes of the diagnoses that justify the line, which are also in icd_codes of the claim */
   icd_pointers: Array<string>;
   /** CMS place of service code, such as 11 for an office or 02 and 10 for telehealth */
   place_of_service: string | null;

@@ -473,7 +473,7 @@ test('a claim adds up the insurers’ amounts to the cent', () => {
     icd_codes: ['E11.9', 'I10'],
     insurances: [{ insurance_name: 'Mock Mutual', sequence_number: '1' }],
     line_items: [
-      { line_number: 1, cpt_code: '99213', allowed_amount: 80, icd_pointers: ['1', '2'], modifiers: ['25'] },
+      { line_number: 1, cpt_code: '99213', allowed_amount: 80, icd_pointers: ['E11.9', 'I10'], modifiers: ['25'] },
       { line_number: 2, cpt_code: null, description: 'Blood count', allowed_amount: null },
     ],
     payments: [{ check_number: 'CHK-1', amount: 70.1, deductible: 20.05, era_adjustment_codes: { A001: 10.05 } }],

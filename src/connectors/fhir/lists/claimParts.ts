@@ -55,12 +55,33 @@ export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords)
   });
 }
 
+/** The diagnoses in their order, with the codes that the claim contains or that conditions of the chart have. */
+export function toDiagnoses(
+  { diagnosis }: fhir.Claim,
+  conditions: RelatedRecords['conditions'],
+): { sequence: number | null; code: string }[] {
+  return list(diagnosis)
+    .map(({ sequence, diagnosisCodeableConcept, diagnosisReference }) => {
+      const concept = diagnosisCodeableConcept ?? conditions.get(refId(diagnosisReference, 'Condition') ?? '')?.code;
+      const code = icdCodeOf(concept) ?? codeOf(concept) ?? labelOf(concept) ?? text(diagnosisReference?.display);
+      return { sequence: number(sequence), code };
+    })
+    .filter((each): each is { sequence: number | null; code: string } => each.code !== null)
+    .toSorted((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
+}
+
+/** A condition may have codes of several systems. */
+function icdCodeOf(concept: fhir.CodeableConcept | undefined): string | null {
+  return first(list(concept?.coding), ({ system, code }) => (system?.includes('icd-10') ? text(code) : null));
+}
+
 export function toLineItems(
   claim: fhir.Claim,
   adjudications: readonly Adjudication[],
   related: RelatedRecords,
   timezone: string,
 ): ClaimSource['line_items'] {
+  const diagnoses = toDiagnoses(claim, related.conditions);
   return list(claim.item).map((item, n) => {
     const line_number = number(item.sequence) ?? n + 1;
     const npi = (roles: readonly string[]) => npiForRole(claim, item, roles, related);
@@ -77,7 +98,9 @@ export function toLineItems(
       billed_amount: number(item.net?.value),
       allowed_amount: allowedFor(line_number, adjudications),
       billed_unit_fee: number(item.unitPrice?.value),
-      icd_pointers: list(item.diagnosisSequence).map(String),
+      icd_pointers: list(item.diagnosisSequence).flatMap((pointed) =>
+        diagnoses.filter(({ sequence }) => sequence === pointed).map(({ code }) => code),
+      ),
       place_of_service: codeOf(item.locationCodeableConcept),
       type_of_service: codeOf(item.category),
       service_date_start: start,

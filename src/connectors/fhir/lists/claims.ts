@@ -4,11 +4,12 @@ import { withPayerNames } from '../charts/coverage.ts';
 import { dayOf } from '../clock.ts';
 import { mrnOf } from '../mrn.ts';
 import { type Emr, findReferencing, type Resolver, refId, refIds } from '../references.ts';
-import { codeOf, first, groupBy, labelOf, list, nameOf, number, text } from '../values.ts';
+import { codeOf, first, groupBy, list, nameOf, number, text } from '../values.ts';
 import {
   type Adjudication,
   type RelatedRecords,
   sumOf,
+  toDiagnoses,
   toInsurances,
   toLineItems,
   toPayment,
@@ -110,7 +111,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
     emr_provider_id: provider_id,
     provider_name: nameOf(related.practitioners.get(provider_id ?? '')?.name).full ?? text(claim.provider?.display),
     ...toAmounts(claim, adjudications),
-    icd_codes: toDiagnoses(claim, related.conditions),
+    icd_codes: toDiagnoses(claim, related.conditions).map(({ code }) => code),
     billing_notes: null,
     insurances: toInsurances(claim, related),
     void_claim: toVoidClaim(claim),
@@ -136,22 +137,6 @@ function appointmentIdOf({ item }: fhir.Claim, { encounters }: RelatedRecords): 
     'Encounter',
   );
   return first(visits, (id) => refIds(list(encounters.get(id)?.appointment), 'Appointment')[0] ?? null);
-}
-
-/** The codes of the diagnoses, which a claim contains or refers to as conditions of the chart. */
-function toDiagnoses({ diagnosis }: fhir.Claim, conditions: RelatedRecords['conditions']): string[] {
-  const ordered = list(diagnosis).toSorted((a, b) => (number(a.sequence) ?? 0) - (number(b.sequence) ?? 0));
-  return ordered
-    .map(({ diagnosisCodeableConcept, diagnosisReference }) => {
-      const concept = diagnosisCodeableConcept ?? conditions.get(refId(diagnosisReference, 'Condition') ?? '')?.code;
-      return icdCodeOf(concept) ?? codeOf(concept) ?? labelOf(concept) ?? text(diagnosisReference?.display);
-    })
-    .filter((code) => code !== null);
-}
-
-/** A condition may have codes of several systems. */
-function icdCodeOf(concept: fhir.CodeableConcept | undefined): string | null {
-  return first(list(concept?.coding), ({ system, code }) => (system?.includes('icd-10') ? text(code) : null));
 }
 
 /** Unknown amounts stay null. Without an adjudication, only the charge is known. */

@@ -168,28 +168,27 @@ function Actions({ of }: { of: Operator }) {
             </Text>
           </FormDialog>
         )}
-        {ways?.single_sign_on && <AllowSingleSignOn of={of} />}
+        {ways?.single_sign_on && !of.sso_link_until && (
+          <FormDialog
+            opener="Allow single sign-on"
+            title={`Allow single sign-on for ${of.email}`}
+            submit="Allow"
+            success="Allowed for 24 hours"
+            action={() => call('operators.update', { id: of.id }, { body: { sso_link: true } })}
+          >
+            <Text size="sm">
+              For 24 hours, the first person who signs in at the identity provider with this email address becomes this
+              operator. The operator’s current sign-in stops working then, and the identity provider decides the role.
+            </Text>
+          </FormDialog>
+        )}
       </ActionMenu>
+      {of.sso_link_until && (
+        <ActionButton action={() => call('operators.update', { id: of.id }, { body: { sso_link: false } })}>
+          Stop linking
+        </ActionButton>
+      )}
     </Group>
-  );
-}
-
-function AllowSingleSignOn({ of }: { of: Operator }) {
-  const allow = (sso_link: boolean) => call('operators.update', { id: of.id }, { body: { sso_link } });
-  if (of.sso_link_until) return <ActionButton action={() => allow(false)}>Stop linking</ActionButton>;
-  return (
-    <FormDialog
-      opener="Allow single sign-on"
-      title={`Allow single sign-on for ${of.email}`}
-      submit="Allow"
-      success="Allowed for 24 hours"
-      action={() => allow(true)}
-    >
-      <Text size="sm">
-        For 24 hours, the first person who signs in at the identity provider with this email address becomes this
-        operator. The operator’s current sign-in stops working then, and the identity provider decides the role.
-      </Text>
-    </FormDialog>
   );
 }
 
