@@ -27,7 +27,7 @@ const columns: Column<AuditRecord>[] = [
     head: 'Actor',
     cell: (record) => (
       <>
-        <Text size="sm" miw={120} className="breakable">
+        <Text size="sm" miw={190} className="breakable">
           {record.actor}
         </Text>
         <Text size="xs" c="dimmed">
