@@ -69,8 +69,7 @@ test(row('INS-05'), async () => {
     companyId: payer('PPP01').ehr_id,
     companyName: 'Prototype PPO',
   });
-  const { status } = await charts.add(next().mrn, { member_id: 'M', insurance_provider_id: payer('PLS01').id });
-  expect(status).toBe(200);
+  await charts.outcome(await charts.add(next().mrn, { member_id: 'M', insurance_provider_id: payer('PLS01').id }));
   await rejectsValues('insurance_name', strings_only);
 });
 
@@ -165,6 +164,7 @@ test(row('INS-22'), async () => {
     job_id: expect.any(Number),
   });
   expect(Number.isInteger(body.job_id)).toBe(true);
+  await fixture.api.untilEvent(body.job_id);
 });
 
 test(row('INS-23'), async () => {

@@ -61,6 +61,7 @@ test(row('PAU-05'), async () => {
     const { status, body } = await charts.patch(id, { phone: '518-555-0105' });
     expect(status).toBe(200);
     expect(body.message).toMatch(/update.*queued/);
+    if (body.job_id !== undefined) await fixture.api.untilEvent(body.job_id);
   }
   await endPauses(fixture.owner);
   await fixture.api.untilEvent(pending.job_id);
