@@ -29,7 +29,8 @@ const credentials_max = 20_000;
 
 /**
  * A rejection is sent late: a sender that waits for it before it sends again would otherwise keep the process busy with
- * rejections alone. The delay varies, or the next requests of many connections would arrive together. Over `delayed_max`
+ * rejections alone. The delay varies, or the next requests of many connections would arrive together. It is up to four
+ * times as long for a large body: the sender's next one takes time to arrive even if nobody reads it. Over `delayed_max`
  * it is sent at once, so that waiting requests take little memory.
  */
 const delay_ms = 500;
@@ -38,10 +39,10 @@ const delayed_max = 1000;
 export function openAddressLimit(limit: RateLimiter): AddressLimit {
   const valid = new Set<string>();
   let delayed = 0;
-  const reject = async (retry_after_s: number): Promise<never> => {
+  const reject = async (request: Caller, retry_after_s: number): Promise<never> => {
     if (delayed < delayed_max) {
       delayed += 1;
-      await pause(delay_ms * (1 + Math.random()));
+      await pause(delay_ms * (1 + Math.random()) * (1 + Math.min(3, costOfBody(request))));
       delayed -= 1;
     }
     throw apiError('rate_limited', undefined, { retry_after_s });
@@ -49,7 +50,7 @@ export function openAddressLimit(limit: RateLimiter): AddressLimit {
   return {
     count: async (request, cost) => {
       const { allowed, reset_s } = limit(addressKey(request.ip), cost);
-      if (!allowed) await reject(reset_s);
+      if (!allowed) await reject(request, reset_s);
     },
     chargeBodies: (request, response_bytes) =>
       limit.charge(addressKey(request.ip), costOfBody(request) + costOfBytes(response_bytes)),
@@ -58,7 +59,7 @@ export function openAddressLimit(limit: RateLimiter): AddressLimit {
       const known = credential !== undefined && valid.has(credential);
       // Taken before and returned after, so that parallel attempts cannot exceed the limit.
       const { allowed, reset_s } = limit(address);
-      if (!allowed && !known) return reject(reset_s);
+      if (!allowed && !known) return reject(request, reset_s);
       try {
         const caller = await authenticate();
         if (allowed) limit.refund(address);
