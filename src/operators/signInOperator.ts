@@ -9,6 +9,7 @@ import { findOperator, type KnownOperator } from './operators.ts';
 import { checkPasskey } from './passkeys.ts';
 import { consumeTotp } from './secondFactor.ts';
 import { countAttempt } from './signInAttempts.ts';
+import { signInEntry } from './signInEntry.ts';
 
 /** A started session: its token, and the token of the browser's device cookie. */
 export type SignedIn = { token: string; device: string };
@@ -22,7 +23,7 @@ export type PasswordProof = { email: string; password: string; code?: string | u
 export async function signInOperator(ctx: Context, proof: Proof, browser: Browser): Promise<SignedIn> {
   const { operator_id, email, method, recovery_code } = proof;
   const detail = { method, ...(recovery_code ? { recovery_code } : {}) };
-  await record(ctx, { id: operator_id, email }, browser, 'signed in', detail);
+  await ctx.audit.record(signInEntry({ id: operator_id, email }, browser, 'signed in', detail));
   const device = await rememberDevice(ctx, operator_id, browser.device);
   return { token: await startSession(ctx, operator_id, method, browser), device };
 }
@@ -40,16 +41,16 @@ export async function checkPassword(
   const device_hash = device === undefined ? undefined : await findDevice(ctx, email, device);
   const wait_s = await countAttempt(ctx, email, device_hash);
   if (wait_s !== undefined) {
-    await record(ctx, operator, browser, 'locked');
+    await ctx.audit.record(signInEntry(operator, browser, 'locked'));
     throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
   }
   const correct = await verifyPassword(known?.password_hash ?? undefined, password);
   if (!known || !correct) {
-    await record(ctx, operator, browser, 'password refused');
+    await ctx.audit.record(signInEntry(operator, browser, 'password refused'));
     throw apiError('operator_credentials_wrong');
   }
   if (!mayUsePassword(ctx, known)) {
-    await record(ctx, operator, browser, 'password not accepted');
+    await ctx.audit.record(signInEntry(operator, browser, 'password not accepted'));
     throw apiError('operator_password_off');
   }
   const proof = { operator_id: known.id, email };
@@ -57,7 +58,7 @@ export async function checkPassword(
   if (!code) throw apiError(known.totp_sealed ? 'operator_code_required' : 'operator_passkey_required');
   const accepted = await consumeCode(ctx, known, code);
   if (!accepted) {
-    await record(ctx, operator, browser, 'code refused');
+    await ctx.audit.record(signInEntry(operator, browser, 'code refused'));
     throw apiError('operator_code_wrong');
   }
   return { ...proof, method: 'password_totp', ...(accepted === 'recovery_code' ? { recovery_code: true } : {}) };
@@ -77,12 +78,12 @@ export async function checkPasskeySignIn(
   const { passkey, accepted } = await checkPasskey(ctx, assertion);
   const operator = passkey && { id: passkey.operator_id, email: passkey.email };
   if (!operator || !accepted) {
-    await record(ctx, operator, browser, 'passkey refused');
+    await ctx.audit.record(signInEntry(operator, browser, 'passkey refused'));
     throw apiError('passkey_refused');
   }
   const known = await findOperator(ctx.db.system, operator.email);
   if (!known || !mayUsePassword(ctx, known)) {
-    await record(ctx, operator, browser, 'passkey not accepted');
+    await ctx.audit.record(signInEntry(operator, browser, 'passkey not accepted'));
     throw apiError('operator_password_off');
   }
   return { operator_id: operator.id, email: operator.email, method: 'passkey' };
@@ -96,24 +97,4 @@ async function consumeCode(
 ): Promise<'totp' | 'recovery_code' | undefined> {
   if (totp_sealed && (await consumeTotp(ctx, id, totp_sealed, code))) return 'totp';
   return (await consumeRecoveryCode(ctx.db.system, id, code)) ? 'recovery_code' : undefined;
-}
-
-/** An unknown address may be a password typed into the wrong field, so it is not recorded. */
-async function record(
-  ctx: Context,
-  operator: { id: string; email: string } | undefined,
-  { address }: Pick<Browser, 'address'>,
-  outcome: string,
-  detail?: Record<string, unknown>,
-): Promise<void> {
-  await ctx.audit.record({
-    client_id: null,
-    actor_kind: 'operator',
-    actor: operator?.email ?? 'unknown',
-    action: 'operator.sign_in',
-    outcome,
-    subject: operator?.id,
-    address,
-    detail,
-  });
 }

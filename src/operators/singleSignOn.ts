@@ -14,6 +14,7 @@ import {
   updateSsoOperator,
 } from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
+import { signInEntry } from './signInEntry.ts';
 import { addSsoSignIn, takeSsoSignIn } from './ssoSignIns.ts';
 
 /** Starts a sign-in at the identity provider. `path` is the page of the dashboard to return to. */
@@ -151,18 +152,9 @@ async function refuse(sign_in: SignIn, operator: Named | undefined, refused: Api
   return { refused };
 }
 
-/** A person who is not an operator is not named. */
 function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outcome: string, detail: object = {}) {
-  return ctx.audit.recordInTransaction(tx, {
-    client_id: null,
-    actor_kind: 'operator',
-    actor: operator?.email ?? 'unknown',
-    action: 'operator.sign_in',
-    outcome,
-    subject: operator?.id,
-    address,
-    detail: { method: 'single_sign_on', ...detail },
-  });
+  const entry = signInEntry(operator, { address }, outcome, { method: 'single_sign_on', ...detail });
+  return ctx.audit.recordInTransaction(tx, entry);
 }
 
 /** Undefined if the provider says that the address is not verified. Many providers do not say. */
