@@ -1,31 +1,17 @@
-import {
-  Alert,
-  Anchor,
-  Button,
-  Center,
-  Loader,
-  Paper,
-  PasswordInput,
-  Stack,
-  Text,
-  TextInput,
-  Title,
-} from '@mantine/core';
+import { Alert, Anchor, Button, Loader, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { errorAt } from '../parts/errors.tsx';
 import { type ApiError, call, type ResponseOf } from '../service/api.ts';
 import { useStartSession } from '../service/session.tsx';
+import { SignInCard } from './SignInCard.tsx';
 
 /** Where an invited operator chooses a name and a password. The token is in the fragment, which is sent to no server. */
 export function Invitation() {
   const [token] = useState(() => window.location.hash.slice(1));
   const [, navigate] = useLocation();
   const startSession = useStartSession();
-  useEffect(() => {
-    document.title = 'Invitation · Chartwire';
-  }, []);
   const invitation = useQuery<ResponseOf<'invitations.find'>, ApiError>({
     queryKey: ['invitation'],
     queryFn: () => call('invitations.find', {}, { body: { token } }),
@@ -50,26 +36,26 @@ export function Invitation() {
   };
   if (invitation.isPending) {
     return (
-      <Frame>
+      <SignInCard title="Invitation">
         <Loader aria-label="Loading" />
-      </Frame>
+      </SignInCard>
     );
   }
   const invalid = invitation.error ?? (accept.error?.status === 410 ? accept.error : null);
   if (invalid) {
     return (
-      <Frame>
+      <SignInCard title="Invitation">
         <Alert color="red" role="alert">
           {invalid.message}
         </Alert>
         <Anchor component={Link} href="/" size="sm">
           Go to sign-in
         </Anchor>
-      </Frame>
+      </SignInCard>
     );
   }
   return (
-    <Frame>
+    <SignInCard title="Invitation">
       <form onSubmit={submit}>
         <Stack>
           <Text size="sm">You have been invited to this dashboard. Choose your name and a password to sign in.</Text>
@@ -109,21 +95,6 @@ export function Invitation() {
           </Button>
         </Stack>
       </form>
-    </Frame>
-  );
-}
-
-function Frame({ children }: { children: ReactNode }) {
-  return (
-    <Center component="main" mih="100vh" p="md">
-      <Paper withBorder shadow="sm" p="xl" w={380} maw="100%">
-        <Stack>
-          <Title order={1} size="h2">
-            Chartwire
-          </Title>
-          {children}
-        </Stack>
-      </Paper>
-    </Center>
+    </SignInCard>
   );
 }
