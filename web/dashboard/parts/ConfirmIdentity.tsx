@@ -1,4 +1,4 @@
-import { Alert, Button, Divider, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Divider, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { createContext, type FormEvent, type ReactNode, use, useCallback, useRef, useState } from 'react';
 import { ApiError, call } from '../service/api.ts';
 import { passkeys_possible, signWithPasskey } from '../service/passkeys.ts';
@@ -66,7 +66,7 @@ export function ConfirmIdentityProvider({ children }: { children: ReactNode }) {
 }
 
 function ConfirmForm({ onConfirm, onCancel }: { onConfirm: () => void; onCancel: () => void }) {
-  const { operator, method } = useSession();
+  const { operator } = useSession();
   const renew = useAction(async (form: FormData | 'passkey') => {
     if (form === 'passkey') return call('session.renew', {}, { body: await signWithPasskey() });
     const code = form.get('code');
@@ -77,9 +77,6 @@ function ConfirmForm({ onConfirm, onCancel }: { onConfirm: () => void; onCancel:
     event.preventDefault();
     renew.mutate(new FormData(event.currentTarget), { onSuccess: onConfirm });
   };
-  if (method === 'single_sign_on') {
-    return <Alert color="gray">Sign out, and sign in again with single sign-on. Then repeat the change.</Alert>;
-  }
   const with_passkey = operator.passkeys > 0 && passkeys_possible;
   return (
     <form onSubmit={onSubmit}>
