@@ -115,8 +115,11 @@ export async function purgeEvents(system: Sql, days: number, batch = 1_000): Pro
   for (let deleted = batch; deleted === batch; total += deleted) {
     const rows = await system.pooled`
       DELETE FROM events WHERE id IN (
-        SELECT id FROM events WHERE created_at < now() - make_interval(days => ${days})
-         ORDER BY created_at LIMIT ${batch})`;
+        SELECT expired.id FROM clients CROSS JOIN LATERAL (
+          SELECT id FROM events
+           WHERE client_id = clients.id AND created_at < now() - make_interval(days => ${days})
+           ORDER BY created_at LIMIT ${batch}) AS expired
+         LIMIT ${batch})`;
     deleted = rows.count;
   }
   return total;

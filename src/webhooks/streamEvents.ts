@@ -86,22 +86,18 @@ function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 12), 16);
 }
 
-/** Reads each account by its own index, as the dashboard's list does (browseEvents.ts). */
 function readAfter(db: Database, stream: EventStream, from: number, sent: readonly string[]): Promise<Row[]> {
   const { client_id, account_id, types, after } = stream;
   return db.search<Row>(
     client_id,
     (sql) => sql`
-      SELECT event.id, event.type, event.body, event.mrns, ${millisecondsOf(sql, sql`event.created_at`)} AS at
-        FROM accounts CROSS JOIN LATERAL (
-             SELECT * FROM events
-              WHERE client_id = ${client_id} AND account_id = accounts.id
-                AND created_at >= to_timestamp(${from}::float8 / 1000)
-                AND id <> ALL (${[...sent, ...(after === undefined ? [] : [after])]}::uuid[])
-                ${types === undefined ? sql`` : sql`AND type = ANY (${[...types]}::text[])`}
-              ORDER BY created_at, id LIMIT ${batch_max}) AS event
-       ${account_id === undefined ? sql`` : sql`WHERE accounts.id = ${account_id}`}
-       ORDER BY event.created_at, event.id LIMIT ${batch_max}`,
+      SELECT id, type, body, mrns, ${millisecondsOf(sql, sql`created_at`)} AS at
+        FROM events
+       WHERE client_id = ${client_id} AND created_at >= to_timestamp(${from}::float8 / 1000)
+         AND id <> ALL (${[...sent, ...(after === undefined ? [] : [after])]}::uuid[])
+         ${account_id === undefined ? sql`` : sql`AND account_id = ${account_id}`}
+         ${types === undefined ? sql`` : sql`AND type = ANY (${[...types]}::text[])`}
+       ORDER BY created_at, id LIMIT ${batch_max}`,
   );
 }
 
