@@ -1,6 +1,7 @@
 import { Group } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { textOr } from '../../parts/labels.ts';
 import { EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -65,11 +66,10 @@ const columns: Column<Webhook>[] = [
 
 /** Why deliveries fail, or why the endpoint is disabled. */
 function Reason({ webhook: { disabled_reason, problem, failing_since } }: { webhook: Webhook }) {
-  const reason = disabled_reason ?? problem;
-  if (reason === null && failing_since === null) return '–';
+  if (disabled_reason === null && problem === null && failing_since === null) return '–';
   return (
     <div className="reason">
-      {reason ?? 'Deliveries are failing.'}
+      {disabled_reason ?? textOr(problem, 'Deliveries are failing.')}
       {failing_since !== null && (
         <div className="secondary">
           Since <Timestamp at={failing_since} />
