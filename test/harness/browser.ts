@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
-import { type Browser, chromium, type Frame, type Page } from 'playwright-core';
+import { type Browser, type CDPSession, chromium, type Frame, type Page } from 'playwright-core';
 
 let running: Promise<Browser> | undefined;
 
@@ -79,7 +79,10 @@ async function loadAxe(page: Page | Frame): Promise<void> {
     await page.evaluate(axe_source);
     return;
   }
-  const remote = await page.context().newCDPSession(page);
+  const remote = sessions.get(page) ?? (await page.context().newCDPSession(page));
+  sessions.set(page, remote);
   await remote.send('Runtime.evaluate', { expression: axe_source });
-  await remote.detach();
 }
+
+/** Kept until the page is closed: ending a session removes the page's virtual security keys, also those of another one. */
+const sessions = new WeakMap<Page, CDPSession>();
