@@ -78,3 +78,24 @@ test('an invited support operator sees patient details only after giving a reaso
   await expectAccessible(owner);
   expect(fixture.consoleErrors(owner)).toStrictEqual([]);
 });
+
+test('signs an operator in and rejects a wrong password', async () => {
+  const context = await fixture.browser.newContext();
+  const page = await context.newPage();
+  await page.goto(fixture.product.sandbox.dashboard.url);
+  await expectAccessible(page);
+  await page.getByLabel('Email').fill(fixture.product.sandbox.dashboard.email);
+  await page.locator('input[name="password"]').fill('not this one');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('Incorrect email or password');
+  await expectAccessible(page);
+  await page.locator('input[name="password"]').fill(fixture.product.sandbox.dashboard.password);
+  await page.keyboard.press('Enter');
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.reload();
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.getByRole('button', { name: 'Sandbox owner' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByLabel('Email').waitFor();
+  await context.close();
+});

@@ -49,5 +49,4 @@ test('the alerts page shows channels, open alerts and their messages, and sends 
   await open.getByRole('link', { name: 'Account needs re-linking' }).click();
   await page.waitForURL(/\/accounts$/);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });

@@ -38,7 +38,6 @@ describe('audit log page', () => {
     expect(urls.filter((url) => url.includes(mrn))).toStrictEqual([]);
     expect(page.url()).not.toContain(mrn);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('reads filters from the URL and detects a changed record', async () => {
@@ -55,6 +54,5 @@ describe('audit log page', () => {
     await page.getByRole('button', { name: 'Verify integrity' }).click();
     await page.getByText('Record 2 was changed').waitFor();
     await expectAccessible(page);
-    await page.close();
   });
 });

@@ -65,7 +65,6 @@ test('erases a patient after showing how much is stored, and asking for the MRN'
   expect(sent).toStrictEqual(['{"dry_run":true}', '{"dry_run":false}']);
   expect(await owner`SELECT FROM events WHERE ${patient_mrn} = ANY (mrns)`).toHaveLength(0);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('erases a practice only if its ID is entered, also one with special characters', async () => {
@@ -84,5 +83,4 @@ test('erases a practice only if its ID is entered, also one with special charact
   await practice.waitFor({ state: 'detached' });
   expect(await owner`SELECT FROM organizations WHERE org_id = ${org_id}`).toHaveLength(0);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });

@@ -26,7 +26,6 @@ describe('overview page', () => {
     await figure(page, 'Finished jobs').waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('updates tiles and charts live, and a chart opens its jobs', async () => {
@@ -45,14 +44,15 @@ describe('overview page', () => {
     await product.api.untilEvent(job_id);
     await expect.poll(() => tile(page, 'Queue age').innerText()).toMatch(/–\s+0 queued/);
     await expect.poll(finished).toBeGreaterThan(before);
-    expect(await figure(page, 'Job duration').innerText()).toMatch(/p50 [\d.]+ (ms|s)/);
+    await expect.poll(() => figure(page, 'Job duration').innerText()).toMatch(/p50 [\d.]+ (ms|s)/);
     await figure(page, 'Finished jobs').getByText('Show as table').click();
     await figure(page, 'Finished jobs')
       .getByRole('table')
       .getByRole('columnheader', { name: 'Needs review' })
       .waitFor();
     await expectAccessible(page);
-    expect(await clippedLabels(page)).toStrictEqual([]);
+    // The charts are resized one frame after the window.
+    await expect.poll(() => clippedLabels(page)).toStrictEqual([]);
     // The newest bar is the last one.
     const bar = page.locator('.recharts-bar-rectangle path').last();
     await bar.hover();
@@ -62,7 +62,6 @@ describe('overview page', () => {
     await page.getByRole('row').filter({ hasText: 'Telephone encounter' }).first().waitFor();
     expect(page.url()).toMatch(/finished_from=.*finished_to=/);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('groups failures by cause and runs a group again, with a summary', async () => {
@@ -86,7 +85,6 @@ describe('overview page', () => {
     await group.waitFor({ state: 'detached' });
     await expect.poll(() => tile(page, 'Failed (24 h)').innerText()).toMatch(/\s0\s/);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('keeps the period in the URL', async () => {
@@ -97,7 +95,6 @@ describe('overview page', () => {
     expect(page.url()).toMatch(/range=7d$/);
     await page.reload();
     await figure(page, 'Finished jobs').getByText('in 7 days').waitFor();
-    await page.close();
   });
 
   test('lists accounts to re-link and failing endpoints live, with links', async () => {
@@ -108,7 +105,7 @@ describe('overview page', () => {
     await product.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
     await product.api.callIn();
     await attention(page).getByText(receiver.url).waitFor();
-    expect(await attention(page).innerText()).toMatch(/503.*Since/s);
+    await expect.poll(() => attention(page).innerText()).toMatch(/503.*Since/s);
     await expireAccount(product, 'expired-user', 1);
     await attention(page).getByText('Larkspur requires a new one-time code.').waitFor();
     await expect.poll(() => tile(page, 'Waiting for re-linking').innerText()).toMatch(/\s[12]\s/);
@@ -118,7 +115,6 @@ describe('overview page', () => {
     await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
     await receiver.close();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('lists all clients if there are several', async () => {
@@ -130,7 +126,6 @@ describe('overview page', () => {
     await clients.getByRole('row').nth(2).getByRole('link').click();
     await attention(page).getByText('All clear').waitFor();
     expect(page.url()).not.toContain(fixture.product.sandbox.client_id);
-    await page.close();
   });
 });
 

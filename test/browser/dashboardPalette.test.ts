@@ -12,8 +12,10 @@ afterAll(() => fixture?.close());
 
 /** Opens the palette, types the text and waits for the option that Enter would choose. */
 async function type(page: Page, text: string, first: string): Promise<void> {
+  const input = page.getByRole('combobox', { name: 'Go to' });
+  await input.waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Go to' }).waitFor();
+  await input.waitFor();
   await page.keyboard.type(text);
   await page.getByRole('option', { selected: true }).filter({ hasText: first }).waitFor();
 }
@@ -41,8 +43,10 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
 
   await type(page, request_id, 'Request with this ID');
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'GET /v1/staff' }).waitFor();
+  const request = page.getByRole('dialog', { name: 'GET /v1/staff' });
+  await request.waitFor();
   await page.keyboard.press('Escape');
+  await request.waitFor({ state: 'detached' });
 
   await type(page, event_id, 'Request with this ID');
   await page.keyboard.press('ArrowDown');
@@ -86,9 +90,10 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
   await type(page, 'api ref', 'API reference');
   const opened = page.waitForEvent('popup');
   await page.keyboard.press('Enter');
-  expect((await opened).url()).toBe(`${sandbox.base_url}/docs/reference`);
+  const reference = await opened;
+  await reference.waitForURL(`${sandbox.base_url}/docs/reference`);
+  await reference.close();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('lists its shortcuts under “?”, and those of one key can be turned off', async () => {
@@ -113,5 +118,4 @@ test('lists its shortcuts under “?”, and those of one key can be turned off'
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Go to' }).waitFor();
   await heading(page, 'Jobs');
-  await page.close();
 });

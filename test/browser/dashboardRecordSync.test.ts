@@ -69,5 +69,4 @@ test('shows how current a list is, what the EMR refused, and the progress of the
   const alert = page.getByRole('alert').filter({ hasText: 'The last sync failed' });
   await alert.getByText('EMR unavailable').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });

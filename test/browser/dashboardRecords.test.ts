@@ -51,7 +51,6 @@ describe('records page', () => {
     await page.getByRole('table', { name: 'Records by type' }).waitFor();
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   describe('lists', () => {
@@ -59,7 +58,6 @@ describe('records page', () => {
     beforeAll(async () => {
       page = await fixture.open('/{client}/records');
     });
-    afterAll(() => page.close());
 
     test.each([
       ['Appointments', /MD/],
@@ -133,7 +131,6 @@ describe('records page', () => {
     });
     expect(leaked).toStrictEqual([]);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('edits a provider’s hours by keyboard, which changes availability here and in the API', async () => {
@@ -174,7 +171,6 @@ describe('records page', () => {
     await expect.poll(() => offered('503')).toStrictEqual([]);
     await page.getByText('Not working').last().waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('sets recurrences and quotas, and shows server errors at their inputs', async () => {
@@ -211,14 +207,13 @@ describe('records page', () => {
     });
     await page.getByLabel('Hide in availability').click();
     await page.getByText('This provider is hidden and has no availability.').waitFor();
-    expect(await offered('504')).toStrictEqual([]);
+    await expect.poll(() => offered('504')).toStrictEqual([]);
     await page.getByLabel('Hide in availability').click();
     await expect.poll(() => offered('504')).toStrictEqual(['08:00–12:00']);
     await page.getByLabel('Status', { exact: true }).selectOption('inactive');
     await page.getByText('This provider is inactive and has no availability.').waitFor();
     await page.getByText('In the EMR: active').waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('edits the organization’s default hours, which changes availability', async () => {
@@ -236,10 +231,9 @@ describe('records page', () => {
     await page.getByRole('button', { name: 'Reset' }).click();
     await page.getByText('Standard: Monday to Friday, 09:00 to 17:00').waitFor();
     await expect.poll(() => preview(page).getByText('07:00–08:15').count()).toBe(0);
-    expect(await offered('508', with_defaults)).toStrictEqual([]);
+    await expect.poll(() => offered('508', with_defaults)).toStrictEqual([]);
     await patchProvider(fixture.product, '508', { hours: null });
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('deactivates and activates a location', async () => {
@@ -251,10 +245,9 @@ describe('records page', () => {
     const status = async () => (await fixture.product.api.call('GET', '/v1/locations')).body.locations[0].status;
     await page.getByRole('button', { name: 'Deactivate Larkspur Main Street', exact: true }).click();
     await page.getByRole('button', { name: 'Activate Larkspur Main Street', exact: true }).waitFor();
-    expect(await status()).toBe('inactive');
+    await expect.poll(status).toBe('inactive');
     await page.getByRole('button', { name: 'Activate Larkspur Main Street', exact: true }).click();
     await expect.poll(status).toBe('active');
-    await page.close();
   });
 
   test('switches between organizations through the URL', async () => {
@@ -274,7 +267,6 @@ describe('records page', () => {
     await page.getByText('No records yet.').waitFor();
     await expectAccessible(page);
     await fixture.product.owner`DELETE FROM organizations WHERE id = ${other.organization_id}`;
-    await page.close();
   });
 
   test('shows hours and locations to a read-only operator without actions', async () => {

@@ -10,17 +10,13 @@ afterAll(() => fixture?.close());
 
 const idOf = ({ headers }: ApiResponse) => headers.get('x-request-id') ?? '';
 
-/** A page that may read what the page has copied. */
-const openRequests = (query = '') =>
-  fixture.open(`/requests${query}`, { permissions: ['clipboard-read', 'clipboard-write'] });
-
 test('filters by endpoint and status, and shows error, field and job of a request', async () => {
   const { api, sandbox } = fixture.product;
   const { patient_mrn } = sandbox.example;
   const refused = await api.call('POST', '/v1/telephone-encounters', { body: { patient_mrn } });
   const accepted = await api.callIn();
   await api.call('GET', `/v1/patients?mrn=${patient_mrn}`);
-  const page = await openRequests();
+  const page = await fixture.open('/requests');
   const row = (text: string) => page.getByRole('row').filter({ hasText: text });
   await row('GET /v1/patients').waitFor();
   await expectAccessible(page);
@@ -29,8 +25,12 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
   await page.setViewportSize({ width: 1280, height: 320 });
   await endpoint.click();
-  const [input, options] = [await endpoint.boundingBox(), await page.getByRole('listbox').boundingBox()];
-  expect(options?.y).toBeGreaterThanOrEqual((input?.y ?? 0) + (input?.height ?? 0));
+  const distance = async () => {
+    const [input, options] = [await endpoint.boundingBox(), await page.getByRole('listbox').boundingBox()];
+    return input && options ? options.y - input.y - input.height : undefined;
+  };
+  // They are positioned one frame after they open.
+  await expect.poll(distance).toBeGreaterThanOrEqual(0);
   await page.setViewportSize({ width: 1280, height: 800 });
   await endpoint.fill('telephone');
   await page.getByRole('option', { name: 'POST /v1/telephone-encounters', exact: true }).click();
@@ -45,6 +45,7 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   await drawer.getByText(refused.body.field, { exact: true }).waitFor();
   await drawer.getByText('missing_field', { exact: true }).waitFor();
   await expectAccessible(page, { within: '[role=dialog]' });
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await drawer.getByRole('button', { name: 'Copy as curl' }).click();
   await drawer.getByRole('button', { name: 'Copied' }).waitFor();
   const copied = await page.evaluate<string>('navigator.clipboard.readText()');
@@ -60,7 +61,6 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   await drawer.getByRole('link', { name: `Job ${accepted.body.job_id}` }).click();
   await page.getByText(`Job ${accepted.body.job_id} · `).waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
 });
 
 test('finds an unknown route and an unauthenticated request by request id, without what the path contained', async () => {
@@ -68,7 +68,7 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   const { patient_mrn } = sandbox.example;
   const unknown = await api.call('GET', `/v1/patient/${patient_mrn}/chart`);
   const stranger = await api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
-  const page = await openRequests();
+  const page = await fixture.open('/requests');
   const found = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
   for (const [response, ...texts] of [
     [unknown, '404', 'GET /v1/patient/{…}/{…}', 'route_not_found'],
@@ -91,5 +91,4 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   await found.filter({ hasText: idOf(unknown) }).waitFor();
   await expect.poll(() => found.count()).toBe(1);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.context().close();
 });

@@ -26,7 +26,6 @@ test('sends a first write and links to its job', async () => {
   await page.getByRole('link', { name: /^View job \d+$/ }).click();
   await page.getByText('Completed', { exact: true }).waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('switches faults on, applies them and clears them', async () => {
@@ -47,7 +46,6 @@ test('switches faults on, applies them and clears them', async () => {
   await page.getByRole('switch', { name: 'Refills rejected', checked: false }).waitFor({ state: 'attached' });
   expect(await faults()).toStrictEqual([]);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('shows working one-time codes, and locks and unlocks a user', async () => {
@@ -66,7 +64,6 @@ test('shows working one-time codes, and locks and unlocks a user', async () => {
   const clinic = page.getByRole('link', { name: 'Open clinic' });
   expect(await clinic.getAttribute('href')).toBe(fixture.product.sandbox.larkspur.url);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('expires links and resets the clinic data only after confirmation', async () => {
@@ -89,5 +86,4 @@ test('expires links and resets the clinic data only after confirmation', async (
   await page.getByRole('link', { name: /^View job \d+$/ }).click();
   await page.getByText('The job resumes after re-linking').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });

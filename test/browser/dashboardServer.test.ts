@@ -44,7 +44,6 @@ test('an account shows which identifier is the MRN and how many writes run in pa
   await card.getByText('Type MR (set for this organization)').waitFor();
   await card.getByText('1 of at most 2.').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('the connection report of an account is accessible', async () => {
@@ -54,7 +53,6 @@ test('the connection report of an account is accessible', async () => {
   await page.getByText(/^MRN: identifiers of type MR/).waitFor();
   await expectAccessible(page);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('the notice of held removals is accessible before and after its confirmation', async () => {
@@ -71,7 +69,6 @@ test('the notice of held removals is accessible before and after its confirmatio
   // Either the confirmation is shown, or the next sync has already removed the notice.
   await dialog.waitFor({ state: 'detached' });
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
 });
 
 test('the logo of an EMR app can be removed', async () => {
@@ -100,5 +97,4 @@ test('the logo of an EMR app can be removed', async () => {
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await expect.poll(logo).toBeNull();
-  await page.close();
 });

@@ -11,6 +11,7 @@ describe('settings page', () => {
   test('adds a client, shows its secret once and saves its Link settings', async () => {
     const page = await fixture.open('/settings/clients');
     await page.getByRole('button', { name: 'Add client' }).click();
+    await page.getByLabel('Name').waitFor();
     await expectAccessible(page);
     await page.getByLabel('Name').fill('Front desk');
     expect(await page.getByLabel('Mode').inputValue()).toBe('test');
@@ -40,13 +41,12 @@ describe('settings page', () => {
     const secrets = page.getByRole('table', { name: 'Secrets' });
     await expect.poll(() => secrets.getByRole('row').count()).toBe(3);
     const created = secrets.getByRole('row').filter({ hasText: 'Build server' });
-    expect(await created.innerText()).toContain(`…${last_four}`);
+    await created.getByText(`…${last_four}`).waitFor();
     await expectAccessible(page);
     await chooseFromMenu(created, 'Revoke', `secret …${last_four}`);
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await expect.poll(() => secrets.getByRole('row').count()).toBe(2);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
-    await page.close();
   });
 
   test('says how to receive alerts if no channel is configured', async () => {
@@ -56,12 +56,12 @@ describe('settings page', () => {
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Guide: Alerts' }).click();
     await page.getByRole('heading', { name: 'Alerts', level: 1 }).waitFor();
-    await page.close();
   });
 
   test('rotates the master key and shows the retention periods', async () => {
     const page = await fixture.open('/settings/encryption');
     await page.getByRole('button', { name: 'Rotate master key' }).click();
+    await page.getByRole('button', { name: 'Rotate', exact: true }).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
     await page.getByText('data keys re-encrypted').waitFor();
@@ -69,6 +69,5 @@ describe('settings page', () => {
     await page.getByRole('tab', { name: 'Retention' }).click();
     await page.getByRole('cell', { name: 'Audit log' }).waitFor();
     await expectAccessible(page);
-    await page.close();
   });
 });

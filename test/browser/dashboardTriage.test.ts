@@ -38,6 +38,7 @@ test('an operator finds each of three causes within three clicks of the overview
   const overview = page.getByRole('link', { name: 'Overview', exact: true });
   const attention = page.getByRole('region', { name: 'Needs attention' });
   const clicks = await countClicks(page);
+  await attention.getByRole('article', { name: '1 × Medication not found' }).waitFor();
   await expectAccessible(page);
 
   // One click: the endpoint, its error and the response.
@@ -81,7 +82,6 @@ test('an operator finds each of three causes within three clicks of the overview
 
   await attention.getByText('All clear').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
-  await page.close();
   await receiver.close();
 });
 

@@ -134,7 +134,7 @@ describe('reading', () => {
 
   test('the table of contents follows the scroll', async () => {
     const page = await open('/docs/concepts');
-    expect(await current(page)).toBe('Clients, organizations and accounts');
+    await soon(() => current(page)).toBe('Clients, organizations and accounts');
     await page.evaluate('document.getElementById("order").scrollIntoView()');
     await soon(() => current(page)).toBe('Order');
     await page.keyboard.press('End');
@@ -161,7 +161,7 @@ describe('reading', () => {
     await theme.click();
     await theme.click();
     expect(await theme.getAttribute('aria-label')).toBe('Theme: Dark');
-    expect(await background()).not.toBe(light);
+    await soon(background).not.toBe(light);
     await page.goto(`${product.sandbox.base_url}/docs/reference/jobs`);
     expect(await page.locator('[id="jobs.get"] .samples pre:visible').innerText()).toContain('client.jobs.get(');
     expect(await background()).not.toBe(light);

@@ -25,6 +25,8 @@ const tokenFor = (body = {}) => fixture.steps.linkToken({ emr_name: 'fhir', emr_
 
 const choose = (frame: Frame, method: string) => frame.click(`button.choice:has-text("${method}")`);
 const submit = (frame: Frame) => frame.click('button[type="submit"]');
+const untilFacts = (frame: Frame, text: string) =>
+  expect.poll(() => frame.locator('.facts').innerText()).toContain(text);
 const on_page = 'Sign in on the EMR’s own page';
 
 /** Clicks the button and waits for the EMR's sign-in page. */
@@ -52,7 +54,8 @@ async function atPage(token: string): Promise<{ window: LinkWindow; frame: Frame
 }
 
 describe('sign-in methods', () => {
-  test('lets the person choose a method and links with it', async () => {
+  test('lets the person choose and change a method, shows what the EMR’s administrator needs, and links', async () => {
+    const { base_url } = fixture.product.sandbox;
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await frame.waitForSelector('button.choice:focus');
@@ -63,7 +66,15 @@ describe('sign-in methods', () => {
       'Bearer token',
     ]);
     expect(await accessibilityViolations(frame)).toEqual([]);
+    await choose(frame, 'Signing key');
+    await untilFacts(frame, `${base_url}/.well-known/jwks.json`);
+    await frame.click('button:has-text("Choose another method")');
+    await choose(frame, on_page);
+    await untilFacts(frame, `${base_url}/link/v1/oauth/callback`);
+    expect(await accessibilityViolations(frame)).toEqual([]);
+    await frame.click('button:has-text("Choose another method")');
     await choose(frame, 'Bearer token');
+    await frame.waitForSelector('input[name="bearer_token"]');
     expect(await accessibilityViolations(frame)).toEqual([]);
     await submit(frame);
     await untilAlert(frame, /Fill in all fields/);
@@ -80,34 +91,21 @@ describe('sign-in methods', () => {
     await window.page.context().close();
   });
 
-  test('lets the person change the method and shows what the EMR’s administrator needs', async () => {
-    const { base_url } = fixture.product.sandbox;
-    const window = await fixture.open();
-    const frame = await window.start(await tokenFor());
-    await choose(frame, 'Signing key');
-    expect(await frame.locator('.facts').innerText()).toContain(`${base_url}/.well-known/jwks.json`);
-    await frame.click('button:has-text("Choose another method")');
-    await choose(frame, on_page);
-    expect(await frame.locator('.facts').innerText()).toContain(`${base_url}/link/v1/oauth/callback`);
-    expect(await accessibilityViolations(frame)).toEqual([]);
-    await window.page.context().close();
-  });
-
-  test('shows a long URL in few lines at 320 pixels', async () => {
-    const window = await fixture.open({ viewport: { width: 320, height: 640 } });
+  test('shows the methods in Spanish, also after the EMR’s page, and a long URL in few lines at 320 pixels', async () => {
+    const window = await fixture.open({ locale: 'en-US', viewport: { width: 320, height: 640 } });
     const frame = await window.start(await tokenFor({ language: 'es' }));
     await choose(frame, 'Clave de firma');
     const value = frame.locator('dd', { hasText: 'jwks.json' });
     expect((await value.boundingBox())?.width).toBeGreaterThan(200);
-    await window.page.context().close();
-  });
-
-  test('shows the methods in Spanish', async () => {
-    const window = await fixture.open();
-    const frame = await window.start(await tokenFor({ language: 'es' }));
+    await frame.click('button:has-text("Elegir otro método")');
     await choose(frame, 'Iniciar sesión en la página del EMR');
-    expect(await frame.locator('label').allInnerTexts()).toEqual(['ID de cliente', 'Secreto de cliente (opcional)']);
     await frame.waitForSelector('button[type="submit"]:has-text("Abrir la página")');
+    expect(await frame.locator('label').allInnerTexts()).toEqual(['ID de cliente', 'Secreto de cliente (opcional)']);
+    await frame.fill('input[name="client_id"]', 'by-page');
+    const popup = await openedPage(window, frame);
+    // The link's language, not the browser's.
+    await popup.goto(`${fixture.product.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
     await window.page.context().close();
   });
 
@@ -227,23 +225,27 @@ describe('the EMR’s sign-in page', () => {
     await window.page.context().close();
   });
 
-  test('can be opened again after it was denied', async () => {
-    const { window, frame } = await atPage(await tokenFor());
-    await allow(await openedPage(window, frame), 'deny');
-    await untilAlert(frame, /was canceled or denied/);
-    await allow(await openedPage(window, frame));
-    await untilClosed(window);
-    expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
-    await window.page.context().close();
-  });
-
-  test('keeps the input after it was denied', async () => {
+  test('can be opened again after it was denied, closed or blocked, and keeps the input', async () => {
     const { window, frame } = await atPage(await tokenFor());
     await frame.fill('input[name="app_secret"]', 'a secret of the application');
     await allow(await openedPage(window, frame), 'deny');
     await untilAlert(frame, /was canceled or denied/);
     await frame.waitForSelector('button[type="submit"]:focus');
     expect(await frame.inputValue('input[name="app_secret"]')).toBe('a secret of the application');
+    await frame.fill('input[name="app_secret"]', '');
+
+    await (await openedPage(window, frame)).close();
+    await untilAlert(frame, /If you closed it, open it again/);
+
+    // As a pop-up blocker does.
+    await frame.evaluate('globalThis.real_open = globalThis.open; globalThis.open = () => null');
+    await submit(frame);
+    await untilAlert(frame, /blocked the sign-in window. Allow pop-ups/);
+    await frame.evaluate('globalThis.open = globalThis.real_open');
+
+    await allow(await openedPage(window, frame));
+    await untilClosed(window);
+    expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
     await window.page.context().close();
   });
 
@@ -291,26 +293,6 @@ describe('the EMR’s sign-in page', () => {
     await window.page.context().close();
   });
 
-  test('can be opened again after it was closed', async () => {
-    const { window, frame } = await atPage(await tokenFor());
-    await (await openedPage(window, frame)).close();
-    await untilAlert(frame, /If you closed it, open it again/);
-    await allow(await openedPage(window, frame));
-    await untilClosed(window);
-    await window.page.context().close();
-  });
-
-  test('can be opened again after a pop-up blocker was turned off', async () => {
-    const { window, frame } = await atPage(await tokenFor());
-    await frame.evaluate('globalThis.real_open = globalThis.open; globalThis.open = () => null');
-    await submit(frame);
-    await untilAlert(frame, /blocked the sign-in window. Allow pop-ups/);
-    await frame.evaluate('globalThis.open = globalThis.real_open');
-    await allow(await openedPage(window, frame));
-    await untilClosed(window);
-    await window.page.context().close();
-  });
-
   test('closes its window if the EMR is unavailable, and Link shows why', async () => {
     const { window, frame } = await atPage(await tokenFor());
     server.fail({ kind: 'error_500', path: 'smart-configuration' });
@@ -331,17 +313,6 @@ describe('the EMR’s sign-in page', () => {
     expect(await accessibilityViolations(other_person)).toEqual([]);
     expect(await endings(window)).toEqual([]);
     await other_person.context().close();
-    await window.page.context().close();
-  });
-
-  test('returns in the link’s language, not the browser’s', async () => {
-    const window = await fixture.open({ locale: 'en-US' });
-    const frame = await window.start(await tokenFor({ language: 'es' }));
-    await choose(frame, 'Iniciar sesión en la página del EMR');
-    await frame.fill('input[name="client_id"]', 'by-page');
-    const popup = await openedPage(window, frame);
-    await popup.goto(`${fixture.product.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
-    await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
     await window.page.context().close();
   });
 

@@ -39,7 +39,7 @@ describe('useLink in React’s StrictMode', () => {
     expect(await window.page.locator('#state').innerText()).toBe('open');
     await fixture.signIn(window, frame, 1);
     await expect.poll(() => window.page.locator('li').allInnerTexts()).toStrictEqual(['linked pt_ after 0']);
-    expect(await window.page.locator('#state').innerText()).toBe('closed');
+    await expect.poll(() => window.page.locator('#state').innerText()).toBe('closed');
     await window.page.waitForSelector('dialog', { state: 'detached' });
     await window.page.close();
   });
