@@ -40,4 +40,41 @@ describe('dashboard', () => {
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
     await page.close();
   });
+
+  test.each(['More actions for sandbox-user', 'Sandbox owner'])(
+    'opens the menu “%s” with the keyboard and closes it with Escape',
+    async (name) => {
+      const page = await fixture.open('/{client}/accounts');
+      const opener = page.getByRole('button', { name, exact: true });
+      const items = page.getByRole('menuitem');
+      const focused = page.locator(':focus');
+      await opener.press('Enter');
+      await items.first().waitFor();
+      const labels = await items.allInnerTexts();
+      await expect.poll(() => focused.innerText()).toBe(labels[0]);
+      await page.keyboard.press('ArrowDown');
+      await expect.poll(() => focused.innerText()).toBe(labels[1]);
+      await page.keyboard.press('Escape');
+      await expect.poll(() => items.count()).toBe(0);
+      await expect.poll(() => focused.getAttribute('aria-label')).toBe(name);
+      await opener.click();
+      await items.first().waitFor();
+      await expectAccessible(page);
+      expect(fixture.consoleErrors(page)).toStrictEqual([]);
+      await page.close();
+    },
+  );
+
+  test('returns the focus from a dialog to the menu that opened it', async () => {
+    const page = await fixture.open('/{client}/accounts');
+    const name = 'More actions for sandbox-user';
+    await page.getByRole('button', { name }).click();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await expect.poll(() => page.locator(':focus').getAttribute('aria-label')).toBe(name);
+    await page.close();
+  });
 });

@@ -66,8 +66,6 @@ export function FormDialog<Result>(props: Props<Result>) {
         // A menu that contains the dialog must not move its focus with the arrow keys.
         onKeyDown={(event) => event.stopPropagation()}
         title={title}
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        transitionProps={{ duration: 0 }}
         returnFocus
         // A stray click must not lose input, or a secret that is shown only once.
         closeOnClickOutside={false}

@@ -105,11 +105,11 @@ const outcome_labels: Record<Step['outcome'], string> = { ok: 'OK', refused: 'Re
 
 const step_columns: Column<Step>[] = [
   { head: 'Stage', cell: ({ stage }) => stage_labels[stage] },
-  { head: 'Request', cell: ({ request }) => <span className="breakable">{request}</span> },
+  { head: 'Request', cell: ({ request }) => <span className="breakable">{request}</span>, phone: 'line' },
   { head: 'Status', cell: ({ status }) => status ?? '–', align: 'right' },
   { head: 'Duration (ms)', cell: ({ duration_ms }) => duration_ms, align: 'right' },
   { head: 'Result', cell: ({ outcome }) => outcome_labels[outcome] },
-  { head: 'Note', cell: ({ note }) => <span className="breakable">{note ?? '–'}</span> },
+  { head: 'Note', cell: ({ note }) => note ?? '–', phone: 'line' },
 ];
 
 /** Links that could not be completed. A developer needs their reports most. */
@@ -133,6 +133,6 @@ export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
 const failed_columns: Column<ReportRow>[] = [
   { head: 'Organization', cell: ({ org_id }) => org_id },
   { head: 'User', cell: ({ user_id }) => user_id },
-  { head: 'Time', cell: ({ at }) => <Timestamp at={at} /> },
-  { head: 'Error', cell: ({ error_message }) => error_message },
+  { head: 'Time', cell: ({ at }) => <Timestamp at={at} />, phone: 'end' },
+  { head: 'Error', cell: ({ error_message }) => error_message, phone: 'line' },
 ];

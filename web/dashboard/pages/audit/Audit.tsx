@@ -25,9 +25,10 @@ const columns: Column<AuditRecord>[] = [
   { head: 'Time', cell: (record) => <Timestamp at={record.at} /> },
   {
     head: 'Actor',
+    phone: 'line',
     cell: (record) => (
       <>
-        <Text size="sm" miw={190} className="breakable">
+        <Text size="sm" className="wide-cell breakable">
           {record.actor}
         </Text>
         <Text size="xs" c="dimmed">
@@ -40,6 +41,7 @@ const columns: Column<AuditRecord>[] = [
   },
   {
     head: 'Action and details',
+    phone: 'line',
     cell: (record) => (
       <>
         {record.action}
@@ -47,7 +49,7 @@ const columns: Column<AuditRecord>[] = [
       </>
     ),
   },
-  { head: 'Outcome', cell: (record) => record.outcome },
+  { head: 'Outcome', cell: (record) => record.outcome, phone: 'end' },
   { head: 'Patients', cell: (record) => record.patients, align: 'right' },
 ];
 
@@ -110,7 +112,7 @@ function Details({ record }: { record: AuditRecord }) {
     .map((line) => line.filter((each) => each !== null).join(' · '))
     .filter((line) => line !== '')
     .map((line) => (
-      <Text key={line} size="xs" c="dimmed" miw={220} className="breakable">
+      <Text key={line} size="xs" c="dimmed" className="wide-cell breakable">
         {line}
       </Text>
     ));

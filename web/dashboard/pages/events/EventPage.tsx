@@ -124,7 +124,7 @@ const columns: Column<DeliveryAttempt>[] = [
   {
     head: 'Response',
     cell: (each) => (
-      <Stack gap={4} miw={260}>
+      <Stack gap={4} className="wide-cell">
         {each.problem && <Text size="sm">{each.problem}</Text>}
         {each.snippet && <Code block>{each.snippet}</Code>}
         {!each.problem && !each.snippet && '–'}

@@ -126,7 +126,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
 
 const related_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (each) => each.job_id },
-  { head: 'Type', cell: (each) => typeLabel(each.type) },
+  { head: 'Type', cell: (each) => typeLabel(each.type), phone: 'line' },
   { head: 'Status', cell: (each) => <Status of={each.state} /> },
   { head: 'Reason', cell: (each) => (each.error_code === null ? '–' : failureOf(each.error_code).label) },
   { head: 'Accepted', cell: (each) => <Timestamp at={each.created_at} /> },
@@ -136,7 +136,7 @@ const change_columns: Column<Job['changes'][number]>[] = [
   { head: 'Field', cell: (each) => each.field_label },
   { head: 'Before', cell: (each) => each.before ?? '–' },
   { head: 'After', cell: (each) => each.after ?? '–' },
-  { head: 'Note', cell: (each) => each.note ?? '' },
+  { head: 'Note', cell: (each) => each.note ?? '', phone: 'line' },
 ];
 
 function runColumns(current_id: number): Column<Job['runs'][number]>[] {

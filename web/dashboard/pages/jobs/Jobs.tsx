@@ -105,10 +105,10 @@ function isUnfixed({ state, review_outcome }: JobRow): boolean {
 function columnsOf(patients: JobPatients): Column<JobRow>[] {
   return [
     { head: 'Job', cell: (job) => job.job_id },
-    { head: 'Type', cell: (job) => typeLabel(job.type) },
+    { head: 'Type', cell: (job) => typeLabel(job.type), phone: 'line' },
     { head: 'Status', cell: (job) => <Status of={job.state} /> },
     { head: 'Reason', cell: (job) => <Reason job={job} message={patients.of(job)?.message ?? null} /> },
-    { head: 'MRN', cell: (job) => <span className="nowrap">{patients.of(job)?.mrn ?? '–'}</span> },
+    { head: 'MRN', cell: (job) => patients.of(job)?.mrn ?? '–' },
     {
       head: 'Practice',
       cell: ({ account }) => <AccountName account={account} />,

@@ -109,7 +109,7 @@ function Jobs({ id }: { id: string }) {
 
 const job_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (job) => job.job_id },
-  { head: 'Type', cell: (job) => typeLabel(job.type) },
+  { head: 'Type', cell: (job) => typeLabel(job.type), phone: 'line' },
   { head: 'Status', cell: (job) => <Status of={job.state} /> },
   { head: 'Accepted', cell: (job) => <Timestamp at={job.created_at} /> },
   { head: 'Finished', cell: (job) => <Timestamp at={job.finished_at} /> },

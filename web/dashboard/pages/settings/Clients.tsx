@@ -10,8 +10,8 @@ import type { Client } from '../../service/types.ts';
 
 const columns: Column<Client>[] = [
   { head: 'Name', cell: (client) => client.name },
-  { head: 'Client ID', cell: (client) => client.client_id },
-  { head: 'Mode', cell: (client) => <Mode of={client.mode} /> },
+  { head: 'Client ID', cell: (client) => client.client_id, phone: 'line' },
+  { head: 'Mode', cell: (client) => <Mode of={client.mode} />, phone: 'end' },
 ];
 
 export function Clients() {

@@ -101,7 +101,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
   const clients = useClientOptions();
   const nameOf = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
-    <Box miw={170}>
+    <Box className="wide-cell">
       {of.all_clients && (
         <>
           {role_labels[of.role]}
