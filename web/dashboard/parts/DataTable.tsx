@@ -4,7 +4,7 @@ import type { MouseEvent, ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiError } from '../service/api.ts';
 import { list_rows } from './Loading.tsx';
-import { EmptyState } from './layout.tsx';
+import { EmptyState, Section } from './layout.tsx';
 import { QueryResult } from './QueryResult.tsx';
 
 export type Column<Row> = {
@@ -56,7 +56,7 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
           <DataTable rows={rows} {...table} />
           {query.hasNextPage && (
             <Center mt="sm">
-              <Button variant="light" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
+              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
                 Load more
               </Button>
             </Center>
@@ -82,7 +82,7 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
           <Table.Tr role="row">
             {selection && <SelectAll rows={rows} keyOf={keyOf} selection={selection} />}
             {columns.map(({ head, align }) => (
-              <Table.Th key={head} ta={align ?? 'left'} role="columnheader">
+              <Table.Th key={head} className={align} role="columnheader">
                 {head}
               </Table.Th>
             ))}
@@ -103,6 +103,18 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
   );
 }
 
+type TableSectionProps<Row> = Omit<Props<Row>, 'label' | 'empty'> & { title: string; rows: readonly Row[] };
+
+/** A section with one table. Without rows there is no section. */
+export function TableSection<Row>({ title, ...table }: TableSectionProps<Row>) {
+  if (table.rows.length === 0) return null;
+  return (
+    <Section title={title}>
+      <DataTable label={title} {...table} empty="" />
+    </Section>
+  );
+}
+
 type CellProps<Row> = { column: Column<Row>; row: Row; title: boolean; href: ((row: Row) => string) | undefined };
 
 function Cell<Row>({ column: { head, cell, align, phone }, row, title, href }: CellProps<Row>) {
@@ -112,12 +124,13 @@ function Cell<Row>({ column: { head, cell, align, phone }, row, title, href }: C
     : content === '–' || content === ''
       ? 'hidden'
       : (phone ?? phone_places[head] ?? 'labeled');
-  // A number alone is no title: `Job 12`.
-  const label = place === 'labeled' || (title && typeof content === 'number') ? { 'data-label': head } : {};
+  const label = place === 'labeled' ? { 'data-label': head } : {};
   return (
-    <Table.Td role="cell" ta={align ?? 'left'} data-place={place} {...label}>
+    <Table.Td role="cell" className={align} data-place={place} {...label}>
       {href && title ? (
         <Anchor component={Link} href={href(row)} size="sm">
+          {/* A number alone is no title: `Job 12`. */}
+          {typeof content === 'number' && <span className="only-phone">{head} </span>}
           {content}
         </Anchor>
       ) : (

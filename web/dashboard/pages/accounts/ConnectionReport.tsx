@@ -1,6 +1,6 @@
 import { Alert, Anchor, Button, CopyButton, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { type Column, DataTable, TableSection } from '../../parts/DataTable.tsx';
 import { PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -115,18 +115,14 @@ const step_columns: Column<Step>[] = [
 /** Links that could not be completed. A developer needs their reports most. */
 export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
   const failed = reports.filter(({ account_id }) => account_id === null);
-  if (failed.length === 0) return null;
   return (
-    <Section title="Failed link attempts">
-      <DataTable
-        label="Failed link attempts"
-        rows={failed}
-        columns={failed_columns}
-        keyOf={({ id }) => id}
-        href={({ id }) => `/reports/${id}`}
-        empty=""
-      />
-    </Section>
+    <TableSection
+      title="Failed link attempts"
+      rows={failed}
+      columns={failed_columns}
+      keyOf={({ id }) => id}
+      href={({ id }) => `/reports/${id}`}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-import { Box, Button, Stack, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
@@ -9,7 +9,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import { callForFile, type RowOf } from '../../service/api.ts';
 import { useAction, usePages } from '../../service/queries.ts';
 import { useClientOptions } from '../../service/useClientOptions.ts';
-import { Verify } from './Verify.tsx';
+import { useVerification, VerifyButton, VerifyResult } from './Verify.tsx';
 
 type AuditRecord = RowOf<'audit.list'>;
 
@@ -64,19 +64,26 @@ export default function Audit() {
   ];
   // An MRN is health data and therefore never in the URL.
   const [mrn, setMrn] = useState('');
+  const verification = useVerification();
   const values = useFilters(filters);
   const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
   const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: search });
   return (
     <>
-      <PageTitle actions={<Export search={search} />}>Audit log</PageTitle>
-      <Stack gap="xs" mb="md">
-        <Verify />
-      </Stack>
-      <FilterBar filters={filters} />
-      <Box mb="md">
+      <PageTitle
+        actions={
+          <>
+            <VerifyButton verification={verification} />
+            <Export search={search} />
+          </>
+        }
+      >
+        Audit log
+      </PageTitle>
+      <VerifyResult verification={verification} />
+      <FilterBar filters={filters}>
         <MrnSearch mrn={mrn} setMrn={setMrn} />
-      </Box>
+      </FilterBar>
       <PagedTable
         query={records}
         label="Audit log"
@@ -96,7 +103,7 @@ function Export({ search }: { search: Record<string, string> }) {
   });
   return (
     <>
-      <Button variant="light" size="compact-sm" loading={isPending} onClick={() => mutate()}>
+      <Button variant="default" loading={isPending} onClick={() => mutate()}>
         Export CSV
       </Button>
       {error && <ErrorAlert error={error} />}

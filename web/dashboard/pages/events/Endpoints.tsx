@@ -1,7 +1,7 @@
 import { Group } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -24,23 +24,21 @@ export function Endpoints() {
         </Group>
       )}
       <QueryResult query={query}>
-        {({ webhooks }) =>
-          webhooks.length === 0 ? (
-            <EmptyState>
-              No endpoints yet. Add your application’s URL, or <Link href="/receiver">use the built-in receiver</Link>{' '}
-              to see which events are sent.
-            </EmptyState>
-          ) : (
-            <DataTable
-              label="Endpoints"
-              rows={webhooks}
-              columns={columns}
-              keyOf={(webhook) => webhook.id}
-              href={(webhook) => `/endpoints/${webhook.id}`}
-              empty=""
-            />
-          )
-        }
+        {({ webhooks }) => (
+          <DataTable
+            label="Endpoints"
+            rows={webhooks}
+            columns={columns}
+            keyOf={(webhook) => webhook.id}
+            href={(webhook) => `/endpoints/${webhook.id}`}
+            empty={
+              <>
+                No endpoints yet. Add your application’s URL, or <Link href="/receiver">use the built-in receiver</Link>{' '}
+                to see which events are sent.
+              </>
+            }
+          />
+        )}
       </QueryResult>
     </>
   );
@@ -57,14 +55,14 @@ const columns: Column<Webhook>[] = [
       </>
     ),
   },
-  { head: 'Reason', cell: (webhook) => <Reason webhook={webhook} /> },
+  { head: 'Reason', cell: reasonOf },
   { head: 'Attempts (24 h)', cell: successRate },
   { head: 'Pending', cell: (webhook) => webhook.pending.toLocaleString(), align: 'right' },
   { head: 'Last success', cell: (webhook) => <Timestamp at={webhook.last_success_at} /> },
 ];
 
 /** Why deliveries fail, or why the endpoint is disabled. */
-function Reason({ webhook: { disabled_reason, problem, failing_since } }: { webhook: Webhook }) {
+function reasonOf({ disabled_reason, problem, failing_since }: Webhook): ReactNode {
   const reason = disabled_reason ?? problem;
   if (reason === null && failing_since === null) return '–';
   return (

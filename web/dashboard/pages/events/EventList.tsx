@@ -65,7 +65,7 @@ function Filters({ filtered }: { filtered: boolean }) {
     />
   );
   return (
-    <Group align="flex-end" gap="sm">
+    <Group align="flex-end" gap="sm" className="filters" role="search">
       {select('event_type', 'Type', useEventTypes())}
       {select('delivery_status', 'Delivery', delivery_states)}
       {select('account_id', 'Account', useAccountOptions())}

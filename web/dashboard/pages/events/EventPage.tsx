@@ -123,6 +123,7 @@ const columns: Column<DeliveryAttempt>[] = [
   { head: 'Duration', cell: (each) => <span className="nowrap">{each.duration_ms} ms</span>, align: 'right' },
   {
     head: 'Response',
+    phone: 'line',
     cell: (each) => (
       <Stack gap={4} className="wide-cell">
         {each.problem && <Text size="sm">{each.problem}</Text>}

@@ -21,7 +21,7 @@ export default function Events() {
     <>
       <PageTitle>Events & webhooks</PageTitle>
       <Tabs value={current} onChange={(path) => path && navigate(path)}>
-        <Tabs.List aria-label="Events & webhooks">
+        <Tabs.List aria-label="Events & webhooks" className="one-line">
           {tabs.map(({ path, label }) => (
             <Tabs.Tab key={path} value={path} onClick={() => path === current && navigate(path)}>
               {label}

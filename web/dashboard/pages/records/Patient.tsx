@@ -100,7 +100,7 @@ function Jobs({ id }: { id: string }) {
           columns={job_columns}
           keyOf={(job) => job.job_id}
           href={(job) => linkTo(`/jobs/${job.job_id}`)}
-          empty="No jobs for this patient yet."
+          empty="No jobs for this patient yet. Write requests with this MRN appear here."
         />
       )}
     </QueryResult>

@@ -35,7 +35,7 @@ export function Alerts() {
               rows={alerts.open}
               columns={open_columns}
               keyOf={(alert) => alert.id}
-              empty="All clear"
+              empty="All clear. New alerts appear here."
             />
           </Part>
           <Part title="Recently resolved">
@@ -44,7 +44,7 @@ export function Alerts() {
               rows={alerts.recent}
               columns={recent_columns}
               keyOf={(alert) => alert.id}
-              empty="No resolved alerts in the last 90 days."
+              empty="No resolved alerts in the last 90 days. Open alerts move here by themselves."
             />
           </Part>
         </Stack>

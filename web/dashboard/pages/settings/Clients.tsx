@@ -1,6 +1,6 @@
 import { Badge, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
@@ -56,6 +56,7 @@ function AddClient() {
       opener="Add client"
       title="Add client"
       submit="Add"
+      look={primary}
       action={(form) =>
         call('clients.create', {}, { body: { name: String(form.get('name')), mode: String(form.get('mode')) } })
       }

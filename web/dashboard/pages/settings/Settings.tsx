@@ -29,7 +29,7 @@ export default function Settings() {
     <>
       <PageTitle>Settings</PageTitle>
       <Tabs value={current?.path ?? null} onChange={(path) => path && navigate(path)} mb="md">
-        <Tabs.List aria-label="Settings">
+        <Tabs.List aria-label="Settings" className="one-line">
           {shown.map(({ path, label }) => (
             <Tabs.Tab key={path} value={path}>
               {label}
