@@ -6,6 +6,7 @@ export type Sandbox = {
   client_id: string;
   client_secret: string;
   access_token: string;
+  link_script_url: string;
   dashboard: { url: string; email: string; password: string };
   example: { patient_mrn: string; provider_id: string; location_id: string; assigned_to_id: string };
   larkspur: { url: string; control_token: string };
@@ -17,6 +18,7 @@ export type Sandbox = {
  */
 export async function seed(sandbox: Sandbox): Promise<{ stop: () => void }> {
   const { patient_mrn, provider_id, location_id, assigned_to_id } = sandbox.example;
+  await finished(sandbox, first_sync);
   const working = await startReceiver(4880, 200, 'ok');
   const broken = await startReceiver(4881, 503, 'upstream is down');
   for (const webhook_url of [working.url, broken.url]) await send(sandbox, 'POST', '/v1/webhook', { webhook_url });
@@ -52,8 +54,23 @@ export async function seed(sandbox: Sandbox): Promise<{ stop: () => void }> {
   for (const path of ['/v1/providers', '/v1/locations', '/v1/visit-types', '/v1/patients']) {
     await send(sandbox, 'GET', path);
   }
-  return { stop: () => [working, broken].forEach(({ stop }) => stop()) };
+  const stop = () => {
+    working.stop();
+    broken.stop();
+  };
+  return { stop };
 }
+
+/** A token for Link to connect an account of a new practice. */
+export async function createLinkToken(sandbox: Sandbox): Promise<string> {
+  const account = { org_id: 'riverside-practice', user_id: 'user-17' };
+  const emr = { emr_name: 'larkspur', emr_instance_domain: sandbox.larkspur.url };
+  const { token } = await send(sandbox, 'POST', '/link/token/create', { ...account, ...emr });
+  return token;
+}
+
+/** The job that fills a new sandbox. */
+const first_sync = 1;
 
 const reasons = [
   'Refill question',
@@ -94,7 +111,7 @@ type Body = Record<string, any>;
 
 async function send(sandbox: Sandbox, method: string, path: string, body?: Body): Promise<Body> {
   const { client_id, client_secret, access_token } = sandbox;
-  const for_client = path === '/v1/webhook';
+  const for_client = path === '/v1/webhook' || path === '/link/token/create';
   const headers = { client_id, client_secret, ...(for_client ? {} : { access_token }) };
   return exchange(sandbox.base_url + path, method, headers, body);
 }
@@ -104,8 +121,10 @@ async function control({ larkspur }: Sandbox, path: string, body: Body): Promise
 }
 
 async function exchange(url: string, method: string, headers: Record<string, string>, body?: Body): Promise<Body> {
-  const json = body ? { body: JSON.stringify(body) } : {};
-  const type = body ? { 'content-type': 'application/json' } : {};
-  const response = await fetch(url, { method, headers: { ...headers, ...type }, ...json });
+  const response = await fetch(url, {
+    method,
+    headers: body ? { ...headers, 'content-type': 'application/json' } : headers,
+    body: body ? JSON.stringify(body) : null,
+  });
   return (await response.json()) as Body;
 }

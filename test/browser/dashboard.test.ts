@@ -77,4 +77,42 @@ describe('dashboard', () => {
     await expect.poll(() => page.locator(':focus').getAttribute('aria-label')).toBe(name);
     await page.close();
   });
+
+  test('keeps its layout while pages load', async () => {
+    const context = (await fixture.open('', {})).context();
+    const { dashboard, client_id } = fixture.product.sandbox;
+    const client = `/clients/${client_id}`;
+    for (const path of ['overview', 'accounts', 'jobs', 'events', 'events/endpoints'].map(
+      (name) => `${client}/${name}`,
+    )) {
+      const page = await context.newPage();
+      await page.addInitScript(`
+        globalThis.shifts = [];
+        new PerformanceObserver((list) => {
+          for (const { value, sources } of list.getEntries())
+            shifts.push({ value, moved: sources.map(({ node }) => node?.textContent?.slice(0, 40)) });
+        }).observe({ type: 'layout-shift', buffered: true });`);
+      // Responses about the client wait until the placeholders are shown.
+      let show = () => {};
+      const shown = new Promise<void>((resolve) => {
+        show = resolve;
+      });
+      await page.route(`**/dashboard/api/clients/${client_id}/**`, async (route) => {
+        await shown;
+        await route.continue();
+      });
+      await page.goto(`${dashboard.url}${path}`);
+      const placeholders = page.getByRole('status', { name: 'Loading' });
+      await placeholders.first().waitFor();
+      show();
+      await expect.poll(() => placeholders.count()).toBe(0);
+      // Shifts are reported with the frame after them.
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+      const shifts = await page.evaluate<{ value: number }[]>('shifts');
+      // A tenth of what web.dev still calls good.
+      expect(shifts.filter(({ value }) => value > 0.01)).toStrictEqual([]);
+      await page.close();
+    }
+    await context.close();
+  });
 });

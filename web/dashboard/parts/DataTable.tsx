@@ -155,7 +155,7 @@ function SelectAll<Row>({ rows, keyOf, selection: { selected, isSelectable, onCh
   const keys = rows.filter(isSelectable).map(keyOf);
   const all = keys.length > 0 && keys.every((key) => selected.has(key));
   return (
-    <Table.Th w={40} role="columnheader" data-place="select">
+    <Table.Th role="columnheader" data-place="select">
       <Checkbox
         aria-label="Select all"
         checked={all}

@@ -53,6 +53,8 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
         onChange={setOrgId}
         error={errorAt(error, 'org_id')}
         data-autofocus
+        // The list would cover the next field as soon as the dialog opens.
+        openOnFocus={false}
       />
       <TextInput
         label="User"

@@ -58,7 +58,7 @@ function Filters({ filtered }: { filtered: boolean }) {
   const select = (name: string, label: string, options: (string | { value: string; label: string })[]) => (
     <NativeSelect
       label={label}
-      maw={240}
+      w={190}
       data={[{ value: '', label: 'All' }, ...options]}
       value={get(name)}
       onChange={({ currentTarget }) => set(name, currentTarget.value)}

@@ -3,6 +3,7 @@ import { Alert, Anchor, Button, Group, NativeSelect } from '@mantine/core';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import type { OrganizationOption } from '../../service/types.ts';
@@ -100,8 +101,9 @@ function OrganizationSelect({ organizations, id }: { organizations: readonly Org
 
 function KindMenu() {
   const counts = useKinds();
+  const row = useCurrentInView();
   return (
-    <Group component="nav" gap={4} mb="md" aria-label="Record types" className="one-line">
+    <Group ref={row} component="nav" gap={4} mb="md" aria-label="Record types" className="one-line">
       <KindLink href="/" label="Overview" />
       {counts.data?.kinds.map(({ kind, label, total }) => (
         <KindLink key={kind} href={kindPath(kind)} label={label} total={total} />
