@@ -51,19 +51,8 @@ function openPage(path: string) {
   return (page: Page, { dashboard, client_id }: Sandbox) => page.goto(`${dashboard.url}/clients/${client_id}${path}`);
 }
 
-/** Link over the page of an application. */
 async function openLink(page: Page, sandbox: Sandbox): Promise<void> {
-  const token = await createLinkToken(sandbox);
-  const application = `<!doctype html><title>Front desk</title>
-    <style>body { font: 16px system-ui; margin: 64px; color-scheme: light dark }</style>
-    <h1>Front desk</h1><p>Connect the clinic’s medical records.</p>
-    <script src="${sandbox.link_script_url}"></script>`;
-  // In the sandbox, pages of this host may show Link.
-  const url = 'http://localhost:4872/';
-  await page.route(url, (route) => route.fulfill({ contentType: 'text/html; charset=utf-8', body: application }));
-  await page.goto(url);
-  await page.evaluate(`CobaltLink.init({ token: '${token}' }).open()`);
-  await page.frameLocator('iframe').getByRole('button').first().waitFor();
+  await page.goto(`${sandbox.base_url}/link?token=${await createLinkToken(sandbox)}`);
 }
 
 /** Runs in the browser. */
@@ -111,7 +100,7 @@ async function readSandbox(file: string): Promise<Sandbox> {
 async function takePictures(browser: Browser, sandbox: Sandbox): Promise<void> {
   const storageState = await signIn(browser, sandbox);
   const blank = await browser.newPage();
-  for (const [name, open] of Object.entries(pictures)) {
+  for (const [name, open] of Object.entries(pictures).filter(([name]) => isWanted(name))) {
     const context = await browser.newContext({
       viewport: name.includes('-phone') ? { width: 390, height: 844 } : { width: 1280, height: 800 },
       colorScheme: name.includes('-dark') ? 'dark' : 'light',
@@ -127,6 +116,12 @@ async function takePictures(browser: Browser, sandbox: Sandbox): Promise<void> {
     process.stdout.write(`${file} ${Math.ceil(image.length / 1024)} KB\n`);
     await context.close();
   }
+}
+
+/** Arguments limit the pictures to the names that contain one of them. */
+function isWanted(name: string): boolean {
+  const parts = process.argv.slice(2);
+  return parts.length === 0 || parts.some((part) => name.includes(part));
 }
 
 async function signIn(browser: Browser, { dashboard }: Sandbox) {

@@ -6,7 +6,6 @@ export type Sandbox = {
   client_id: string;
   client_secret: string;
   access_token: string;
-  link_script_url: string;
   dashboard: { url: string; email: string; password: string };
   example: { patient_mrn: string; provider_id: string; location_id: string; assigned_to_id: string };
   larkspur: { url: string; control_token: string };
@@ -48,7 +47,7 @@ export async function seed(sandbox: Sandbox): Promise<{ stop: () => void }> {
   await write({ ...visit, mrn: mrn(8), datetime: `${year}-07-08T10:00:00-04:00` }, '/v1/appointments');
 
   // Requests that the API rejects.
-  await send(sandbox, 'POST', '/v1/telephone-encounters', { ...call, patient_mrn, reason: '' });
+  await send(sandbox, 'POST', '/v1/telephone-encounters', { patient_mrn, reason: 'Question' });
   await send(sandbox, 'GET', '/v1/patient');
   await send({ ...sandbox, client_secret: 'cs_test_wrong' }, 'GET', '/v1/providers');
   for (const path of ['/v1/providers', '/v1/locations', '/v1/visit-types', '/v1/patients']) {
