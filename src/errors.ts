@@ -161,11 +161,15 @@ export const errors = {
   },
   rate_limited: { status: 429, message: 'Rate limit exceeded.' },
   internal: { status: 500, message: 'Internal error. Include the request_id when you report it.' },
-  database_unavailable: { status: 503, message: 'The service cannot reach its database. Try again in a moment.' },
+  database_unavailable: {
+    status: 503,
+    message: 'The service cannot use its database right now. Try again in a moment.',
+  },
   database_slow: {
     status: 503,
     message: 'The database took too long. Try again later, or narrow the request.',
   },
+  connections_exceeded: { status: 503, message: 'Too many connections are open. Try again in a moment.' },
   uploads_busy: { status: 503, message: 'Too many uploads at once. Try again in a moment.' },
   emr_unavailable: { status: 503, message: '{emr} cannot be reached right now. Try again in a moment.' },
   ...operator_errors,

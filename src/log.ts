@@ -56,6 +56,21 @@ export function openLog(
   );
 }
 
+/**
+ * What the machine or the database server ran out of, by error code: the code alone does not tell an operator what to do.
+ */
+const explanations: Record<string, string> = {
+  '25006': 'The database server allows no writes.',
+  '53100': 'The disk of the database server is full.',
+  '53200': 'The database server is out of memory.',
+  '53300': 'The database server accepts no more connections. Raise max_connections or lower DATABASE_POOL.',
+  '58030': 'The database server cannot read or write its files.',
+  EMFILE: 'The process has no free file descriptors. Raise its limit of open files.',
+  ENFILE: 'The machine has no free file descriptors.',
+  ENOSPC: 'The disk of the data folder is full.',
+  EROFS: 'The disk of the data folder is read-only.',
+};
+
 /** Frames of Node, of packages and of the database layer, which all statements pass through. */
 const foreign_frame = /node_modules|node:|\/sql\//;
 
@@ -66,7 +81,7 @@ function errorFields(error: unknown): Record<string, unknown> {
   const code = (error as { code?: unknown }).code;
   return {
     problem: error.name,
-    ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof code === 'string' ? { code, cause: explanations[code] } : {}),
     ...(frame
       ? {
           where: frame

@@ -263,7 +263,7 @@ async function openSandbox(ctx: Context, server: DatabaseServer, base_url: strin
   }));
   const { control_token, example } = larkspur;
   const sandbox = await seedSandbox(ctx, base_url, { url: larkspur.url, control_token, staff, example });
-  ctx.notifications.notify('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs', '');
   await waitForFirstSync(ctx, sandbox.access_token);
   return sandbox;
 }

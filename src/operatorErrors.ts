@@ -1,6 +1,7 @@
 /** The part of the error catalogue that operators of the dashboard see: sign-in, second factors, roles and invitations. */
 export const operator_errors = {
   passkey_not_registered: { status: 400, message: 'The passkey could not be registered. Try again.' },
+  passkeys_max: { status: 400, message: 'You can have at most {max} passkeys. Delete one that you no longer use.' },
   passkeys_need_name: {
     status: 400,
     message:

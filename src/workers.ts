@@ -117,7 +117,7 @@ export async function repairStrandedJobs(ctx: Context): Promise<void> {
     await ctx.db.tenant(client_id, (tx) => repairStrandedJob(tx, id, parallel_max));
     ctx.metrics.jobs_repaired.inc();
     ctx.log.error({ job_id: id }, 'job had no lane and was returned to the queue; please report this as a bug');
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client_id);
   }
 }
 

@@ -48,6 +48,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'operator_sign_in_again',
     'passkey_not_registered',
     'passkey_refused',
+    'passkeys_max',
     'passkeys_need_name',
     'operator_role_lacking',
     'operator_clients_lacking',

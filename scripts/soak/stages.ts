@@ -71,6 +71,10 @@ const long_tests: readonly LongTest[] = [
     describe: (samples) => `${number(samples)} pauses of each step: all within ±20 %`,
   },
   {
+    ...{ name: 'generated requests', row: 23, variable: 'GENERATED_REQUESTS', short: 5, long: 1_000, per_minute: 10 },
+    describe: (requests) => `${number(requests)} valid and ${number(requests)} broken requests per operation`,
+  },
+  {
     ...{ name: 'availability', row: 27, variable: 'AVAILABILITY_RUNS', short: 2_000, long: 1_000_000, per_minute: 500 },
     describe: (schedules) => `${number(schedules)} generated schedules: 0 differences`,
   },
@@ -108,7 +112,7 @@ const drills: Stage = {
 /** The short forms of the promises that have no longer one. */
 const short_tests: Stage = {
   name: 'short tests',
-  rows: [2, 7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 29, 33, 37, 38, 39, 42],
+  rows: [2, 7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 29, 33, 37, 38, 39, 41, 42],
   minutes_min: 10,
   run: async (options) => {
     const rows = options.only === undefined ? short_tests.rows : [options.only];
@@ -135,7 +139,7 @@ function longStage({ name, row, variable, short, long, per_minute, describe }: L
     minutes_min: 0,
     run: async (options) => {
       const figure = clamp(Math.round(per_minute * options.minutes), short, long);
-      const env = { [variable]: `${figure}`, AVAILABILITY_SEED: `${options.seed}` };
+      const env = { [variable]: `${figure}`, AVAILABILITY_SEED: `${options.seed}`, GENERATED_SEED: `${options.seed}` };
       const { failed } = await runTests(options, testsOf(row), env);
       const text = describe(figure);
       return { passed: failed === 0, figures: { [row]: failed === 0 ? text : `${text}: FAILED` } };

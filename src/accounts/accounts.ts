@@ -247,5 +247,5 @@ export async function markRevoked(tx: Tx, id: string): Promise<void> {
 
 /** Other processes cache accounts by access token; on commit they read them again. */
 async function announceChange(tx: Tx): Promise<void> {
-  await tx`SELECT pg_notify('chartwire_access', '')`;
+  await tx`SELECT pg_notify('chartwire_access', current_setting('chartwire.client_id', true))`;
 }

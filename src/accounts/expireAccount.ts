@@ -35,6 +35,6 @@ export async function expireAccount(ctx: Context, job: Job, reason: string): Pro
     return true;
   });
   ctx.lookups.clear();
-  ctx.notifications.notify('chartwire_deliveries');
+  ctx.notifications.notify('chartwire_deliveries', client_id);
   return needed;
 }

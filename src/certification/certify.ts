@@ -38,14 +38,14 @@ export type CheckResult = {
 /** The longest check reads a list of 10,000 rows twice. A connector that hangs longer fails. */
 const check_ms_max = 180_000;
 
-/** Runs the checks against a connector, one after the other. `only` selects one check, or a group such as `sign_in`. */
-export function certify(target: CertificationTarget, only?: string): Promise<CheckResult[]> {
+/** Runs the checks against a connector, one after the other. `only` selects checks, or groups such as `sign_in`. */
+export function certify(target: CertificationTarget, only: readonly string[] = []): Promise<CheckResult[]> {
   return runChecks(createEnvironment(target), only);
 }
 
-export async function runChecks(env: Environment, only?: string): Promise<CheckResult[]> {
+export async function runChecks(env: Environment, only: readonly string[] = []): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
-  for (const check of only === undefined ? checks : selectChecks(only)) {
+  for (const check of only.length === 0 ? checks : selectChecks(only)) {
     const started_ms = Date.now();
     const result = await runWithLimit(check.run(env));
     results.push({ check, ...result, took_ms: Date.now() - started_ms });
@@ -56,8 +56,8 @@ export async function runChecks(env: Environment, only?: string): Promise<CheckR
 /** The other checks use the account that this one signs in. */
 const sign_in = 'sign_in.success';
 
-function selectChecks(only: string): readonly Check[] {
-  return checks.filter(({ id }) => id === sign_in || id === only || id.startsWith(`${only}.`));
+function selectChecks(only: readonly string[]): readonly Check[] {
+  return checks.filter(({ id }) => id === sign_in || only.some((name) => id === name || id.startsWith(`${name}.`)));
 }
 
 async function runWithLimit(work: Promise<void>): Promise<Pick<CheckResult, 'outcome' | 'reason'>> {

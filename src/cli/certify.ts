@@ -41,7 +41,7 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       patient_mrn: values['patient-mrn'],
       empty_lists: values['empty-lists']?.split(',').map((name) => name.trim()) ?? [],
     };
-    const results = await certify(target, values.only);
+    const results = await certify(target, values.only === undefined ? [] : [values.only]);
     const passed = results.every(({ outcome }) => outcome !== 'failed');
     const checks = results.map(({ check, outcome, reason, took_ms }) => ({
       ...{ check: check.id, expectation: check.expectation, outcome, reason, took_ms },

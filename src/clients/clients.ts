@@ -108,7 +108,7 @@ export async function addSecret(
   await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL
     AND id NOT IN (SELECT id FROM client_secrets WHERE client_id = ${client_id} AND revoked_at IS NULL
                    ORDER BY id DESC LIMIT 2)`;
-  await tx`SELECT pg_notify('chartwire_access', '')`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
   return secret;
 }
 
@@ -122,14 +122,14 @@ export async function markSecretUsed(tx: Tx, id: string): Promise<void> {
 export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
   const revoked = await tx`
     UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
-  await tx`SELECT pg_notify('chartwire_access', '')`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
   return revoked.count > 0;
 }
 
 /** Revokes all secrets of a client. */
 export async function revokeSecrets(tx: Tx, client_id: string): Promise<void> {
   await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL`;
-  await tx`SELECT pg_notify('chartwire_access', '')`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
 }
 
 /** Remembers that the inputs of all jobs that finished up to this time have been deleted. */
@@ -152,5 +152,5 @@ export async function readClientSettings(tx: Tx, client_id: string): Promise<Cli
 /** Updates the given settings and leaves the others unchanged. */
 export async function changeClient(tx: Tx, client_id: string, changes: ClientChanges): Promise<void> {
   if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx.set(changes)} WHERE id = ${client_id}`;
-  await tx`SELECT pg_notify('chartwire_access', '')`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
 }

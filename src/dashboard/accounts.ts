@@ -120,7 +120,7 @@ export const accountsSync = endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, job_id: Type.Integer() }),
   errors: ['record_not_found', 'account_revoked'],
-  handle: async ({ ctx, params, inTransaction, auditSubject }) => {
+  handle: async ({ ctx, client, params, inTransaction, auditSubject }) => {
     const response = await inTransaction(async (tx) => {
       const account = await getAccount(tx, params.account_id);
       if (account.status === 'revoked') throw apiError('account_revoked');
@@ -129,7 +129,7 @@ export const accountsSync = endpoint({
       auditSubject({ subject: id, job_id });
       return { success: true, job_id };
     });
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });
@@ -167,13 +167,13 @@ export const accountsRevoke = endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, waiting_jobs: Type.Integer() }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, params, inTransaction }) => {
+  handle: async ({ ctx, client, params, inTransaction }) => {
     const response = await inTransaction(async (tx) => ({
       success: true,
       waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
     }));
     ctx.lookups.clear();
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });

@@ -45,8 +45,8 @@ export const clientsCreate = endpoint({
       return recordInTransaction(tx);
     };
     const note = { created_by: operator.email };
-    const { client_id, client_secret } = await createClient(ctx.db, body, record, note);
-    ctx.notifications.notify('chartwire_access');
+    const { id, client_id, client_secret } = await createClient(ctx.db, body, record, note);
+    ctx.notifications.notify('chartwire_access', id);
     return { success: true, client_id, client_secret };
   },
 });

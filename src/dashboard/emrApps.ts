@@ -77,7 +77,7 @@ export const emrAppsUpdate = endpoint({
       return { success: true };
     });
     ctx.lookups.clear();
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });

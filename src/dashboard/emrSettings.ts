@@ -42,7 +42,7 @@ export const emrSettingsUpdate = endpoint({
       auditSubject({ subject: organization_id, detail: { ...mrn, parallel_writes_max } });
       return { success: true };
     });
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });

@@ -14,7 +14,7 @@ import {
   totpOffer,
   totpOn,
 } from './access/me.ts';
-import { operatorsCreate, operatorsList, operatorsReset, operatorsUpdate } from './access/operators.ts';
+import { operatorsList, operatorsReset, operatorsUpdate } from './access/operators.ts';
 import { revealsCreate } from './access/reveals.ts';
 import {
   sessionCreate,
@@ -203,7 +203,6 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     emrAppsUpdate,
     emrAppsDelete,
     operatorsList,
-    operatorsCreate,
     operatorsUpdate,
     operatorsReset,
     invitationsCreate,

@@ -97,7 +97,7 @@ export const eventsResend = endpoint({
       auditPatients(resent.mrns);
       return { success: true, deliveries: resent.deliveries };
     });
-    ctx.notifications.notify('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries', client.id);
     return response;
   },
 });
@@ -135,14 +135,21 @@ export const failedEventsResend = endpoint({
     webhook_id: Type.Optional(text()),
   }),
   response: Type.Object({ success, ...resent_batch.properties }),
-  handle: async ({ ctx, body: { since, until, after, webhook_id }, auditPatients, auditSubject, inTransaction }) => {
+  handle: async ({
+    ctx,
+    client,
+    body: { since, until, after, webhook_id },
+    auditPatients,
+    auditSubject,
+    inTransaction,
+  }) => {
     const response = await inTransaction(async (tx) => {
       const { mrns, ...batch } = await resendFailed(tx, { since, until, after, webhook_id });
       auditPatients(mrns);
       auditSubject({ subject: webhook_id, detail: { since, resent: batch.resent } });
       return { success: true, ...batch };
     });
-    ctx.notifications.notify('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries', client.id);
     return response;
   },
 });

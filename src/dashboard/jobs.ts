@@ -166,13 +166,13 @@ export const jobsRunAgain = endpoint({
   body: Type.Object({}),
   response: Type.Object({ success, job_id: Type.Integer() }),
   errors: ['record_not_found', 'job_not_repeatable'],
-  handle: async ({ ctx, params, inTransaction, auditPatients }) => {
+  handle: async ({ ctx, client, params, inTransaction, auditPatients }) => {
     const response = await inTransaction(async (tx) => {
       const { job_id, patient_mrn } = await rerunJob(ctx, tx, readJobId(params.job_id));
       auditPatients([patient_mrn]);
       return { success: true, job_id };
     });
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });
@@ -188,12 +188,12 @@ export const jobsReview = endpoint({
   body: Type.Object({ outcome: Type.Enum([...review_outcomes]), note: text({ minLength: 1 }) }),
   response: Type.Object({ success }),
   errors: ['record_not_found', 'job_not_reviewable'],
-  handle: async ({ ctx, params, body, operator, inTransaction, auditPatients }) => {
+  handle: async ({ ctx, client, params, body, operator, inTransaction, auditPatients }) => {
     const response = await inTransaction(async (tx) => {
       auditPatients([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
       return { success: true };
     });
-    ctx.notifications.notify('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', `jobs ${client.id}`);
     return response;
   },
 });
@@ -204,7 +204,8 @@ export const patientsJobs = endpoint({
   method: 'GET',
   path: `${organization_path}/patients/{id}/jobs`,
   auth: 'operator_in_client',
-  role: 'read_only',
+  // Rows contain nothing about a patient.
+  role: 'support',
   summary: 'List the latest jobs of a patient',
   params: record_params,
   response: Type.Object({ success, jobs: Type.Array(job_row) }),

@@ -43,7 +43,7 @@ export const receiverCreate = endpoint({
       auditSubject({ subject: opened.endpoint_id });
       return { success: true, receiver: describeReceiver(opened) };
     });
-    ctx.notifications.notify('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', `events ${client.id}`);
     return response;
   },
 });
@@ -69,7 +69,7 @@ export const receiverUpdate = endpoint({
       if (!found) throw apiError('record_not_found', { noun: 'Receiver', id: client.public_id });
       return { success: true };
     });
-    ctx.notifications.notify('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', `events ${client.id}`);
     return response;
   },
 });
@@ -124,9 +124,9 @@ export const receivedClear = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, cleared: Type.Integer() }),
-  handle: async ({ ctx, inTransaction }) => {
+  handle: async ({ ctx, client, inTransaction }) => {
     const response = await inTransaction(async (tx) => ({ success: true, cleared: await clearRequests(tx) }));
-    ctx.notifications.notify('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', `events ${client.id}`);
     return response;
   },
 });

@@ -88,7 +88,7 @@ export const webhooksCreate = endpoint({
       auditSubject({ subject: id });
       return { success: true, webhook_id: id, webhook_secret: secret };
     });
-    ctx.notifications.notify('chartwire_live', 'events');
+    ctx.notifications.notify('chartwire_live', `events ${client.id}`);
     return response;
   },
 });
@@ -214,7 +214,7 @@ function changeWebhook<Body extends TObject>({ change, errors = [], ...declared 
         if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
         return { success: true, ...changed };
       });
-      ctx.notifications.notify('chartwire_deliveries');
+      ctx.notifications.notify('chartwire_deliveries', client.id);
       return response;
     },
   });

@@ -14,7 +14,11 @@ export type Channel =
   | 'chartwire_limits';
 
 export type Notifications = {
-  notify(channel: Channel, payload?: string): void;
+  /**
+   * The payload names the client whose jobs, deliveries or access have changed (empty: none or all of them), so that the
+   * dashboard's pages of other clients do not hear of it. Of `chartwire_live`, it is a topic and the client.
+   */
+  notify(channel: Channel, payload: string): void;
   /** `onNotification` gets undefined when notifications may have been missed, which every (re)connection counts as. */
   listen(channel: Channel, onNotification: (payload: string | undefined) => void): Promise<void>;
 };
@@ -41,7 +45,7 @@ export function openNotifications(
     }
   };
   return {
-    notify: (channel, payload = '') => {
+    notify: (channel, payload) => {
       const collected = channel === 'chartwire_live' ? live : pending;
       if (collected.size === 0) {
         if (collected === live) setTimeout(flush, live_ms, live).unref();

@@ -58,7 +58,7 @@ export async function erase(
     const deleted = await deleteRows(tx, scope);
     if (scope.of === 'patient') await addErasedPatient(ctx, tx, scope, scope.patient);
     await record(tx, deleted);
-    await tx`SELECT pg_notify('chartwire_access', '')`;
+    await tx`SELECT pg_notify('chartwire_access', ${scope.client_id})`;
     return deleted;
   });
   ctx.lookups.clear();
@@ -80,7 +80,7 @@ async function unlinkAll(ctx: EraseContext, scope: AccountScope): Promise<void> 
     for (const { id } of await linkedAccounts(tx, scope)) await revokeAccount(ctx, tx, id);
   });
   ctx.lookups.clear();
-  ctx.notifications.notify('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs', scope.client_id);
 }
 
 /** Waits for the jobs, and for the first attempts to deliver their events and to end the sessions at the EMR. */

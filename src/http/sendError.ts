@@ -109,9 +109,12 @@ function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boole
 const query_canceled = '57014';
 
 /**
- * Connection errors of the driver; SQLSTATE classes 08 (connection), 57P (shutdown), 53 (resources); lock timeouts; a
- * former primary that allows no writes (25006).
+ * Connection errors of the driver, for which the process may have no file descriptor left (EMFILE, ENFILE); SQLSTATE
+ * classes 08 (connection), 57P (shutdown), 53 (resources); lock timeouts; a disk that fails (58030); a former primary
+ * that allows no writes (25006).
  */
 function isDatabaseUnavailable(code: string): boolean {
-  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|08|25006|57P0|53|55P03|3D000|55000)/.test(code);
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EMFILE|ENFILE|ENOENT|EPIPE|08|25006|57P0|53|55P03|58030|3D000|55000)/.test(
+    code,
+  );
 }

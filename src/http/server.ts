@@ -16,6 +16,7 @@ import { endConnectionsOnClose, openStreams, type Streams } from './closeConnect
 import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { showToOperator } from './hidePatients.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
+import { limitConnections } from './limitConnections.ts';
 import { isLogged, loggedRequest } from './loggedRequest.ts';
 import { pathMask } from './maskPath.ts';
 import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
@@ -48,6 +49,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     frameworkErrors: (error, request, reply) => sendError(ctx, error, request, reply),
     clientErrorHandler: sendParseError,
   });
+  limitConnections(ctx, server);
   endConnectionsOnClose(server, isDraining);
   const streams = openStreams(server);
   traceRequests(ctx, server);

@@ -34,9 +34,9 @@ export async function describeJob(
         CASE WHEN head.id <> job.id AND job.state = 'queued' AND NOT job.parked THEN head.id END AS waits_for,
         replace(operation.id::text, '-', '') AS operation_id, operation.input,
         coalesce(operation.patient_mrn, (SELECT mrn FROM patients WHERE patients.id = operation.id)) AS patient_mrn,
-        (SELECT ehr_id FROM patients WHERE patients.client_id = job.client_id
-            AND patients.organization_id = job.organization_id
-            AND (patients.id = operation.id OR patients.mrn = operation.patient_mrn) LIMIT 1) AS patient_ehr_id,
+        patient.ehr_id AS patient_ehr_id, CASE WHEN patient.id IS NOT NULL THEN json_build_object(
+          'organization_id', replace(job.organization_id::text, '-', ''),
+          'id', replace(patient.id::text, '-', '')) END AS patient,
         (SELECT coalesce(json_agg(json_build_object('name', step.name, 'kind', step.kind, 'attempt', step.attempt,
             'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
           FROM job_steps AS step WHERE step.job_id = job.id) AS steps,
@@ -52,6 +52,9 @@ export async function describeJob(
         JOIN accounts AS account ON account.id = job.account_id
         JOIN organizations AS organization ON organization.id = job.organization_id
         LEFT JOIN lanes AS lane ON lane.organization_id = job.organization_id AND lane.key = job.lane
+        LEFT JOIN LATERAL (SELECT patients.id, ehr_id FROM patients WHERE patients.client_id = job.client_id
+            AND patients.organization_id = job.organization_id
+            AND (patients.id = operation.id OR patients.mrn = operation.patient_mrn) LIMIT 1) AS patient ON true
         LEFT JOIN LATERAL (SELECT ahead.id FROM jobs AS ahead
           WHERE ahead.organization_id = job.organization_id AND ahead.lane = job.lane
             AND ahead.state IN ('queued', 'running') AND NOT ahead.parked ORDER BY ahead.id LIMIT 1) AS head ON true

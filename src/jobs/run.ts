@@ -51,7 +51,7 @@ export function createLaneRunner(
     const circuit = `${job.client_id} ${job.emr_address}`;
     const pause_ms = circuits.admit(circuit);
     if (pause_ms > 0) return defer(ctx, lease, job, pause_ms);
-    ctx.notifications.notify('chartwire_live', 'jobs');
+    ctx.notifications.notify('chartwire_live', `jobs ${job.client_id}`);
     const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
     const report = reportOnce(circuits, circuit);
@@ -66,7 +66,7 @@ export function createLaneRunner(
       ctx.log.warn({ job_id: job.id, job_type: job.type }, 'lease lost before the job finished; result discarded');
     } finally {
       report('unknown');
-      ctx.notifications.notify('chartwire_live', 'jobs');
+      ctx.notifications.notify('chartwire_live', `jobs ${job.client_id}`);
     }
   };
 }
@@ -154,7 +154,7 @@ async function runJob(
 
 async function finish(ctx: Context, lease: Lease, { job }: JobRun, result: JobResult): Promise<void> {
   await finishJob(ctx, lease, job, result);
-  ctx.notifications.notify('chartwire_deliveries');
+  ctx.notifications.notify('chartwire_deliveries', job.client_id);
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
   annotateAttempt(ctx, result.state, result.error?.code);
   ctx.log.info(

@@ -30,7 +30,7 @@ export async function attemptSignIn<T>(
       await saveFailure(ctx, token_hash, purpose, failed, toReported(error)).catch((cause: unknown) =>
         ctx.log.warn({ err: cause }, 'a connection report could not be stored'),
       );
-      ctx.notifications.notify('chartwire_live', 'accounts');
+      ctx.notifications.notify('chartwire_live', `accounts ${purpose.client_id}`);
     }
     throw error;
   }

@@ -88,7 +88,7 @@ export const link_endpoints: readonly Endpoint[] = [
       const signed_in = await signInForLink(ctx, client.id, link.token, input);
       const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, signed_in));
       ctx.lookups.clear();
-      ctx.notifications.notify('chartwire_jobs');
+      ctx.notifications.notify('chartwire_jobs', client.id);
       const public_token = link.purpose.created_in === 'dashboard' ? null : token;
       return { success: true, public_token, return_to: returnUrl(link.purpose, public_token) };
     },

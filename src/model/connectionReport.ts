@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { choices, date_time, id, nullable } from './fields.ts';
+import { choices, date_time, id, nullable, patientDetail } from './fields.ts';
 
 const step = Type.Object(
   {
@@ -55,6 +55,8 @@ export const report_row = Type.Object({
   user_id: Type.String(),
   at: date_time,
   ...report_outcome,
+  /** It can quote the EMR. */
+  error_message: patientDetail(report_outcome.error_message),
 });
 export type ReportRow = Static<typeof report_row>;
 
@@ -63,9 +65,15 @@ export const report_findings = Type.Array(Type.String(), {
   examples: [['MRN: identifiers of type MR with system urn:example:mrn (detected).']],
 });
 
+/** A report as the dashboard shows it: the notes contain the EMR's words. */
+const shown_report = Type.Object({
+  ...connection_report.properties,
+  steps: Type.Array(Type.Object({ ...step.properties, note: Type.Optional(patientDetail(Type.String())) })),
+});
+
 export const report_details = Type.Object({
   ...report_row.properties,
-  report: connection_report,
+  report: shown_report,
   findings: report_findings,
 });
 export type ReportDetails = Static<typeof report_details>;

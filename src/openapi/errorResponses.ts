@@ -58,6 +58,7 @@ const fills: Fills = {
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },
   emr_unavailable: { emr },
+  passkeys_max: { max: '20' },
   operator_role_lacking: { role: 'owner' },
 };
 

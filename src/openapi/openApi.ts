@@ -57,7 +57,9 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.body)
     codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_complex', 'body_too_large');
   if (endpoint.body) codes.push('media_type_unsupported');
-  if (endpoint.body || endpoint.query) codes.push('missing_field', 'invalid_field');
+  if (endpoint.body || endpoint.query) codes.push('missing_field');
+  // Any URL can contain a character that cannot be stored.
+  codes.push('invalid_field');
   if (endpoint.needs) codes.push('operation_not_offered');
   codes.push('unexpected_query', ...(endpoint.errors ?? []));
   if (endpoint.method === 'POST' || endpoint.method === 'PATCH') {
@@ -67,6 +69,6 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.auth === 'account') codes.push('access_token_missing');
   if (endpoint.auth === 'account' && !endpoint.while_expired) codes.push('login_required');
   if (endpoint.file_field) codes.push('uploads_busy');
-  codes.push('internal', 'database_unavailable', 'database_slow');
+  codes.push('internal', 'database_unavailable', 'database_slow', 'connections_exceeded');
   return [...new Set(codes)];
 }

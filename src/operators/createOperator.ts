@@ -8,15 +8,7 @@ import { setClients } from './operatorClients.ts';
 import { forgetDevices } from './operatorDevices.ts';
 import { findInvitation, takeInvitation } from './operatorInvitations.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import {
-  addOperator,
-  allowLocalSignIn,
-  findOperator,
-  hasOperators,
-  type NewOperator,
-  type Operator,
-  setPassword,
-} from './operators.ts';
+import { addOperator, allowLocalSignIn, findOperator, hasOperators, type Operator, setPassword } from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
 
 /** 96 random bits that can be typed. */
@@ -26,22 +18,6 @@ export function newPassword(): string {
 
 /** Writes the audit record in the transaction of the change. */
 type RecordInTransaction = (tx: Tx, id: string) => Promise<void>;
-
-/** Creates an operator with a password that is shown once. Undefined if the email address is taken. */
-export async function createOperator(
-  ctx: Pick<Context, 'db'>,
-  operator: Pick<NewOperator, 'email' | 'name' | 'role'>,
-  recordInTransaction: RecordInTransaction,
-): Promise<{ id: string; password: string } | undefined> {
-  const password = newPassword();
-  const password_hash = await hashPassword(password);
-  return ctx.db.system.begin(async (tx) => {
-    const id = await addOperator(tx, { ...operator, password_hash, password_temporary: true });
-    if (id === undefined) return undefined;
-    await recordInTransaction(tx, id);
-    return { id, password };
-  });
-}
 
 /**
  * Creates the operator that an invitation was made for, with a password of their own. Undefined if the invitation is no
@@ -128,17 +104,22 @@ export async function createFirstOwner(ctx: Context): Promise<{ email: string; p
   // With OIDC_ONLY the password would not be accepted, and owners come from the identity provider.
   if (ctx.config.oidc_only || (await hasOperators(ctx))) return undefined;
   const email = ctx.config.owner_email;
-  const owner = await createOperator(ctx, { email, name: 'Owner', role: 'owner' }, (tx, subject) =>
-    ctx.audit.recordInTransaction(tx, {
+  const password = newPassword();
+  const password_hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    const owner = { email, name: 'Owner', role: 'owner', password_hash, password_temporary: true } as const;
+    const subject = await addOperator(tx, owner);
+    if (subject === undefined) return undefined;
+    await ctx.audit.recordInTransaction(tx, {
       client_id: null,
       actor_kind: 'system',
       actor: 'first start',
       action: 'operator.create',
       outcome: 'created',
       subject,
-    }),
-  );
-  return owner && { email, password: owner.password };
+    });
+    return { email, password };
+  });
 }
 
 /** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */

@@ -31,8 +31,8 @@ export async function listPasskeys(ctx: Pick<Context, 'db'>, operator_id: string
 }
 
 /** The credential ids of an operator's passkeys, so that a browser does not register the same device twice. */
-export async function credentialsOf(ctx: Pick<Context, 'db'>, operator_id: string): Promise<{ id: string }[]> {
-  return ctx.db.system<{ id: string }[]>`
+export async function credentialsOf(sql: Sql | Tx, operator_id: string): Promise<{ id: string }[]> {
+  return sql<{ id: string }[]>`
     SELECT credential_id AS id FROM operator_passkeys WHERE operator_id = ${operator_id}`;
 }
 

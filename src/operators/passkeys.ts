@@ -16,10 +16,14 @@ import { challenge_minutes, consumeChallenge, storeChallenge } from './passkeyCh
 
 const timeout = challenge_minutes * 60_000;
 const user_verification = 'required';
+/** Enough for every device of a person. A browser gets the ids of all of them with each registration. */
+const passkeys_max = 20;
 
 /** The options with which a browser creates a passkey for a signed-in operator. */
 export async function passkeyCreationOptions(ctx: Context, { id, email, name }: Operator) {
   const { generateRegistrationOptions } = await webAuthn();
+  const registered = await credentialsOf(ctx.db.system, id);
+  requireBelowMax(registered.length);
   const options = await generateRegistrationOptions({
     rpName: 'Chartwire',
     rpID: relyingParty(ctx).id,
@@ -27,7 +31,7 @@ export async function passkeyCreationOptions(ctx: Context, { id, email, name }: 
     userName: email,
     userDisplayName: name || email,
     timeout,
-    excludeCredentials: await credentialsOf(ctx, id),
+    excludeCredentials: registered,
     // Discoverable, so that a sign-in needs no email address, and verified by PIN or biometrics: two factors in one.
     authenticatorSelection: { residentKey: 'required', userVerification: user_verification },
   });
@@ -67,7 +71,9 @@ export async function verifyNewPasskey(
   };
 }
 
+/** The caller has locked the operator, so that registrations at the same time cannot exceed the limit. */
 export async function storePasskey(tx: Tx, passkey: NewPasskey): Promise<void> {
+  requireBelowMax((await credentialsOf(tx, passkey.operator_id)).length);
   if ((await addPasskey(tx, passkey)) === undefined) throw apiError('passkey_not_registered');
 }
 
@@ -107,6 +113,10 @@ export async function checkPasskey(
   const own_handle = Buffer.from(userHandleOf(passkey.operator_id)).toString('base64url');
   if (newCounter === undefined || user_handle !== own_handle) return { passkey, accepted: false };
   return { passkey, accepted: await markPasskeyUsed(ctx, passkey.id, newCounter) };
+}
+
+function requireBelowMax(registered: number): void {
+  if (registered >= passkeys_max) throw apiError('passkeys_max', { max: String(passkeys_max) });
 }
 
 /** Loaded when the first passkey is used: it takes 60 ms, which most processes and commands never need. */

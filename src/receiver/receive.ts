@@ -30,7 +30,7 @@ export async function receive(
     });
     return settings;
   });
-  if (response) ctx.notifications.notify('chartwire_live', 'events');
+  if (response) ctx.notifications.notify('chartwire_live', `events ${client_id}`);
   return response;
 }
 

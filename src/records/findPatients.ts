@@ -23,6 +23,20 @@ export function findPatients(
   );
 }
 
+/** A patient of any organization by id. */
+export async function findPatient(
+  db: Database,
+  client_id: string,
+  id: string,
+): Promise<{ id: string; mrn: string | null } | undefined> {
+  const [patient] = await db.read<{ id: string; mrn: string | null }>(
+    client_id,
+    (sql) =>
+      sql`SELECT replace(id::text, '-', '') AS id, mrn FROM patients WHERE client_id = ${client_id} AND id = ${id}`,
+  );
+  return patient;
+}
+
 function conditionOf(sql: Query, text: string): Fragment {
   const dob = readDay(text);
   if (dob !== undefined) return sql`dob = ${dob}`;

@@ -88,7 +88,7 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
   const due = await claimDueForSync(ctx.db.system, ctx.config.sync_minutes);
   let queued = 0;
   for (const organization of due) {
-    queued += await ctx.db.tenant(organization.client_id, async (tx) => {
+    const added = await ctx.db.tenant(organization.client_id, async (tx) => {
       const [waiting] = await tx`SELECT FROM lanes WHERE organization_id = ${organization.id} AND key = ${sync_lane}`;
       const [account] = await tx<{ id: string }[]>`SELECT id FROM accounts
         WHERE organization_id = ${organization.id} AND status = 'active' ORDER BY linked_at DESC LIMIT 1`;
@@ -97,7 +97,8 @@ export async function requestDueSyncs(ctx: Context): Promise<number> {
       await requestSync(ctx, tx, target, { announce: false });
       return 1;
     });
+    if (added > 0) ctx.notifications.notify('chartwire_jobs', organization.client_id);
+    queued += added;
   }
-  if (queued > 0) ctx.notifications.notify('chartwire_jobs');
   return queued;
 }

@@ -59,7 +59,7 @@ async function attempt(
     return ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
   }
   const state = await store(ctx, { lease, delivery, outcome }, options.random);
-  ctx.notifications.notify('chartwire_live', 'events');
+  ctx.notifications.notify('chartwire_live', `events ${lease.client_id}`);
   ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
   annotateAttempt(ctx, outcome, state);
   ctx.log.info({ ...logFields(delivery), state, attempt: number, ...logged(outcome) }, 'webhook attempted');

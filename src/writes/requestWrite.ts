@@ -65,7 +65,7 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
     : await acceptJob(ctx, job);
   if (job_id === undefined) return undefined;
   audit?.committed();
-  ctx.notifications.notify('chartwire_jobs');
+  ctx.notifications.notify('chartwire_jobs', account.client_id);
   return { id, job_id, input };
 }
 

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { runHere } from '../cli/support.ts';
+import { test_authority, test_certificate } from '../harness/certificates.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { runCommand, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 import { channelSettings } from './fixture.ts';
 
@@ -50,6 +53,26 @@ test('alerts test sends a message through every channel, and fails if one fails'
     code: 1,
     stdout: 'No channel is configured. Set ALERT_SMTP_URL or ALERT_WEBHOOK_URL.\n',
   });
+});
+
+test('a mail server gets messages over TLS only if an authority that the process trusts issued its certificate', async () => {
+  const secure = await startMailServer({ secure: true, ...test_certificate });
+  onTestFinished(secure.close);
+  const authority = join(fixture.env.DATA_DIR ?? '', 'mail-authority.pem');
+  await writeFile(authority, test_authority);
+  const env = { ...fixture.env, ...channelSettings({ smtp_url: `smtps://localhost:${secure.port}` }) };
+  // Node.js reads the setting when a process starts.
+  const send = async (more: Record<string, string>) => {
+    const { code, stdout } = await runCommand(['alerts', 'test', '--json'], { ...env, ...more });
+    return { code, ...JSON.parse(stdout).results[0] };
+  };
+  expect(await send({})).toMatchObject({
+    ...{ code: 1, sent: false },
+    problem: `localhost:${secure.port} has no TLS with a trusted certificate.`,
+  });
+  expect(secure.received).toStrictEqual([]);
+  expect(await send({ NODE_EXTRA_CA_CERTS: authority })).toMatchObject({ code: 0, sent: true, problem: null });
+  expect(secure.received).toMatchObject([{ subject: '[Chartwire] Test message' }]);
 });
 
 test('doctor checks the mail server if there is one', async () => {

@@ -21,6 +21,7 @@ test('an operator action fails without effect if it cannot be recorded, and is r
       (SELECT json_agg(client_secrets ORDER BY id)::text FROM client_secrets) AS keys,
       (SELECT json_agg(operators ORDER BY id)::text FROM operators) AS operators,
       (SELECT json_agg(accounts ORDER BY id)::text FROM accounts) AS accounts,
+      (SELECT count(*) FROM operator_invitations) AS invitations,
       (SELECT count(*) FROM link_tokens) AS links, (SELECT count(*) FROM jobs) AS jobs`;
     return row;
   };
@@ -33,7 +34,7 @@ test('an operator action fails without effect if it cannot be recorded, and is r
     () => operator.delete(`clients/{client}/keys/${settings.client.keys[0].id}`),
     () => operator.post('clients/{client}/keys'),
     () => operator.post('clients', { name: 'Unrecorded', mode: 'test' }),
-    () => operator.post('operators', { email: 'unrecorded@example.test', name: 'Unrecorded', role: 'operator' }),
+    () => operator.post('invitations', { email: 'unrecorded@example.test', role: 'operator' }),
     () => other.post('me/password', { new_password: 'another password' }),
     () => operator.patch(`operators/${operators?.id}`, { name: 'Renamed' }),
     () => operator.post(`operators/${operators?.id}/reset`),

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { killServer } from '../embedded/fixture.ts';
 import { type Api, openApi } from '../harness/api.ts';
-import { freshDatabase } from '../harness/postgres.ts';
+import { seededLarkspur } from '../harness/larkspur.ts';
 import { freePort, runCommand, startProcess, type TestProcess } from '../harness/sandbox.ts';
 
 /**
@@ -31,7 +31,7 @@ export async function install(settings: Record<string, string> = {}): Promise<In
   const [data_dir, restored_dir, backup_file] = [join(root, 'data'), join(root, 'restored'), join(root, 'backup')];
   const passphrase_file = join(root, 'passphrase');
   await writeFile(passphrase_file, 'a passphrase for tests\n');
-  const emr = await freshDatabase('backup_emr');
+  const emr = await seededLarkspur({ small: true });
   const env = {
     PORT: `${await freePort()}`,
     LARKSPUR_PORT: `${await freePort()}`,

@@ -54,13 +54,27 @@ test('an invited support operator sees patient details only after giving a reaso
   await page.getByRole('main').getByText(patient_mrn).first().waitFor();
   expect(await page.getByText('Patient details are hidden').count()).toBe(0);
 
+  await page.getByRole('link', { name: 'View record' }).click();
+  await page.getByText('Patient details are hidden').waitFor();
+  await page.getByRole('link', { name: String(job_id), exact: true }).waitFor();
+  expect(await page.getByRole('main').innerText()).not.toContain(patient_mrn);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Reveal patient details…' }).click();
+  await page.getByLabel('Reason').fill('The practice asked about the chart');
+  await page.getByRole('button', { name: 'Reveal', exact: true }).click();
+  await page.getByRole('heading', { name: 'Demographics' }).waitFor();
+  await page.getByRole('main').getByText(patient_mrn).first().waitFor();
+  expect(await page.getByRole('heading', { name: 'Appointments' }).count()).toBe(0);
+  await expectAccessible(page);
+
   await page.goto(link);
   await page.getByRole('alert').getByText('This invitation was used or revoked').waitFor();
   await context.close();
 
   await owner.goto(`${product.sandbox.dashboard.url}/audit?action=dashboard.reveals.create`);
   await owner.getByText('The practice asked why it failed').waitFor();
-  await owner.getByText(/^Operator · .*127\.0\.0\.1$/).waitFor();
+  await owner.getByText('The practice asked about the chart').waitFor();
+  expect(await owner.getByText(/^Operator · .*127\.0\.0\.1$/).count()).toBe(2);
   await expectAccessible(owner);
   expect(fixture.consoleErrors(owner)).toStrictEqual([]);
 });

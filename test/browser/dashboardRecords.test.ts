@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addOperator } from '../../src/operators/operators.ts';
-import { hashPassword } from '../../src/security/passwords.ts';
+import { newOperator } from '../harness/operator.ts';
 import { createTenant } from '../harness/tenant.ts';
 import { daysAfter, patchProvider } from '../spec/providers/schedules.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
@@ -279,18 +278,10 @@ describe('records page', () => {
   });
 
   test('shows hours and locations to a read-only operator without actions', async () => {
-    const credentials = { email: 'looks@example.org', password: 'only looks at things' };
-    await addOperator(fixture.product.ctx.db.system, {
-      email: credentials.email,
-      name: 'Looker',
-      role: 'read_only',
-      password_hash: await hashPassword(credentials.password),
-      password_temporary: false,
-    });
     const context = await fixture.browser.newContext();
     const page = await context.newPage();
     await page.goto(`${fixture.product.sandbox.dashboard.url}/clients/${fixture.product.sandbox.client_id}/records`);
-    await signIn(page, credentials);
+    await signIn(page, await newOperator(fixture.product, 'read_only'));
     await page
       .getByRole('link', { name: /^Locations/ })
       .first()

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createOperator } from '../../src/operators/createOperator.ts';
+import { resetOperator } from '../../src/operators/createOperator.ts';
 import { newOperator, outdateSignIns } from '../harness/operator.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
@@ -41,7 +41,7 @@ test('an operator changes a temporary password, sets up the required second fact
   await expectAccessible(page);
   await page.getByRole('button', { name: 'I have stored them' }).click();
 
-  await signOut(page, credentials.name);
+  await signOut(page, credentials.email);
   await signIn(page, { ...credentials, password });
   await page.getByLabel('Authenticator code').fill('000000');
   await page.keyboard.press('Enter');
@@ -49,7 +49,7 @@ test('an operator changes a temporary password, sets up the required second fact
   await expectAccessible(page);
   await page.getByLabel('Authenticator code').fill(code(1));
   await page.keyboard.press('Enter');
-  await signOut(page, credentials.name);
+  await signOut(page, credentials.email);
   await signIn(page, { ...credentials, password });
   await page.getByRole('button', { name: 'Use a recovery code' }).click();
   await page.getByLabel('Recovery code').fill(recovery_code);
@@ -103,11 +103,11 @@ async function signOut(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 }
 
-/** An operator with a password that was created for them. */
-async function temporaryOperator(): Promise<{ email: string; name: string; password: string }> {
-  const operator = { email: 'night@example.org', name: 'Night shift', role: 'operator' } as const;
-  const created = await createOperator(fixture.product.ctx, operator, async () => {});
-  return { ...operator, password: created?.password ?? '' };
+/** An operator whose password was reset. */
+async function temporaryOperator(): Promise<{ email: string; password: string }> {
+  const { id, email } = await newOperator(fixture.product, 'operator');
+  const password = await resetOperator(fixture.product.ctx, id, async () => {});
+  return { email, password: password ?? '' };
 }
 
 /** A security key in software, which is part of Chromium's remote interface. */

@@ -1,19 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startProvider, type TestProvider } from '../harness/identityProvider.ts';
+import { providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let provider: TestProvider;
 let fixture: DashboardFixture;
 beforeAll(async () => {
   provider = await startProvider();
-  const { issuer, client } = provider;
-  const env = {
-    OIDC_ISSUER: issuer,
-    OIDC_CLIENT_ID: client.client_id,
-    OIDC_CLIENT_SECRET: client.client_secret,
-    OIDC_ROLES: 'owners=owner',
-    OIDC_LABEL: 'Sign in with Example ID',
-  };
+  const env = { ...providerSettings(provider, 'owners=owner'), OIDC_LABEL: 'Sign in with Example ID' };
   fixture = await startDashboard({ env });
   await provider.allowRedirect(fixture.product.sandbox.base_url);
 });

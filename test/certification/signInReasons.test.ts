@@ -21,7 +21,7 @@ async function outcomeOf(check: string, connector: Connector = fhir): Promise<st
       outbound: createOutbound({ sandbox: true, allow: [] }),
       writes: false,
     },
-    check,
+    [check],
   );
   return results.find(({ check: { id } }) => id === check)?.outcome;
 }

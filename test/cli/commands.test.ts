@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startProvider } from '../harness/identityProvider.ts';
+import { providerSettings, startProvider } from '../harness/identityProvider.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { runHere } from './support.ts';
@@ -280,9 +280,7 @@ test('checks the installation, and says what to do about a problem', async () =>
 test('checks the identity provider', async () => {
   const provider = await startProvider();
   await provider.allowRedirect(fixture.sandbox.base_url);
-  const { client_id, client_secret } = provider.client;
-  const client = { OIDC_CLIENT_ID: client_id, OIDC_CLIENT_SECRET: client_secret, OIDC_ROLES: 'owners=owner' };
-  const env = { ...fixture.env, ...client, OIDC_ISSUER: provider.issuer };
+  const env = { ...fixture.env, ...providerSettings(provider, 'owners=owner') };
   expect((await runHere(['doctor'], env)).stdout).toMatch(/ok +sign-in +localhost:\d+ is ready for single sign-on/);
   await provider.close();
   const down = await runHere(['doctor'], env);

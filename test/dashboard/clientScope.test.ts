@@ -42,13 +42,8 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /** An operator with this role in the sandbox's client and in no other. */
-async function newScoped(role: 'operator' | 'read_only' | 'support') {
-  const created = await newOperator(fixture, 'operator');
-  const { operators } = (await owner.get('operators')).body;
-  const { id } = operators.find(({ email }: { email: string }) => email === created.email);
-  const clients = [{ client_id: fixture.sandbox.client_id, role }];
-  expect((await owner.patch(`operators/${id}`, { clients })).status).toBe(200);
-  return { ...created, ...(await openOperator(fixture, created)), id: id as string };
+function newScoped(role: 'operator' | 'read_only' | 'support') {
+  return newOperator(fixture, 'operator', { clients: [{ client_id: fixture.sandbox.client_id, role }] });
 }
 
 /** Whether a text names something of the other client: its name, its public id, the id of a record of its own. */

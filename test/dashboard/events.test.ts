@@ -1,8 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { addOperator } from '../../src/operators/operators.ts';
-import { hashPassword } from '../../src/security/passwords.ts';
 import { newClient } from '../api/support.ts';
-import { openOperator } from '../harness/operator.ts';
+import { newOperator } from '../harness/operator.ts';
 import { type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
 import { until } from '../journeys/support.ts';
 import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
@@ -128,11 +126,7 @@ describe('an event', () => {
 
   test('can be resent by operators but not by read-only users', async () => {
     const { receiver, ids } = await failOnce();
-    const email = 'reader@example.org';
-    const password_hash = await hashPassword('a long enough password');
-    const person = { email, name: 'Reader', role: 'read_only', password_hash, password_temporary: false } as const;
-    await addOperator(fixture.ctx.db.system, person);
-    const reader = await openOperator(fixture, { email, password: 'a long enough password' });
+    const reader = await newOperator(fixture, 'read_only');
     expect((await reader.get(`clients/{client}/events/${ids[0]}`)).status).toBe(200);
     expect((await reader.post(`clients/{client}/events/${ids[0]}/resend`)).status).toBe(403);
     expect((await reader.post('clients/{client}/failed-events/resend', {})).status).toBe(403);

@@ -1,7 +1,18 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { openLive } from '../../src/dashboard/live.ts';
+import type { ClientScope } from '../../src/db/clientScope.ts';
+import { newClient } from '../api/support.ts';
+import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { polling } from './eventsFixture.ts';
+
+let fixture: TestSandbox;
+beforeAll(async () => {
+  fixture = await startSandbox({ small: true });
+});
+afterAll(() => fixture?.close());
 
 async function openStreams() {
   const listeners: ((payload: string | undefined) => void)[] = [];
@@ -14,7 +25,8 @@ async function openStreams() {
     for (const stream of opened) stream?.destroy();
   });
   const open = (session: string) => {
-    const stream = live.open(session, async () => true);
+    const scope: ClientScope = 'all';
+    const stream = live.open(session, scope, async () => scope);
     opened.push(stream);
     return stream;
   };
@@ -42,4 +54,49 @@ test('a stream that nobody reads is closed before it takes much memory', async (
     await new Promise(setImmediate);
   }
   expect([unread?.destroyed, read?.destroyed]).toStrictEqual([true, false]);
+});
+
+/** Opens an operator's stream and returns the topics that it reports, as they arrive. */
+async function listenAs({ cookie }: TestOperator): Promise<string[]> {
+  const ending = new AbortController();
+  onTestFinished(() => ending.abort());
+  const url = `${fixture.sandbox.base_url}/dashboard/api/live`;
+  const { status, body } = await fetch(url, { headers: { cookie }, signal: ending.signal });
+  expect(status).toBe(200);
+  const topics: string[] = [];
+  const read = async () => {
+    let unread = '';
+    for await (const part of body ?? []) {
+      const messages = (unread + Buffer.from(part).toString()).split('\n\n');
+      unread = messages.pop() ?? '';
+      topics.push(...messages.flatMap((message) => /^event: changed\ndata: (\w+)$/.exec(message)?.[1] ?? []));
+    }
+  };
+  // It ends with the test.
+  read().catch(() => undefined);
+  return topics;
+}
+
+test('of two operators at the same time, each learns only of changes at their own client', async () => {
+  const owner = await openOperator(fixture);
+  const other = await newClient(fixture);
+  const operatorOf = (client_id: string) =>
+    newOperator(fixture, 'operator', { clients: [{ client_id, role: 'operator' }] });
+  const here = await listenAs(await operatorOf(fixture.sandbox.client_id));
+  const there = await listenAs(await operatorOf(other.client_id));
+  const everywhere = await listenAs(owner);
+
+  const webhook = { webhook_url: 'http://127.0.0.1:9/unreachable' };
+  expect((await owner.post(`clients/${other.client_id}/webhooks`, webhook)).status).toBe(200);
+  // A linked account, its sync and the event of a write.
+  const access_token = await other.api.link({ user_id: 'other', org_id: 'other-practice', staff: 1 });
+  const { body } = await other.api.call('POST', '/v1/sync', { body: {}, headers: { access_token } });
+  expect(body.success).toBe(true);
+  const all = ['accounts', 'events', 'jobs'];
+  await vi.waitFor(() => expect([...new Set(there)].sort()).toStrictEqual(all), polling);
+  await vi.waitFor(() => expect([...new Set(everywhere)].sort()).toStrictEqual(all), polling);
+  expect(here).toStrictEqual([]);
+
+  expect((await owner.patch('clients/{client}', { name: 'Renamed' })).status).toBe(200);
+  await vi.waitFor(() => expect(here).toStrictEqual(['accounts']), polling);
 });

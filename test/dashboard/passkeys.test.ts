@@ -154,6 +154,31 @@ describe('a registration', () => {
     expect((await me.get('me/passkeys')).body.passkeys).toHaveLength(1);
   });
 
+  test('is refused with 20 passkeys, also of two at the same time', async () => {
+    const me = await newOperator(fixture, 'operator');
+    const prepared = [];
+    for (const authenticator of [newAuthenticator(), newAuthenticator()]) {
+      const { challenge, user } = (await me.post('me/passkeys/options')).body.options;
+      prepared.push(authenticator.register({ ...own(), challenge, user_handle: user.id }));
+    }
+    expect((await register(me)).response.status).toBe(200);
+    await fixture.owner`INSERT INTO operator_passkeys (id, operator_id, name, credential_id, public_key, counter, transports)
+      SELECT gen_random_uuid(), operator_id, 'Copy', credential_id || n, public_key, counter, transports
+        FROM operator_passkeys CROSS JOIN generate_series(2, 19) AS n WHERE operator_id = ${me.id}`;
+    const responses = await Promise.all(prepared.map((passkey) => me.post('me/passkeys', { name: 'Last', passkey })));
+    const full = {
+      code: 'passkeys_max',
+      message: 'You can have at most 20 passkeys. Delete one that you no longer use.',
+    };
+    expect(responses.map(({ status }) => status).sort()).toStrictEqual([200, 400]);
+    expect(responses.find(({ status }) => status === 400)?.body).toMatchObject(full);
+    expect(await me.post('me/passkeys/options')).toMatchObject({ status: 400, body: full });
+    const { passkeys } = (await me.get('me/passkeys')).body;
+    expect(passkeys).toHaveLength(20);
+    expect((await me.delete(`me/passkeys/${passkeys[0].id}`)).status).toBe(200);
+    expect((await register(me)).response.status).toBe(200);
+  });
+
   test('is refused with the challenge of another operator', async () => {
     const [me, other] = [await newOperator(fixture, 'operator'), await newOperator(fixture, 'operator')];
     const { challenge } = (await other.post('me/passkeys/options')).body.options;

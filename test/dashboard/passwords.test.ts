@@ -40,9 +40,8 @@ describe('a new password', () => {
 });
 
 test('an operator with a temporary password can only change it, confirm it or sign out', async () => {
-  const email = 'temporary@example.org';
-  const created = await owner.post('operators', { email, name: 'Temporary', role: 'owner' });
-  const { password } = created.body;
+  const { id: operator_id, email } = await newOperator(fixture, 'owner');
+  const { password } = (await owner.post(`operators/${operator_id}/reset`)).body;
   const me = await openOperator(fixture, { email, password });
   expect((await me.get('session')).body.session).toMatchObject({ pending_setup: 'password' });
   const declared = dashboardEndpoints({ live: { open: unasked }, clinic: () => undefined });

@@ -4,9 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { recordSearches } from '../../src/dashboard/records/records.search.ts';
 import { newId } from '../../src/ids.ts';
 import { kind_row } from '../../src/model/dashboard/recordKinds.ts';
-import { addOperator } from '../../src/operators/operators.ts';
-import { hashPassword } from '../../src/security/passwords.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { createTenant } from '../harness/tenant.ts';
 import { availabilityOf, daysAfter, monday, patchProvider, shift, spans } from '../spec/providers/schedules.ts';
@@ -20,15 +18,7 @@ let of: (path: string) => string;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   operator = await openOperator(fixture);
-  const credentials = { email: 'reader@example.org', password: 'only looks at things' };
-  await addOperator(fixture.ctx.db.system, {
-    email: credentials.email,
-    name: 'Reader',
-    role: 'read_only',
-    password_hash: await hashPassword(credentials.password),
-    password_temporary: false,
-  });
-  reader = await openOperator(fixture, credentials);
+  reader = await newOperator(fixture, 'read_only');
   const { body } = await operator.get('clients/{client}/organizations');
   of = (path) => `clients/{client}/organizations/${body.organizations[0].id}/${path}`;
 });

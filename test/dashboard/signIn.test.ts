@@ -185,7 +185,7 @@ describe('a required second factor', () => {
       for (const path of ['clients', 'operators', 'live', 'clients/{client}/accounts', 'me/sessions']) {
         expect(await me.get(path), path).toMatchObject(missing);
       }
-      for (const path of ['operators', 'encryption/rotate', 'me/password', 'me/totp/off', 'me/recovery-codes']) {
+      for (const path of ['invitations', 'encryption/rotate', 'me/password', 'me/totp/off', 'me/recovery-codes']) {
         expect(await me.post(path), path).toMatchObject(missing);
       }
       const { secret } = (await me.post('me/totp/offer')).body;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openLog } from '../../src/log.ts';
 import { resetOperator } from '../../src/operators/createOperator.ts';
 import type { ApiResponse } from '../harness/api.ts';
-import { type Person, startProvider, type TestProvider } from '../harness/identityProvider.ts';
+import { type Person, providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
@@ -13,14 +13,8 @@ let owner: TestOperator;
 let log = '';
 beforeAll(async () => {
   provider = await startProvider();
-  const { issuer, client } = provider;
-  const env = {
-    OIDC_ISSUER: issuer,
-    OIDC_CLIENT_ID: client.client_id,
-    OIDC_CLIENT_SECRET: client.client_secret,
-    OIDC_ROLES: 'owners=owner,staff=operator,viewers=read_only',
-    ADDRESS_RATE_BURST: '100000',
-  };
+  const roles = 'owners=owner,staff=operator,viewers=read_only';
+  const env = { ...providerSettings(provider, roles), ADDRESS_RATE_BURST: '100000' };
   fixture = await startSandbox({ small: true, env });
   await provider.allowRedirect(fixture.sandbox.base_url);
   const write = (line: string) => {
@@ -371,11 +365,8 @@ describe('OIDC_ONLY', () => {
         passwords: false,
       });
       expect((await signInLocally(fixture, local)).body.code).toBe('operator_password_off');
-      const body = { email: 'more@example.test', name: 'More', role: 'operator' };
-      expect((await owner.post('operators', body)).body.code).toBe('passwords_off');
-      expect((await owner.post('invitations', { email: body.email, role: 'operator' })).body.code).toBe(
-        'passwords_off',
-      );
+      const invitation = { email: 'more@example.test', role: 'operator' };
+      expect((await owner.post('invitations', invitation)).body.code).toBe('passwords_off');
       const id = (await operatorId(person)) ?? '';
       expect((await owner.post(`operators/${id}/reset`)).body.code).toBe('passwords_off');
       const password = await resetOperator(ctx, id, async () => {}, { despite_single_sign_on: true });

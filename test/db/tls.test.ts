@@ -7,7 +7,8 @@ import { connect } from '../../sql/connect.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { databaseFailure } from '../../src/db/migrate.ts';
 import { StartFailure } from '../../src/errors.ts';
-import { startTlsProxy, type TlsProxy, test_authority } from './tlsProxy.ts';
+import { test_authority } from '../harness/certificates.ts';
+import { startTlsProxy, type TlsProxy } from './tlsProxy.ts';
 
 const sslOf = (url: string) => parseAddress(url).ssl;
 

@@ -5,7 +5,7 @@ import { openFolders } from '../../src/db/embedded/folders.ts';
 import { type AccountRules, serverAccount } from '../../src/db/embedded/serverAccount.ts';
 import { account_name, ensureSystemUser, findUser } from '../../src/db/embedded/systemUser.ts';
 import { StartFailure } from '../../src/errors.ts';
-import { newDataDir, query, serverPid, start } from './fixture.ts';
+import { createdDataDir, newDataDir, query, serverPid, start } from './fixture.ts';
 
 const nobody = await findUser('nobody');
 const as_root = process.getuid?.() === 0 && nobody !== undefined;
@@ -36,7 +36,7 @@ describe.runIf(as_root)('started as root', () => {
   });
 
   test('a database of nobody is given to that user at the next start, and keeps its rows', async () => {
-    const data_dir = await newDataDir();
+    const data_dir = await createdDataDir();
     const cluster = join(data_dir, 'postgres');
     const first = await start(data_dir);
     await query(first, 'create table kept as select 1 as n');

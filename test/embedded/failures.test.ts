@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { copiedBinaries, ownedByRootAlone } from '../../src/db/embedded/binaries.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
 import { StartFailure } from '../../src/errors.ts';
-import { newDataDir, query, start } from './fixture.ts';
+import { createdDataDir, newDataDir, query, start } from './fixture.ts';
 
 const as_root = process.getuid?.() === 0;
 const other_uid = 54_321;
@@ -36,7 +36,7 @@ describe('a start that cannot succeed explains why', () => {
   });
 
   test('the server does not start: the message names the reason and the log', async () => {
-    const data_dir = await newDataDir();
+    const data_dir = await createdDataDir();
     const failure = await startEmbedded({ data_dir, settings: { fsync: 'off', shared_buffers: 'much' } }).catch(
       (error) => error,
     );
@@ -47,7 +47,7 @@ describe('a start that cannot succeed explains why', () => {
   });
 
   test('the password file is missing or contains a wrong password', async () => {
-    const data_dir = await newDataDir();
+    const data_dir = await createdDataDir();
     const server = await start(data_dir);
     const password_file = join(data_dir, 'postgres-password');
     await writeFile(password_file, 'another');
@@ -78,9 +78,8 @@ describe('a start that cannot succeed explains why', () => {
 });
 
 test.runIf(as_root)('a database keeps its owner, and a copy made by root gets the unprivileged owner', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const cluster = join(data_dir, 'postgres');
-  await start(data_dir).then((server) => server.stop());
   const { uid } = await stat(cluster);
   expect(uid).not.toBe(0);
   await cp(cluster, `${cluster}.copy`, { recursive: true });

@@ -1,10 +1,21 @@
 import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { killed, killServer, launcher, newDataDir, processesIn, query, serverPid, start, until } from './fixture.ts';
+import {
+  createdDataDir,
+  killed,
+  killServer,
+  launcher,
+  newDataDir,
+  processesIn,
+  query,
+  serverPid,
+  start,
+  until,
+} from './fixture.ts';
 
 test('a server whose service was killed is reused, with all committed rows', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const { child, report } = launcher(data_dir);
   await query(await report, 'create table kept as select 1 as n');
   const pid = await serverPid(data_dir);
@@ -18,7 +29,7 @@ test('a server whose service was killed is reused, with all committed rows', asy
 });
 
 test('a killed server is started again and has all committed rows', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const first = await start(data_dir);
   await query(first, 'create table kept as select generate_series(1, 1000) as n');
   await killServer(data_dir, 'SIGKILL');
@@ -29,7 +40,7 @@ test('a killed server is started again and has all committed rows', async () => 
 });
 
 test('lock files with the process id of another process do not prevent the start', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const first = await start(data_dir);
   await killServer(data_dir, 'SIGKILL');
   for (const lock of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
@@ -65,7 +76,7 @@ test.each([20, 150, 400])(
 );
 
 test('a log of more than 10 MB is rotated at the next start', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   await start(data_dir).then((server) => server.stop());
   await truncate(join(data_dir, 'postgres.log'), 10_000_001);
   await start(data_dir).then((server) => server.stop());

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../sql/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
-import { killed, launcher, newDataDir, processesIn, query, serverPid, start } from './fixture.ts';
+import { createdDataDir, killed, launcher, newDataDir, processesIn, query, serverPid, start } from './fixture.ts';
 
 describe('the first start', () => {
-  test('starts a server on a private socket that requires the password', async () => {
-    const data_dir = await newDataDir();
+  test('starts an unprivileged server on a private socket that requires the password, in a folder only for its owner', async () => {
+    const data_dir = await newDataDir('inner');
+    expect((await stat(join(data_dir, '..', '..'))).mode & 0o777).toBe(0o700);
     const server = await start(data_dir);
     expect(server.adopted).toBe(false);
     const [row] = await query<Record<string, string>>(
@@ -20,34 +21,10 @@ describe('the first start', () => {
     for (const private_path of ['postgres', 'postgres-password', 'postgres.log']) {
       expect((await stat(join(data_dir, private_path))).mode & 0o077).toBe(0);
     }
-    await server.stop();
-  });
-
-  test('turns fsync off only if requested', async () => {
-    const server = await startEmbedded({ data_dir: await newDataDir() });
-    expect(await query(server, 'show fsync')).toEqual([{ fsync: 'on' }]);
-    await server.stop();
-  });
-
-  test('works in a folder that only its owner can access, and the server is unprivileged', async () => {
-    const data_dir = await newDataDir('inner');
-    expect((await stat(join(data_dir, '..', '..'))).mode & 0o777).toBe(0o700);
-    const server = await start(data_dir);
     const status = await readFile(`/proc/${await serverPid(data_dir)}/status`, 'utf8');
     expect(/^Uid:\t(\d+)/m.exec(status)?.[1]).not.toBe('0');
     expect(/^CapEff:\t(\d+)/m.exec(status)?.[1]).toBe('0000000000000000');
     await server.stop();
-  });
-
-  test('works if the path of the data folder is too long for a socket', async () => {
-    const data_dir = await newDataDir('x'.repeat(120));
-    const server = await start(data_dir);
-    expect(Buffer.byteLength(join(server.host, `.s.PGSQL.${server.port}`))).toBeLessThanOrEqual(103);
-    expect((await stat(server.host)).mode & 0o077).toBe(0);
-    const again = await start(data_dir);
-    expect(again).toMatchObject({ adopted: true, host: server.host });
-    await server.stop();
-    await expect(stat(server.host)).rejects.toThrow('ENOENT');
   });
 
   test('works if the path contains spaces, commas and quotes', async () => {
@@ -57,8 +34,25 @@ describe('the first start', () => {
   });
 });
 
+test('a start turns fsync off only if requested', async () => {
+  const server = await startEmbedded({ data_dir: await createdDataDir() });
+  expect(await query(server, 'show fsync')).toEqual([{ fsync: 'on' }]);
+  await server.stop();
+});
+
+test('a start works if the path of the data folder is too long for a socket', async () => {
+  const data_dir = await createdDataDir('x'.repeat(120));
+  const server = await start(data_dir);
+  expect(Buffer.byteLength(join(server.host, `.s.PGSQL.${server.port}`))).toBeLessThanOrEqual(103);
+  expect((await stat(server.host)).mode & 0o077).toBe(0);
+  const again = await start(data_dir);
+  expect(again).toMatchObject({ adopted: true, host: server.host });
+  await server.stop();
+  await expect(stat(server.host)).rejects.toThrow('ENOENT');
+});
+
 test('the second start reuses everything and keeps all rows', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const first = await start(data_dir);
   await query(first, 'create table kept as select generate_series(1, 3) as n');
   await first.stop();
@@ -87,7 +81,7 @@ test('four parallel starts in three processes share one server', async () => {
 });
 
 test('stopping leaves no process, even with clients connected', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const server = await start(data_dir);
   const { host, port, user, password } = server;
   const sql = connect({ host, port, user, password, database: 'postgres', ssl: false }, { max: 3 });
@@ -101,7 +95,7 @@ test('stopping leaves no process, even with clients connected', async () => {
 });
 
 test('the log contains no values of failing statements', async () => {
-  const data_dir = await newDataDir();
+  const data_dir = await createdDataDir();
   const server = await start(data_dir);
   await expect(query(server, `select 'Jane Roe'::date`)).rejects.toThrow('Jane Roe');
   await query(server, 'create table patients (name text unique)');

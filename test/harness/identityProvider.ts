@@ -24,6 +24,16 @@ export type TestProvider = {
   listen(): Promise<void>;
 };
 
+/** The settings of a service that uses the provider. `roles`: OIDC_ROLES. */
+export function providerSettings({ issuer, client }: TestProvider, roles: string): Record<string, string> {
+  return {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: client.client_id,
+    OIDC_CLIENT_SECRET: client.client_secret,
+    OIDC_ROLES: roles,
+  };
+}
+
 /** At `localhost`, which for a browser is another site than 127.0.0.1, where the service is. */
 export async function startProvider(): Promise<TestProvider> {
   const server = createServer();

@@ -1,6 +1,6 @@
+import { resolveClients } from '../../src/dashboard/access/clientAccess.ts';
 import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
-import { addOperator } from '../../src/operators/operators.ts';
-import { hashPassword } from '../../src/security/passwords.ts';
+import { addInvitation } from '../../src/operators/operatorInvitations.ts';
 import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 
@@ -29,13 +29,12 @@ export async function openOperator(
   fixture: Fixture,
   credentials: { email: string; password: string; code?: string } = fixture.sandbox.dashboard,
 ): Promise<TestOperator> {
-  const response = await signIn(fixture, credentials);
-  if (response.status !== 200) throw new Error(`The sign-in failed: ${JSON.stringify(response.body)}`);
-  return operatorOf(fixture, response);
+  return operatorOf(fixture, await signIn(fixture, credentials));
 }
 
 /** The operator of a successful sign-in. */
-export function operatorOf(fixture: Fixture, { body, headers }: ApiResponse): TestOperator {
+export function operatorOf(fixture: Fixture, { status, body, headers }: ApiResponse): TestOperator {
+  if (status !== 200) throw new Error(`The sign-in failed: ${JSON.stringify(body)}`);
   const [cookie = '', device_cookie = ''] = headers.getSetCookie().map((each) => each.split(';')[0] ?? '');
   const csrf_token: string = body.session.csrf_token;
   const own = { cookie, 'x-csrf-token': csrf_token };
@@ -56,16 +55,25 @@ export function operatorOf(fixture: Fixture, { body, headers }: ApiResponse): Te
 
 let created = 0;
 
-/** Creates an operator with this role and signs in. */
+/** Where an invited operator has access, in place of all clients, and whether hidden details can be revealed. */
+type Access = { clients?: Parameters<typeof resolveClients>[1]; may_reveal?: boolean };
+
+/**
+ * Creates an operator by an invitation and signs in. The invitation is stored without a request, so that it does not
+ * depend on what the sandbox's owner may do in a test; it is accepted as the page does.
+ */
 export async function newOperator(
   fixture: Pick<TestSandbox, 'sandbox' | 'ctx'>,
   role: OperatorRole,
-): Promise<TestOperator & { email: string; password: string }> {
+  { clients = null, may_reveal = false }: Access = {},
+): Promise<TestOperator & { id: string; email: string; password: string }> {
   const email = `${role}-${++created}@example.test`;
   const password = `the password of ${email}`;
-  const password_hash = await hashPassword(password);
-  await addOperator(fixture.ctx.db.system, { email, name: email, role, password_hash, password_temporary: false });
-  return { ...(await openOperator(fixture, { email, password })), email, password };
+  const { token } = await fixture.ctx.db.system.begin(async (tx) =>
+    addInvitation(tx, { email, role, clients: await resolveClients(tx, clients), may_reveal }, 'test'),
+  );
+  const accepted = await sendAnonymously(fixture, 'invitations/accept', { token, name: email, password });
+  return { ...operatorOf(fixture, accepted), id: accepted.body.session.operator.id, email, password };
 }
 
 /** Makes an operator's sessions too old for changes to the password and second factors. */

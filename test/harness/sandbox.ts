@@ -91,10 +91,11 @@ const entry = fileURLToPath(new URL('../../dist/bin/chartwire.js', import.meta.u
 // Set to empty, so that the developer's .env in this folder does not affect the tests.
 const unset = Object.fromEntries(['NODE_ENV', ...Object.keys(settings)].map((name) => [name, '']));
 
-/** Starts `chartwire serve` and waits until it is ready. */
-export async function startProcess(role: string, env: Record<string, string>): Promise<TestProcess> {
+/** Starts `chartwire serve` and waits until it is ready. `shell` runs before it in the same process, as for `ulimit`. */
+export async function startProcess(role: string, env: Record<string, string>, shell = ''): Promise<TestProcess> {
   const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
-  const child = spawn(process.execPath, [entry, 'serve', '--role', role], {
+  const command = [process.execPath, entry, 'serve', '--role', role];
+  const child = spawn('sh', ['-c', `${shell}\nexec "$@"`, 'sh', ...command], {
     env: { ...unset, PATH, CHARTWIRE_TEST_ROOT, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
 import { connect } from '../../sql/connect.ts';
-import { freshDatabase } from '../harness/postgres.ts';
+import { seededLarkspur } from '../harness/larkspur.ts';
+import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 import { type Clinic, openClinic } from './fixture.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -9,32 +10,35 @@ afterAll(async () => {
   for (const close of closing.reverse()) await close();
 });
 
-async function database() {
-  const fresh = await freshDatabase('larkspur');
-  closing.push(fresh.drop);
-  return { database: fresh.address, host: '127.0.0.1', port: 0 };
+async function emptyDatabase() {
+  return optionsFor(await freshDatabase('larkspur'));
 }
 
-test('a second start keeps the control token and credentials', async () => {
-  const options = await database();
-  const first = await startLarkspur(options);
-  await first.close();
-  const second = await startLarkspur(options);
-  closing.push(second.close);
-  expect(second.control_token).toBe(first.control_token);
-  expect(second.staff).toEqual(first.staff);
-  expect(second.practice).toEqual({ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' });
-});
+/** With the practice, which takes more than a second to seed. */
+async function seededDatabase() {
+  return optionsFor(await seededLarkspur());
+}
 
-test('two concurrent starts on an empty database seed one practice', async () => {
-  const options = await database();
+function optionsFor(database: FreshDatabase) {
+  closing.push(database.drop);
+  return { database: database.address, host: '127.0.0.1', port: 0 };
+}
+
+test('two concurrent starts on an empty database seed one practice, and a later one keeps its credentials', async () => {
+  const options = await emptyDatabase();
   const both = await Promise.all([startLarkspur(options), startLarkspur(options)]);
-  for (const larkspur of both) closing.push(larkspur.close);
-  expect(both[0]?.control_token).toBe(both[1]?.control_token);
+  for (const larkspur of both) await larkspur.close();
+  const [first, second] = both;
+  expect(first.control_token).toBe(second.control_token);
+  const later = await startLarkspur(options);
+  closing.push(later.close);
+  expect(later.control_token).toBe(first.control_token);
+  expect(later.staff).toEqual(first.staff);
+  expect(later.practice).toEqual({ practiceName: 'Larkspur Family Practice', timeZone: 'America/New_York' });
 });
 
 test('the action log is append-only', async () => {
-  const options = await database();
+  const options = await seededDatabase();
   const larkspur = await startLarkspur(options);
   closing.push(larkspur.close);
   const sql = connect(options.database, { max: 1 });
@@ -43,8 +47,7 @@ test('the action log is append-only', async () => {
 });
 
 test('a practice seeded without charts gets them at the next start, for its existing patients', async () => {
-  const options = await database();
-  await (await startLarkspur(options)).close();
+  const options = await seededDatabase();
   const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
@@ -58,26 +61,24 @@ test('a practice seeded without charts gets them at the next start, for its exis
 });
 
 test('accepts the database as a URL', async () => {
-  const fresh = await freshDatabase('larkspur');
-  const larkspur = await startLarkspur({ database: fresh.url, host: '127.0.0.1', port: 0 });
+  const { url, drop } = await seededLarkspur();
+  const larkspur = await startLarkspur({ database: url, host: '127.0.0.1', port: 0 });
   expect((await fetch(`${larkspur.url}/api/practice`)).status).toBe(200);
   await larkspur.close();
-  await fresh.drop();
+  await drop();
 });
 
 test('fails with EADDRINUSE if the port is in use', async () => {
-  const larkspur = await startLarkspur(await database());
+  const larkspur = await startLarkspur(await seededDatabase());
   closing.push(larkspur.close);
-  await expect(startLarkspur({ ...(await database()), port: larkspur.port })).rejects.toMatchObject({
+  await expect(startLarkspur({ ...(await seededDatabase()), port: larkspur.port })).rejects.toMatchObject({
     code: 'EADDRINUSE',
   });
 });
 
 test('every database gets the same seed but different credentials', async () => {
-  const clinics = [
-    await openClinic(await freshDatabase('larkspur')),
-    await openClinic(await freshDatabase('larkspur')),
-  ];
+  // The first one is a copy of a database that was seeded at the same time of its clock.
+  const clinics = [await openClinic(), await openClinic(await freshDatabase('larkspur'))];
   for (const clinic of clinics) closing.push(clinic.close);
   const [one, other] = await Promise.all(clinics.map(readLists));
   expect(one).toEqual(other);
@@ -129,7 +130,7 @@ async function readLists(clinic: Clinic): Promise<unknown[]> {
 }
 
 test('a database from before the baseline is refused', async () => {
-  const options = await database();
+  const options = await emptyDatabase();
   const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   await sql`create table migrations (position int primary key, applied_at timestamptz default now())`;

@@ -94,11 +94,19 @@ export const operationPromises: readonly PromiseRow[] = [
     row: 41,
     fault: 'Disk full, read-only disk, connections exhausted, 256 file descriptors',
     promise: 'A clear 503 and log line, nothing lost, recovery without a person',
-    tests: test(
-      'api/operations',
-      'without its database the process is alive but not ready, and recovers within 10 seconds',
-    ),
-    open: 'Only a database that cannot be reached is tested; full and read-only disks and exhausted limits are not.',
+    tests: [
+      ...test(
+        'promises/exhaustedResources',
+        'file descriptors, while 400 connections are held open',
+        'database connections',
+        'disk space of the database',
+      ),
+      ...test(
+        'api/operations',
+        'without its database the process is alive but not ready, and recovers within 10 seconds',
+      ),
+    ],
+    open: 'A disk that becomes read-only is not tested.',
   },
   {
     row: 42,

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'callback_url_unregistered'
   | 'carrier_missing'
   | 'client_credentials_invalid'
+  | 'connections_exceeded'
   | 'database_slow'
   | 'database_unavailable'
   | 'document_over_emr_limit'

@@ -62,7 +62,7 @@ export default endpoint({
       return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };
     });
     ctx.lookups.clear();
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });

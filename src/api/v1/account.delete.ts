@@ -30,7 +30,7 @@ export default endpoint({
       return { success: true, message: 'Account unlinked.', access_token_reference_id: reference_id, unfinished_jobs };
     });
     ctx.lookups.clear();
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', account.client_id);
     return response;
   },
 });

@@ -19,7 +19,7 @@ export default endpoint({
   params: Type.Object({ job_id: Type.String() }),
   response: Type.Object({ success, job_id: Type.Integer({ description: 'The new job' }) }),
   errors: ['record_not_found', 'job_not_repeatable'],
-  handle: async ({ ctx, account, params, inTransaction, auditPatients }) => {
+  handle: async ({ ctx, client, account, params, inTransaction, auditPatients }) => {
     const job_id = parseJobId(params.job_id);
     if (job_id === undefined) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
     const response = await inTransaction(async (tx) => {
@@ -27,7 +27,7 @@ export default endpoint({
       auditPatients([again.patient_mrn]);
       return { success: true, job_id: again.job_id };
     });
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
   },
 });

@@ -51,7 +51,7 @@ export default endpoint({
       auditSubject({ job_id: fields.job_id });
       return { success: true, ...fields };
     });
-    ctx.notifications.notify('chartwire_jobs');
+    ctx.notifications.notify('chartwire_jobs', account.client_id);
     return response;
   },
 });

@@ -33,7 +33,7 @@ export default endpoint({
         });
         if (job_id === undefined) return undefined;
         auditStatement?.committed();
-        ctx.notifications.notify('chartwire_jobs');
+        ctx.notifications.notify('chartwire_jobs', account.client_id);
         return { id, job_id };
       },
       ({ id, job_id }) => {

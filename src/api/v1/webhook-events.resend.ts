@@ -31,7 +31,7 @@ export default endpoint({
       auditPatients(mrns);
       return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
     });
-    ctx.notifications.notify('chartwire_deliveries');
+    ctx.notifications.notify('chartwire_deliveries', account.client_id);
     return response;
   },
 });

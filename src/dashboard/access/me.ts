@@ -118,7 +118,7 @@ export const passkeysOptions = endpoint({
   summary: 'Start the registration of a passkey',
   body: Type.Object({}),
   response: Type.Object({ success, options: Type.Unknown() }),
-  errors: ['passkeys_need_name'],
+  errors: ['passkeys_max', 'passkeys_need_name'],
   handle: async ({ ctx, operator }) => ({ success: true, options: await passkeyCreationOptions(ctx, operator) }),
 });
 
@@ -130,7 +130,7 @@ export const passkeysCreate = endpoint({
   summary: 'Register a passkey and sign out your other sessions',
   body: Type.Object({ name: text({ minLength: 1, maxLength: 100 }), passkey: passkey_registration }),
   response: Type.Object({ success, recovery_codes }),
-  errors: ['passkey_not_registered', 'passkeys_need_name'],
+  errors: ['passkey_not_registered', 'passkeys_max', 'passkeys_need_name'],
   handle: async (request) => {
     const { ctx, operator, body } = request;
     const passkey = await verifyNewPasskey(ctx, operator.id, body.name, body.passkey);

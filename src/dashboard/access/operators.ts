@@ -3,9 +3,9 @@ import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { invitation_row } from '../../model/dashboard/invitations.ts';
-import { access_changes, operator_row, role } from '../../model/dashboard/settings.ts';
+import { access_changes, operator_row } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';
-import { createOperator, resetOperator } from '../../operators/createOperator.ts';
+import { resetOperator } from '../../operators/createOperator.ts';
 import { setClients } from '../../operators/operatorClients.ts';
 import { listInvitations } from '../../operators/operatorInvitations.ts';
 import { endSessionsOf } from '../../operators/operatorSessions.ts';
@@ -29,32 +29,6 @@ export const operatorsList = endpoint({
   handle: async ({ ctx }) => {
     const [operators, invitations] = await Promise.all([listOperators(ctx), listInvitations(ctx)]);
     return { success: true, operators, invitations };
-  },
-});
-
-export const operatorsCreate = endpoint({
-  id: 'dashboard.operators.create',
-  surface: 'dashboard',
-  method: 'POST',
-  path: '/dashboard/api/operators',
-  auth: 'operator',
-  role: 'owner',
-  summary: 'Create an operator; the initial password is shown once',
-  body: Type.Object({
-    email: Type.String({ maxLength: 320, pattern: '^[^\\s@]+@[^\\s@]+$' }),
-    name: Type.String({ minLength: 1, maxLength: 100 }),
-    role,
-  }),
-  response: Type.Object({ success, id: Type.String(), password: Type.String() }),
-  errors: ['operator_exists', 'passwords_off'],
-  handle: async ({ ctx, body, auditSubject, recordInTransaction }) => {
-    if (ctx.config.oidc_only) throw apiError('passwords_off');
-    const created = await createOperator(ctx, body, (tx, id) => {
-      auditSubject({ subject: id, detail: { role: body.role } });
-      return recordInTransaction(tx);
-    });
-    if (!created) throw apiError('operator_exists', undefined, { field: 'email' });
-    return { success: true, ...created };
   },
 });
 

@@ -10,6 +10,7 @@ import { new_reveal, type RevealKind, reveal } from '../../model/dashboard/revea
 import { success } from '../../model/fields.ts';
 import { addReveal } from '../../operators/operatorReveals.ts';
 import { readRequest } from '../../receiver/receivedRequests.ts';
+import { findPatient } from '../../records/findPatients.ts';
 import { describeEvent } from '../../webhooks/describeEvent.ts';
 import { patientsInBody } from '../receiver.ts';
 
@@ -21,7 +22,7 @@ export const revealsCreate = endpoint({
   path: '/dashboard/api/clients/{client_id}/reveals',
   auth: 'operator_in_client',
   role: 'support',
-  summary: 'Reveal the patient details of a job, event or received request for 15 minutes, for this session',
+  summary: 'Reveal the patient details of a job, event, received request or patient for 15 minutes, for this session',
   params: Type.Object({ client_id: Type.String() }),
   body: new_reveal,
   response: Type.Object({ success, ...reveal.properties }),
@@ -69,6 +70,14 @@ const subjects: Record<RevealKind, { noun: string; find: FindSubject }> = {
       const request_id = parseId(id);
       const request = request_id && (await readRequest(db, client.id, request_id));
       return request ? { subject: request.id, mrns: patientsInBody(request.body) } : undefined;
+    },
+  },
+  patient: {
+    noun: 'Patient',
+    find: async ({ db }, client, id) => {
+      const patient_id = parseId(id);
+      const patient = patient_id && (await findPatient(db, client.id, patient_id));
+      return patient ? { subject: patient.id, mrns: [patient.mrn] } : undefined;
     },
   },
 };

@@ -3,7 +3,8 @@ import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { dashboard_kinds } from '../../model/dashboard/recordKinds.ts';
-import { success } from '../../model/fields.ts';
+import { details_hidden } from '../../model/dashboard/reveals.ts';
+import { patientDetail, success } from '../../model/fields.ts';
 import { findKind } from '../../model/records/kinds.ts';
 import { readRecord } from '../../records/readRecords.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
@@ -16,10 +17,14 @@ export default endpoint({
   method: 'GET',
   path: `${organization_path}/records/{kind}/{id}`,
   auth: 'operator_in_client',
-  role: 'read_only',
   summary: 'Retrieve a record of a patient',
   params: Type.Object({ ...record_params.properties, kind: Type.String() }),
-  response: Type.Object({ success, record: Type.Union(about_patients.map(({ wire }) => wire)) }),
+  reveals: { kind: 'patient', param: 'id' },
+  response: Type.Object({
+    success,
+    record: patientDetail(Type.Union(about_patients.map(({ wire }) => wire))),
+    details_hidden,
+  }),
   errors: ['record_not_found'],
   handle: async ({ ctx, client, params, auditPatients }) => {
     const scope = await openOrganization(ctx, client, params);

@@ -19,8 +19,8 @@ export const account_row = Type.Object({
   user_id: Type.String(),
   reference_id: Type.String(),
   status: Type.Enum(['active', 'login_required', 'revoked']),
-  /** Why the account needs attention. */
-  reason: nullable(Type.String()),
+  /** Why the account needs attention, in the EMR's words. */
+  reason: patientDetail(nullable(Type.String())),
   emr_user_name: Type.String(),
   linked_at: date_time,
   /** Jobs that wait for the account to be re-linked. */

@@ -23,7 +23,7 @@ export const delivery_attempt = Type.Object({
   duration_ms: Type.Integer(),
   /** Null: no response. */
   status_code: nullable(Type.Integer()),
-  problem: nullable(Type.String()),
+  problem: patientDetail(nullable(Type.String())),
   /** The beginning of the response body. */
   snippet: patientDetail(nullable(Type.String())),
 });

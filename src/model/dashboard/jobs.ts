@@ -105,7 +105,10 @@ export const job_details = Type.Object({
   patient_mrn: patientDetail(nullable(Type.String())),
   /** The patient's id in the EMR, if the patient is in the cache. */
   patient_ehr_id: patientDetail(nullable(Type.String())),
-  account_reason: nullable(Type.String()),
+  /** The patient's record, if the patient is in the cache. These ids say nothing about the patient. */
+  patient: nullable(Type.Object({ organization_id: id, id })),
+  /** Why the account needs attention, in the EMR's words. */
+  account_reason: patientDetail(nullable(Type.String())),
   parked_since: optional_time,
   /** For a waiting job: its next attempt, or the job of the same patient that runs first. */
   next_try_at: optional_time,

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from '../fields.ts';
+import { date_time, id, nullable, patientDetail } from '../fields.ts';
 import { alert } from './alerts.ts';
 
 /** Jobs that failed for the same reason in the last seven days and were not run again. */
@@ -14,7 +14,13 @@ export const failure_group = Type.Object({
 export const attention = Type.Object({
   failures: Type.Array(failure_group),
   accounts: Type.Array(
-    Type.Object({ id, user_id: Type.String(), org_id: Type.String(), reason: nullable(Type.String()) }),
+    Type.Object({
+      id,
+      user_id: Type.String(),
+      org_id: Type.String(),
+      /** The EMR's words. */
+      reason: patientDetail(nullable(Type.String())),
+    }),
   ),
   endpoints: Type.Array(
     Type.Object({
@@ -22,7 +28,8 @@ export const attention = Type.Object({
       url: Type.String(),
       status: Type.Enum(['enabled', 'disabled']),
       since: nullable(date_time),
-      reason: Type.String(),
+      /** Why it was disabled, or the problem of its last attempt. */
+      reason: patientDetail(Type.String()),
     }),
   ),
   reviews: Type.Array(Type.Object({ job_id: Type.Integer(), type: Type.String(), finished_at: date_time })),

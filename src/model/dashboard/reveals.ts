@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 import { date_time, text } from '../fields.ts';
 
 /** What an operator can reveal the patient details of. */
-export const reveal_kinds = ['job', 'event', 'received_request'] as const;
+export const reveal_kinds = ['job', 'event', 'received_request', 'patient'] as const;
 export type RevealKind = (typeof reveal_kinds)[number];
 
 export const new_reveal = Type.Object({
   kind: Type.Enum([...reveal_kinds]),
-  /** The number of a job, or the id of an event or a received request. */
+  /** The number of a job, or the id of another record. */
   id: Type.String({ minLength: 1, maxLength: 40 }),
   reason: text({
     minLength: 10,

@@ -11,7 +11,7 @@ export const webhook_row = Type.Object({
   created_at: date_time,
   failing_since: nullable(date_time),
   /** Of a failing endpoint: the error of the last attempt at the next due delivery. */
-  problem: nullable(Type.String()),
+  problem: patientDetail(nullable(Type.String())),
   last_success_at: nullable(date_time),
   /** In the last 24 hours. */
   tries_day: Type.Integer(),
@@ -31,7 +31,7 @@ export type WebhookBin = Static<typeof webhook_bin>;
 export const webhook_error = Type.Object({
   at: date_time,
   status_code: nullable(Type.Integer()),
-  problem: nullable(Type.String()),
+  problem: patientDetail(nullable(Type.String())),
   snippet: patientDetail(nullable(Type.String())),
   event_id: Type.String(),
   event_type: Type.String(),
@@ -46,8 +46,8 @@ export type WebhookSecret = Static<typeof webhook_secret>;
 export const webhook_test_result = Type.Object({
   delivered: Type.Boolean(),
   status_code: nullable(Type.Integer()),
-  problem: nullable(Type.String()),
-  snippet: nullable(Type.String()),
+  problem: patientDetail(nullable(Type.String())),
+  snippet: patientDetail(nullable(Type.String())),
   duration_ms: Type.Integer(),
   /** The body that was sent. */
   body: Type.String(),

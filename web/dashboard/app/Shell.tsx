@@ -46,8 +46,9 @@ export function Shell() {
   const clients = useQuery('clients.list', {}, { live: ['accounts'] });
   const selected = useSelectedClient(clients.data?.clients);
   const shown = pages.filter((page) => isShown(page, session, selected));
+  const listed = shown.filter((page) => isListed(page, session, selected));
   useNavigationFocus(location, open, menu.close);
-  useShortcuts(shown, {
+  useShortcuts(listed, {
     openPalette: palette.open,
     openList: shortcuts.open,
     openPage: (page) => navigate(urlOfPage(page, selected) ?? '/'),
@@ -95,14 +96,14 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
-      <CommandPalette opened={palette_open} onClose={palette.close} pages={shown} client={selected} />
-      <ShortcutList opened={shortcuts_open} onClose={shortcuts.close} pages={shown} />
+      <CommandPalette opened={palette_open} onClose={palette.close} pages={listed} client={selected} />
+      <ShortcutList opened={shortcuts_open} onClose={shortcuts.close} pages={listed} />
       <AppShell.Navbar p="sm" aria-label="Pages" className={open ? 'menu' : 'menu closed'}>
         <ScrollArea>
           <Stack gap={2}>
             {selected && <ClientSelect clients={clients.data?.clients ?? []} selected={selected} />}
             {/* All at once: the pages of the client are known when the clients are. */}
-            {clients.data && shown.map((page) => <PageLink key={page.path} page={page} selected={selected} />)}
+            {clients.data && listed.map((page) => <PageLink key={page.path} page={page} selected={selected} />)}
           </Stack>
         </ScrollArea>
       </AppShell.Navbar>
@@ -126,6 +127,10 @@ function isShown(
   if (role === undefined) return true;
   if (of_any_client) return mayInAny(session.operator, role);
   return accessOf(session.operator, per_client && client?.client_id).may(role);
+}
+
+function isListed({ listed_for }: PageEntry, session: Session, client: Client | undefined): boolean {
+  return listed_for === undefined || accessOf(session.operator, client?.client_id).may(listed_for);
 }
 
 /** Opens the command palette: a search box on wide windows, an icon on a phone. */

@@ -12,6 +12,8 @@ export type PageEntry = {
   /** In the selected client, for a client's pages; else in all clients, or with `of_any_client` in at least one. */
   role?: OperatorRole;
   of_any_client?: true;
+  /** Listed only for this role in the client. Others open a part of the page from elsewhere. */
+  listed_for?: OperatorRole;
   component: LazyExoticComponent<ComponentType>;
 };
 
@@ -31,7 +33,14 @@ export const pages: readonly PageEntry[] = [
   { path: '/accounts', label: 'Accounts', icon: 'accounts', per_client: true, component: accounts },
   { path: '/jobs', label: 'Jobs', icon: 'jobs', per_client: true, component: jobs },
   { path: '/events', label: 'Events & webhooks', icon: 'events', per_client: true, component: events },
-  { path: '/records', label: 'Records', icon: 'records', per_client: true, role: 'read_only', component: records },
+  {
+    path: '/records',
+    label: 'Records',
+    icon: 'records',
+    per_client: true,
+    listed_for: 'read_only',
+    component: records,
+  },
   { path: '/requests', label: 'Requests', icon: 'requests', component: requests },
   { path: '/sandbox', label: 'Sandbox', icon: 'sandbox', sandbox: true, role: 'read_only', component: sandbox },
   { path: '/audit', label: 'Audit log', icon: 'audit', role: 'read_only', of_any_client: true, component: audit },

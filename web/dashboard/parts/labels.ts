@@ -22,3 +22,8 @@ export function fieldLabel(name: string): string {
 export function operationLabels(names: readonly string[]): string {
   return names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)).join(', ');
 }
+
+/** A text of an EMR or a receiver, or the general sentence if there is none or the operator's role hides it. */
+export function textOr(text: string | null | undefined, general: string): string {
+  return text === null || text === undefined || text === '•••' ? general : text;
+}

@@ -160,18 +160,26 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
   const by_type = new Map(Object.entries(types));
   const accepted = (type: string) =>
     new Set(by_type.get(type)?.interactions.filter((name) => facts.refused?.[type]?.[name] === undefined));
-  const isProven = (type: string, name: string) =>
-    works(facts, type, name) || (!isUselessAnywhere(facts, name) && worksAnywhere(facts, name));
+  const params = probedParams(facts);
   // A parameter that fails for one type is used for another one only where it was seen to work.
-  const isUsable = (type: string, name: string) => works(facts, type, name) || !isUselessAnywhere(facts, name);
+  const isUsable = (type: string, name: string) => works(facts, type, name) || !params().useless.has(name);
+  const usableParams = (type: string) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name)));
   return {
     fhir_version,
     software,
     interactions: accepted,
     listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
-    searchParams: (type) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name))),
+    searchParams: (type) => {
+      const { usable } = params();
+      const known = usable.get(type) ?? usableParams(type);
+      usable.set(type, known);
+      return known;
+    },
     usesShaping: isUsable,
-    isProven,
+    isProven: (type, name) => {
+      const { useless, working } = params();
+      return works(facts, type, name) || (!useless.has(name) && working.has(name));
+    },
     isForbidden: (type) => forbidden.includes(type),
     hasProfile: (type, profile) => by_type.get(type)?.profiles?.includes(profile) ?? false,
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
@@ -207,12 +215,31 @@ function works({ working_params = {} }: ServerFacts, type: string, name: string)
   return working_params[type]?.includes(name) ?? false;
 }
 
-function worksAnywhere({ working_params = {} }: ServerFacts, name: string): boolean {
-  return Object.values(working_params).some((names) => names.includes(name));
-}
+/** What is derived from the probed parameters. `usable`: those to use, by type. */
+type ProbedParams = {
+  working: ReadonlySet<string>;
+  useless: ReadonlySet<string>;
+  usable: Map<string, ReadonlySet<string>>;
+};
 
-function isUselessAnywhere({ useless_params = {} }: ServerFacts, name: string): boolean {
-  return Object.values(useless_params).some((names) => names.includes(name));
+/**
+ * Derived again only after `mergeParams`, which replaces both records: an account is opened for every job, and opening
+ * it asks for the parameters of a type some 200 times.
+ */
+function probedParams(facts: ServerFacts): () => ProbedParams {
+  let [working_params, useless_params] = [facts.working_params, facts.useless_params];
+  const derive = (): ProbedParams => ({
+    working: new Set(Object.values(working_params ?? {}).flat()),
+    useless: new Set(Object.values(useless_params ?? {}).flat()),
+    usable: new Map(),
+  });
+  let derived = derive();
+  return () => {
+    if (working_params === facts.working_params && useless_params === facts.useless_params) return derived;
+    [working_params, useless_params] = [facts.working_params, facts.useless_params];
+    derived = derive();
+    return derived;
+  };
 }
 
 function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {

@@ -1,6 +1,7 @@
 import { Alert, Anchor, Badge, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
+import { textOr } from '../../parts/labels.ts';
 import { Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -111,7 +112,7 @@ function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhoo
   const query = useQuery('webhooks.last-error', { client_id, id });
   const error = query.data?.error;
   return (
-    <Alert color="red" title={disabled_reason ?? error?.problem ?? 'Deliveries are failing.'}>
+    <Alert color="red" title={disabled_reason ?? textOr(error?.problem, 'Deliveries are failing.')}>
       <Text size="sm">
         Failing since <Timestamp at={failing_since} />.{' '}
         {disabled_reason

@@ -2,6 +2,7 @@ import { Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { textOr } from '../../parts/labels.ts';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -63,11 +64,10 @@ const columns: Column<Webhook>[] = [
 
 /** Why deliveries fail, or why the endpoint is disabled. */
 function reasonOf({ disabled_reason, problem, failing_since }: Webhook): ReactNode {
-  const reason = disabled_reason ?? problem;
-  if (reason === null && failing_since === null) return '–';
+  if (disabled_reason === null && problem === null && failing_since === null) return '–';
   return (
     <div className="reason">
-      {reason ?? 'Deliveries are failing.'}
+      {disabled_reason ?? textOr(problem, 'Deliveries are failing.')}
       {failing_since !== null && (
         <div className="secondary">
           Since <Timestamp at={failing_since} />

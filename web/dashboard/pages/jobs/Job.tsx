@@ -66,6 +66,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
           <Fields
             of={{
               'Patient MRN': job.patient_mrn,
+              ...(job.patient && { Patient: <PatientLink patient={job.patient} /> }),
               Accepted: <Timestamp at={job.created_at} />,
               Started: <Timestamp at={job.started_at} />,
               Finished: <Timestamp at={job.finished_at} />,
@@ -108,6 +109,15 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
         href={(each) => `/${each.job_id}`}
       />
     </Stack>
+  );
+}
+
+function PatientLink({ patient: { organization_id, id } }: { patient: NonNullable<Job['patient']> }) {
+  const { linkTo } = useClient();
+  return (
+    <Anchor component={Link} href={linkTo(`/records/${organization_id}/patients/${id}`)} size="sm">
+      View record
+    </Anchor>
   );
 }
 

@@ -1,6 +1,7 @@
 import { Alert, Anchor, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { textOr } from '../../parts/labels.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
 import { failureOf, review_labels } from './labels.ts';
@@ -94,8 +95,8 @@ function Waiting({ job }: { job: Job }) {
   if (job.state === 'parked') {
     return (
       <Notice title="Waiting for re-linking">
-        {job.account_reason ?? 'The account must be re-linked.'} Waiting since <Timestamp at={job.parked_since} />. The
-        job resumes after re-linking. Without it, the job fails on <Timestamp at={deadlineOf(job)} />.
+        {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since <Timestamp at={job.parked_since} />
+        . The job resumes after re-linking. Without it, the job fails on <Timestamp at={deadlineOf(job)} />.
       </Notice>
     );
   }

@@ -2,6 +2,7 @@ import { Anchor, Button, Group, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { Icon, type IconName } from '../../parts/Icon.tsx';
+import { textOr } from '../../parts/labels.ts';
 import { Section } from '../../parts/layout.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { ResponseOf } from '../../service/api.ts';
@@ -47,7 +48,7 @@ export function Attention({ attention: { failures, accounts, endpoints, reviews,
           href={linkTo(`/events/endpoints/${id}`)}
           name={url}
         >
-          {reason} {since !== null && <>Since </>}
+          {textOr(reason, 'Deliveries are failing.')} {since !== null && <>Since </>}
           {since !== null && <Timestamp at={since} />}
         </Problem>
       ))}
@@ -59,7 +60,7 @@ export function Attention({ attention: { failures, accounts, endpoints, reviews,
           href={linkTo('/accounts')}
           name={`${org_id} · ${user_id}`}
         >
-          {reason ?? 'The account must be re-linked.'}
+          {textOr(reason, 'The account must be re-linked.')}
         </Problem>
       ))}
       {review && (

@@ -3,6 +3,7 @@ import { useLocation } from 'wouter';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
+import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -22,45 +23,48 @@ import { useOrganization } from './organization.tsx';
 /** A patient's stored chart. The name is not in the page title, because browsers keep titles in their history. */
 export function PatientPage({ id }: { id: string }) {
   const { params } = useOrganization();
-  const { may } = useSession();
+  const { may, sees_patients } = useSession();
   const [, navigate] = useLocation();
   const query = useQuery('records.get', { ...params, kind: 'patients', id });
   return (
     <QueryResult query={query}>
-      {({ record }) =>
-        'last_name' in record && (
-          <Stack>
-            <Group>
-              <Title order={2} size="h4">
-                {[record.first_name, record.middle_name, record.last_name].filter(Boolean).join(' ')}
-              </Title>
-              <Status of={record.status} />
-              {may('owner') && (
-                <ActionMenu label="More actions for this patient">
-                  <Erase
-                    noun="patient"
-                    name={record.mrn ?? record.id}
-                    erase={(body) => call('patients.erase', { ...params, id }, { body })}
-                    onErased={() => navigate('/patients')}
-                  />
-                </ActionMenu>
-              )}
-            </Group>
-            <Section title="Demographics" order={3}>
-              <Demographics patient={record} />
-            </Section>
-            <Section title="Insurance" order={3}>
-              <Fields
-                of={{ Company: record.insurance_name, 'Subscriber number': record.insurance_subscriber_number }}
-              />
-            </Section>
-            <Section title="Jobs" order={3}>
-              <Jobs id={id} />
-            </Section>
-            {record.mrn !== null && <Visits mrn={record.mrn} />}
-          </Stack>
-        )
-      }
+      {({ record, details_hidden }) => (
+        <Stack>
+          {details_hidden && <HiddenDetails kind="patient" id={id} />}
+          {'last_name' in record && (
+            <>
+              <Group>
+                <Title order={2} size="h4">
+                  {[record.first_name, record.middle_name, record.last_name].filter(Boolean).join(' ')}
+                </Title>
+                <Status of={record.status} />
+                {may('owner') && (
+                  <ActionMenu label="More actions for this patient">
+                    <Erase
+                      noun="patient"
+                      name={record.mrn ?? record.id}
+                      erase={(body) => call('patients.erase', { ...params, id }, { body })}
+                      onErased={() => navigate('/patients')}
+                    />
+                  </ActionMenu>
+                )}
+              </Group>
+              <Section title="Demographics" order={3}>
+                <Demographics patient={record} />
+              </Section>
+              <Section title="Insurance" order={3}>
+                <Fields
+                  of={{ Company: record.insurance_name, 'Subscriber number': record.insurance_subscriber_number }}
+                />
+              </Section>
+            </>
+          )}
+          <Section title="Jobs" order={3}>
+            <Jobs id={id} />
+          </Section>
+          {sees_patients && 'mrn' in record && record.mrn !== null && <Visits mrn={record.mrn} />}
+        </Stack>
+      )}
     </QueryResult>
   );
 }

@@ -6,6 +6,7 @@ import { QueryResult } from '../../parts/QueryResult.tsx';
 import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
 import type { OrganizationOption } from '../../service/types.ts';
 import { AppointmentPage, Appointments } from './Appointments.tsx';
 import { ClaimPage, Claims } from './Claims.tsx';
@@ -56,6 +57,7 @@ export default function Records() {
 }
 
 function OrganizationRecords({ organizations, id }: { organizations: readonly OrganizationOption[]; id: string }) {
+  const { sees_patients } = useSession();
   const organization = organizations.find((each) => each.id === id);
   const only = organizations.length === 1 && organization;
   return (
@@ -68,9 +70,15 @@ function OrganizationRecords({ organizations, id }: { organizations: readonly Or
       {organization ? (
         // Keyed, so that a search is not carried over to another organization.
         <OrganizationProvider key={id} organization={organization}>
-          <KindMenu />
-          <SyncNotes />
-          <Routes />
+          {sees_patients ? (
+            <>
+              <KindMenu />
+              <SyncNotes />
+              <Routes />
+            </>
+          ) : (
+            <PatientRoute />
+          )}
         </OrganizationProvider>
       ) : (
         <Alert color="gray">This organization does not exist. Choose another one.</Alert>
@@ -150,6 +158,18 @@ function Routes() {
       <Route path="/:kind">{({ kind }) => <OtherList path={`/${kind}`} />}</Route>
       <Route>
         <UnknownList />
+      </Route>
+    </Switch>
+  );
+}
+
+/** A role without patient details opens one patient at a time, from a job. */
+function PatientRoute() {
+  return (
+    <Switch>
+      <Route path="/patients/:id">{({ id }) => <PatientPage key={id} id={id} />}</Route>
+      <Route>
+        <Alert color="gray">Your role does not show records. Open a patient from a job.</Alert>
       </Route>
     </Switch>
   );

@@ -1,0 +1,69 @@
+import type { CertificationTarget } from '../../src/certification/environment.ts';
+import { type ScoreCard, scoreCard } from '../../src/certification/scoreCard.ts';
+import { fhir } from '../../src/connectors/fhir/fhir.ts';
+import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import { createOutbound } from '../../src/security/outbound.ts';
+import { openFixture } from '../connectors/larkspur/fixture.ts';
+import type { PracticeSize } from '../harness/fhir/practice/sizes.ts';
+import { type FaultSwitches, type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
+
+const outbound = createOutbound({ sandbox: true, allow: [] });
+
+/** A seeded patient of the FHIR server. Named, so that writes are checked on servers that create no patients, too. */
+export const chart_mrn = 'MB100001';
+
+/** Certifies Larkspur's connector in full. */
+export async function certifyLarkspur({ counts = {} }: Pick<CertificationTarget, 'counts'> = {}): Promise<ScoreCard> {
+  // Orders still fill two pages. Reading all claims for each check took three quarters of the time.
+  const fixture = await openFixture({ small: true });
+  try {
+    const expire = (mode: string) => async () => void (await fixture.control('POST', '/sessions/expire', { mode }));
+    return await scoreCard({
+      connector: larkspur,
+      address: fixture.emr.url,
+      credentials: fixture.credentials,
+      one_time_code: fixture.code,
+      patient_mrn: fixture.emr.example.patient_mrn,
+      outbound,
+      writes: true,
+      counts,
+      endSession: expire('session'),
+      endLink: expire('link'),
+    });
+  } finally {
+    await fixture.close();
+  }
+}
+
+type FhirRun = Pick<CertificationTarget, 'counts' | 'patient_mrn'> & {
+  data?: PracticeSize;
+  switches?: Partial<FaultSwitches>;
+  /** Examines the server after the run. */
+  examine?: (server: FhirServer) => Promise<void>;
+};
+
+/** Certifies the FHIR connector in full against a server with these habits. */
+export async function certifyFhir({ data = 'small', switches = {}, examine, ...more }: FhirRun): Promise<ScoreCard> {
+  const server = await startFhirServer({ data });
+  try {
+    Object.assign(server.faults, structuredClone(switches));
+    const { client_id, client_secret } = server.clients.confidential;
+    const card = await scoreCard({
+      connector: fhir,
+      address: server.url,
+      credentials: { way: 'client_secret', client_id, client_secret },
+      outbound,
+      writes: true,
+      endSession: async () => server.expireTokens('access'),
+      endLink: async () => {
+        server.register({ client_id, client_secret: 'another one' });
+        server.expireTokens('all');
+      },
+      ...more,
+    });
+    await examine?.(server);
+    return card;
+  } finally {
+    await server.close();
+  }
+}

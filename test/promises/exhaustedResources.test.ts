@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rmdir, stat, unlink, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { parseDatabaseUrl } from '../../src/db/address.ts';
+import type { Api, ApiResponse } from '../harness/api.ts';
+import { onServer } from '../harness/postgres.ts';
+import { newFolder, spawnSandbox, startProcess, type TestProcess } from '../harness/sandbox.ts';
+import { until } from '../journeys/support.ts';
+
+const run = promisify(execFile);
+const can_mount = await canMount();
+
+describe('promise 41: a process that runs out of something refuses with 503, loses nothing and recovers', () => {
+  let installation: Awaited<ReturnType<typeof spawnSandbox>>;
+  let service: TestProcess;
+  let api: Api;
+  let database: string;
+  beforeAll(async () => {
+    installation = await spawnSandbox({ small: true, env: { LOG_LEVEL: 'error' } });
+    database = parseDatabaseUrl('DATABASE_URL', installation.env.DATABASE_URL ?? '').database;
+    service = await startProcess('all', installation.env, 'ulimit -n 256');
+    ({ api } = await installation.read());
+  });
+  afterAll(async () => {
+    await service?.kill();
+    await installation?.close();
+  });
+
+  test('file descriptors, while 400 connections are held open', async () => {
+    const port = Number(installation.env.PORT);
+    const sockets: Socket[] = [];
+    const closeAll = () => {
+      for (const socket of sockets) socket.destroy();
+    };
+    onTestFinished(closeAll);
+    for (let n = 0; n < 400; n++) sockets.push(connect(port, '127.0.0.1').on('error', () => {}));
+    const refused = await untilRefused(api);
+    expect(refused.body.code).toBe('connections_exceeded');
+    expect(refused.body.message).toBe('Too many connections are open. Try again in a moment.');
+    expect((await api.call('GET', '/healthz')).status).toBe(200);
+    expect(service.output()).toContain('too many open connections; raise the limit of open files');
+    closeAll();
+    await untilWritten(api);
+  });
+
+  test('database connections', async () => {
+    await untilWritten(api);
+    await onServer((sql) => sql`ALTER DATABASE ${sql(database)} CONNECTION LIMIT 0`);
+    onTestFinished(() => onServer((sql) => sql`ALTER DATABASE ${sql(database)} CONNECTION LIMIT -1`));
+    await onServer((sql) => sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${database}`);
+    const refused = await untilRefused(api);
+    expect(refused.body.code).toBe('database_unavailable');
+    expect((await api.call('GET', '/healthz')).status).toBe(200);
+    expect((await api.call('GET', '/readyz')).status).toBe(503);
+    await until('the log to name the cause', async () => service.output().includes('accepts no more connections'));
+    await onServer((sql) => sql`ALTER DATABASE ${sql(database)} CONNECTION LIMIT -1`);
+    await untilWritten(api);
+  });
+
+  test.skipIf(!can_mount)('disk space of the database', async () => {
+    // A file system of its own for the tables, which only root may mount. The database server runs as another user.
+    const disk = await mkdtemp(join(tmpdir(), 'chartwire-disk-'));
+    const { uid, gid } = await stat(inject('postgres').host);
+    await run('mount', ['-t', 'tmpfs', '-o', `size=200m,uid=${uid},gid=${gid},mode=700`, 'tmpfs', disk]);
+    onTestFinished(async () => {
+      await run('umount', [disk]);
+      await rmdir(disk);
+    });
+    const tablespace = `small_${database}`;
+    await service.kill();
+    await onServer(async (sql) => {
+      await sql.unsafe(`CREATE TABLESPACE ${tablespace} LOCATION '${disk}'`);
+      await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${database}`;
+      await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE ${tablespace}`);
+    });
+    onTestFinished(async () => {
+      await service.kill();
+      await onServer(async (sql) => {
+        await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE pg_default`);
+        await sql.unsafe(`DROP TABLESPACE ${tablespace}`);
+      });
+    });
+    service = await startProcess('all', installation.env);
+    const accepted = [await untilWritten(api)];
+    const ballast = join(disk, 'ballast');
+    await writeFile(ballast, Buffer.alloc(200 * 1_048_576)).catch((error) => expect(error.code).toBe('ENOSPC'));
+    for (;;) {
+      const { status, body } = await write(api);
+      if (status === 503) {
+        expect(body.code).toBe('database_unavailable');
+        break;
+      }
+      expect(status).toBe(200);
+      accepted.push(body.job_id);
+    }
+    expect(service.output()).toContain('The disk of the database server is full.');
+    await unlink(ballast);
+    accepted.push(await untilWritten(api));
+    for (const job_id of accepted) {
+      expect((await api.untilEvent(job_id)).event_type).toBe('telephone_encounter.created');
+    }
+    const applied = (await api.ledger()).filter((entry) => entry.applied).map((entry) => entry.marker);
+    expect(new Set(applied).size).toBe(applied.length);
+    expect(service.child.exitCode).toBeNull();
+  });
+});
+
+async function write(api: Api): Promise<ApiResponse> {
+  return api.callIn({ message: 'A text that needs some space. '.repeat(100) });
+}
+
+/** The first response other than success. A connection that is refused or closed is no response. */
+async function untilRefused(api: Api): Promise<ApiResponse> {
+  let refused: ApiResponse | undefined;
+  await until('a refusal', async () => {
+    const response = await write(api).catch(() => undefined);
+    if (response && response.status !== 200) refused = response;
+    return refused !== undefined;
+  });
+  expect(refused?.status).toBe(503);
+  expect(refused?.headers.get('retry-after')).toBe('1');
+  return refused as ApiResponse;
+}
+
+/** Waits until a write is accepted again, and for its end. Returns its job. */
+async function untilWritten(api: Api): Promise<number> {
+  let job_id = 0;
+  await until('a write to be accepted', async () => {
+    const response = await write(api).catch(() => undefined);
+    if (response?.status === 200) job_id = response.body.job_id;
+    return job_id > 0;
+  });
+  expect((await api.untilEvent(job_id)).event_type).toBe('telephone_encounter.created');
+  return job_id;
+}
+
+async function canMount(): Promise<boolean> {
+  const folder = await newFolder();
+  return run('mount', ['-t', 'tmpfs', 'tmpfs', folder])
+    .then(() => run('umount', [folder]))
+    .then(
+      () => true,
+      () => false,
+    );
+}
