@@ -55,7 +55,7 @@ async function checkPages(base_url) {
   const list = await (await fetch(`${base_url}/llms.txt`)).text();
   const pages = [...list.matchAll(/\((http[^)]+)\.md\)/g)].map(([, page]) => page.replace(/\/quickstart$/, ''));
   if (pages.length === 0) throw new ScriptError('/llms.txt lists no pages.');
-  for (const page of [...pages, `${base_url}/docs/docs.js`, `${base_url}/docs/images/link-light.png`]) {
+  for (const page of [...pages, `${base_url}/docs/docs.js`, `${base_url}/docs/images/link.webp`]) {
     const { status } = await fetch(page);
     if (status !== 200) throw new ScriptError(`${page} returned ${status}.`);
   }

@@ -46,6 +46,7 @@ export const sections: readonly Section[] = [
     pages: [
       guide('going-live', 'Going live', 'From the release folder to production.'),
       guide('dashboard', 'Dashboard', 'Pages, roles and tasks of operators.'),
+      guide('dashboard-changes', 'Dashboard: what changed', 'The main pages before and after the redesign.'),
       guide('operators', 'Operators and sign-in', 'Single sign-on with OpenID Connect, roles by claim, and passwords.'),
       guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
       guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),

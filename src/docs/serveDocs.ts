@@ -60,7 +60,7 @@ export function serveDocs(
       });
       serveFiles(below, join(installation_folder, 'docs/images'), {
         prefix: '/images/',
-        names: /\.png$/,
+        names: /\.webp$/,
         cacheControl: () => 'no-cache',
       });
       servePageFiles(below, 'docs', {

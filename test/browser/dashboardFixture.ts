@@ -92,7 +92,7 @@ export async function signIn(page: Page, { email, password }: { email: string; p
 }
 
 /**
- * Checks a page with axe in light and dark mode, and that it does not scroll sideways at 320 px. `within` limits axe to an
+ * Checks a page with axe in light and dark mode, and that neither it nor its tables scroll sideways at 320 px. `within` limits axe to an
  * element, for pages that otherwise look like one that is checked completely.
  */
 export async function expectAccessible(page: Page, { within = 'html' } = {}): Promise<void> {
@@ -110,5 +110,10 @@ export async function expectAccessible(page: Page, { within = 'html' } = {}): Pr
   // Charts and dialogs resize one frame later.
   const sideways = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
   await expect.poll(sideways, { message: 'sideways at 320 px' }).toBeLessThanOrEqual(0);
+  const wideTables = () =>
+    page.evaluate<string[]>(
+      `[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)`,
+    );
+  await expect.poll(wideTables, { message: 'tables that scroll sideways at 320 px' }).toStrictEqual([]);
   if (size) await page.setViewportSize(size);
 }

@@ -102,7 +102,7 @@ describe('every page', () => {
       expect(image).toMatch(/\salt="[^"]+"/);
       const [, address = ''] = /\ssrc="([^"]+)"/.exec(image) ?? [];
       const response = await get(address);
-      expect([address, response.status, response.headers.get('content-type')]).toEqual([address, 200, 'image/png']);
+      expect([address, response.status, response.headers.get('content-type')]).toEqual([address, 200, 'image/webp']);
     }
   });
 

@@ -47,6 +47,8 @@ const sea: MantineColorsTuple = [
   '#0a4a59',
 ];
 
+const dialog = { closeButtonProps: { 'aria-label': 'Close' }, transitionProps: { duration: 0 } };
+
 const theme = createTheme({
   colors: { sea },
   primaryColor: 'sea',
@@ -72,6 +74,10 @@ const theme = createTheme({
   components: {
     Badge: { defaultProps: { radius: 'sm' } },
     Button: { styles: { label: { fontWeight: 500 } } },
+    Drawer: { defaultProps: dialog },
+    // Without transition, its items can be focused as soon as it is open. axe rejects the placeholder in a list of items.
+    Menu: { defaultProps: { transitionProps: { duration: 0 }, withInitialFocusPlaceholder: false } },
+    Modal: { defaultProps: dialog },
     // Above the input, a list of options would cover the label.
     Select: { defaultProps: { comboboxProps: { position: 'bottom-start', middlewares: { flip: false } } } },
     InputWrapper: { defaultProps: { withAsterisk: false } },

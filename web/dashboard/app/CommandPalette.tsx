@@ -34,7 +34,6 @@ export function CommandPalette({ opened, onClose, ...content }: Props) {
       padding={0}
       size={600}
       yOffset="10vh"
-      transitionProps={{ duration: 0 }}
     >
       <Palette onClose={onClose} {...content} />
     </Modal>

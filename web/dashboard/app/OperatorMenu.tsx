@@ -13,7 +13,7 @@ export function OperatorMenu({ openShortcuts }: { openShortcuts: () => void }) {
   const scheme = useComputedColorScheme('light');
   return (
     <>
-      <Menu position="bottom-end" withinPortal>
+      <Menu position="bottom-end">
         <Menu.Target>
           <Button
             variant="subtle"
@@ -40,13 +40,7 @@ export function OperatorMenu({ openShortcuts }: { openShortcuts: () => void }) {
           <Menu.Item onClick={() => signingOut.mutate()}>Sign out</Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <Modal
-        opened={signingOut.isError}
-        onClose={signingOut.reset}
-        title="Sign-out failed"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        transitionProps={{ duration: 0 }}
-      >
+      <Modal opened={signingOut.isError} onClose={signingOut.reset} title="Sign-out failed">
         {signingOut.error && <ErrorAlert error={signingOut.error} retry={signingOut.mutate} />}
       </Modal>
     </>

@@ -102,9 +102,8 @@ export function Shell() {
         <ScrollArea>
           <Stack gap={2}>
             {selected && <ClientSelect clients={clients.data?.clients ?? []} selected={selected} />}
-            {listed.map((page) => (
-              <PageLink key={page.path} page={page} selected={selected} />
-            ))}
+            {/* All at once: the pages of the client are known when the clients are. */}
+            {clients.data && listed.map((page) => <PageLink key={page.path} page={page} selected={selected} />)}
           </Stack>
         </ScrollArea>
       </AppShell.Navbar>

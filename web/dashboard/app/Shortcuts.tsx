@@ -65,13 +65,7 @@ export function ShortcutList(props: { opened: boolean; onClose: () => void; page
     ['Close a dialog', ['Esc']],
   ];
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.onClose}
-      title="Keyboard shortcuts"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      transitionProps={{ duration: 0 }}
-    >
+    <Modal opened={props.opened} onClose={props.onClose} title="Keyboard shortcuts">
       <Table aria-label="Keyboard shortcuts" mb="md">
         <Table.Tbody>
           {rows.map(([label, keys]) => (

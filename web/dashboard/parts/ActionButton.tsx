@@ -19,7 +19,7 @@ export function ActionButton<Result>({ action, children, done, ...look }: Props<
     <>
       <Button
         size="compact-sm"
-        variant="light"
+        variant="default"
         {...look}
         loading={isPending}
         onClick={() => mutate(undefined, { onSuccess: (result) => done && toast(done(result)) })}

@@ -31,7 +31,7 @@ export function Chart<Row>({ title, summary, children, ...table }: Props<Row>) {
       </div>
       <details className="more">
         <summary>Show as table</summary>
-        <DataTable label={title} {...table} empty="No data in this period." />
+        <DataTable label={title} {...table} empty="No data in this period. Choose a longer one." />
       </details>
     </Paper>
   );

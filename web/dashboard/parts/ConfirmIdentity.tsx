@@ -53,8 +53,6 @@ export function ConfirmIdentityProvider({ children }: { children: ReactNode }) {
         opened={asking}
         onClose={onCancel}
         title="Confirm your identity"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        transitionProps={{ duration: 0 }}
         closeOnClickOutside={false}
         // Above the dialog that needs it.
         zIndex={300}

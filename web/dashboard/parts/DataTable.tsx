@@ -4,10 +4,24 @@ import type { MouseEvent, ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiError } from '../service/api.ts';
 import { list_rows } from './Loading.tsx';
-import { EmptyState } from './layout.tsx';
+import { EmptyState, Section } from './layout.tsx';
 import { QueryResult } from './QueryResult.tsx';
 
-export type Column<Row> = { head: string; cell: (row: Row) => ReactNode; align?: 'right' };
+export type Column<Row> = {
+  head: string;
+  cell: (row: Row) => ReactNode;
+  align?: 'right';
+  /**
+   * Where the cell is on a phone, on which a row is a card with its first cell as the title: at the end of the title's
+   * line, on a line of its own, nowhere, or together with others and labeled with its head.
+   */
+  phone?: PhonePlace;
+};
+
+type PhonePlace = 'end' | 'line' | 'hidden' | 'labeled';
+
+/** The place of columns that many tables have. */
+const phone_places: Partial<Record<string, PhonePlace>> = { Status: 'end', Reason: 'line', Actions: 'line' };
 
 export type Selection<Row> = {
   selected: ReadonlySet<string | number>;
@@ -42,7 +56,7 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
           <DataTable rows={rows} {...table} />
           {query.hasNextPage && (
             <Center mt="sm">
-              <Button variant="light" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
+              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
                 Load more
               </Button>
             </Center>
@@ -53,44 +67,76 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
   );
 }
 
-/** A table that scrolls sideways in its own box where it is wider than the window. */
+/** A table; on a phone a list of cards. In between, it scrolls sideways in its own box if it is wider than the window. */
 export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
   const { rows, label, columns, keyOf, href, selection, empty } = props;
   if (rows.length === 0) return <EmptyState>{empty}</EmptyState>;
+  // Two columns fit on every screen.
+  const cards = columns.length > 2 ? 'cards' : '';
+  // The roles are those of the elements. Some browsers drop them if the elements are displayed as cards.
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
-    <section className="scroll" aria-label={label} tabIndex={0}>
-      <Table highlightOnHover verticalSpacing="sm" horizontalSpacing="md" aria-label={label}>
-        <Table.Thead>
-          <Table.Tr>
+    <section className={`scroll table ${cards}`} aria-label={label} tabIndex={0}>
+      <Table highlightOnHover verticalSpacing="sm" horizontalSpacing="md" aria-label={label} role="table">
+        <Table.Thead role="rowgroup">
+          <Table.Tr role="row">
             {selection && <SelectAll rows={rows} keyOf={keyOf} selection={selection} />}
             {columns.map(({ head, align }) => (
-              <Table.Th key={head} ta={align ?? 'left'}>
+              <Table.Th key={head} className={align} role="columnheader">
                 {head}
               </Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>
+        <Table.Tbody role="rowgroup">
           {rows.map((row) => (
-            <Table.Tr key={keyOf(row)} {...(href ? { className: 'row-link', onClick: followLink } : {})}>
+            <Table.Tr key={keyOf(row)} role="row" {...(href ? { className: 'row-link', onClick: followLink } : {})}>
               {selection && <SelectRow row={row} id={keyOf(row)} selection={selection} />}
-              {columns.map(({ head, cell, align }, index) => (
-                <Table.Td key={head} ta={align ?? 'left'}>
-                  {href && index === 0 ? (
-                    <Anchor component={Link} href={href(row)} size="sm">
-                      {cell(row)}
-                    </Anchor>
-                  ) : (
-                    cell(row)
-                  )}
-                </Table.Td>
+              {columns.map((column, index) => (
+                <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
               ))}
             </Table.Tr>
           ))}
         </Table.Tbody>
       </Table>
     </section>
+  );
+}
+
+type TableSectionProps<Row> = Omit<Props<Row>, 'label' | 'empty'> & { title: string; rows: readonly Row[] };
+
+/** A section with one table. Without rows there is no section. */
+export function TableSection<Row>({ title, ...table }: TableSectionProps<Row>) {
+  if (table.rows.length === 0) return null;
+  return (
+    <Section title={title}>
+      <DataTable label={title} {...table} empty="" />
+    </Section>
+  );
+}
+
+type CellProps<Row> = { column: Column<Row>; row: Row; title: boolean; href: ((row: Row) => string) | undefined };
+
+function Cell<Row>({ column: { head, cell, align, phone }, row, title, href }: CellProps<Row>) {
+  const content = cell(row);
+  const place = title
+    ? 'title'
+    : content === '–' || content === ''
+      ? 'hidden'
+      : (phone ?? phone_places[head] ?? 'labeled');
+  const label = place === 'labeled' ? { 'data-label': head } : {};
+  return (
+    <Table.Td role="cell" className={align} data-place={place} {...label}>
+      {href && title ? (
+        <Anchor component={Link} href={href(row)} size="sm">
+          {/* A number alone is no title: `Job 12`. */}
+          {typeof content === 'number' && <span className="only-phone">{head} </span>}
+          {content}
+        </Anchor>
+      ) : (
+        content
+      )}
+    </Table.Td>
   );
 }
 
@@ -109,7 +155,7 @@ function SelectAll<Row>({ rows, keyOf, selection: { selected, isSelectable, onCh
   const keys = rows.filter(isSelectable).map(keyOf);
   const all = keys.length > 0 && keys.every((key) => selected.has(key));
   return (
-    <Table.Th w={40}>
+    <Table.Th role="columnheader" data-place="select">
       <Checkbox
         aria-label="Select all"
         checked={all}
@@ -129,7 +175,7 @@ function SelectRow<Row>({ row, id, selection }: { row: Row; id: string | number;
     onChange(next);
   };
   return (
-    <Table.Td>
+    <Table.Td role="cell" data-place="select">
       {isSelectable(row) && <Checkbox aria-label={labelOf(row)} checked={selected.has(id)} onChange={toggle} />}
     </Table.Td>
   );

@@ -1,6 +1,6 @@
 import { Button, Group, NativeSelect, Select, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
-import type { FormEvent } from 'react';
+import type { FormEvent, ReactNode } from 'react';
 import { useUrlFilters } from '../service/useUrlFilters.ts';
 import { TimestampInput } from './Timestamp.tsx';
 
@@ -21,7 +21,8 @@ export function useFilters(filters: readonly Filter[]): Record<string, string> {
   return Object.fromEntries(filters.map(({ name }) => [name, get(name)]));
 }
 
-export function FilterBar({ filters }: { filters: readonly Filter[] }) {
+/** Filters in the URL. Children are filters that must not be in it. */
+export function FilterBar({ filters, children }: { filters: readonly Filter[]; children?: ReactNode }) {
   const { get, set } = useUrlFilters();
   // Not one request per keystroke.
   const setSoon = useDebouncedCallback(set, 300);
@@ -67,6 +68,7 @@ export function FilterBar({ filters }: { filters: readonly Filter[] }) {
           />
         );
       })}
+      {children}
     </Group>
   );
 }

@@ -25,6 +25,9 @@ type Props<Result> = {
   onOpenChange?: (opened: boolean) => void;
 };
 
+/** The look of a page's main action. Other actions are quiet. */
+export const primary: ButtonProps = { size: 'sm', variant: 'filled' };
+
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
 export function FormDialog<Result>(props: Props<Result>) {
   const { opener, title, children, submit, action, success, done, look, danger, onOpenChange } = props;
@@ -56,7 +59,7 @@ export function FormDialog<Result>(props: Props<Result>) {
           {opener}
         </Menu.Item>
       ) : (
-        <Button size="compact-sm" variant="light" {...color} {...look} onClick={open}>
+        <Button size="compact-sm" variant={danger ? 'light' : 'default'} {...color} {...look} onClick={open}>
           {opener}
         </Button>
       )}
@@ -66,8 +69,6 @@ export function FormDialog<Result>(props: Props<Result>) {
         // A menu that contains the dialog must not move its focus with the arrow keys.
         onKeyDown={(event) => event.stopPropagation()}
         title={title}
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        transitionProps={{ duration: 0 }}
         returnFocus
         // A stray click must not lose input, or a secret that is shown only once.
         closeOnClickOutside={false}

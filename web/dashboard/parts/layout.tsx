@@ -1,5 +1,6 @@
 import { Anchor, Group, Paper, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
+import { Icon } from './Icon.tsx';
 
 /** The heading of a page, which is also the title of the window, and the actions of the whole page. */
 export function PageTitle({
@@ -55,8 +56,9 @@ export function DocsLink({ path, children }: { path: string; children: string })
 /** Shown instead of an empty list: says what to do next. */
 export function EmptyState({ children }: { children: ReactNode }) {
   return (
-    <Paper withBorder p="lg" my="sm">
+    <div className="empty">
+      <Icon name="empty" size={28} />
       <Text c="dimmed">{children}</Text>
-    </Paper>
+    </div>
   );
 }

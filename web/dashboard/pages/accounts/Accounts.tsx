@@ -108,7 +108,7 @@ function OrganizationCard({ organization }: { organization: Organization }) {
 const columns: Column<Account>[] = [
   { head: 'User', cell: (account) => account.user_id },
   { head: 'EMR user', cell: (account) => account.emr_user_name },
-  { head: 'Status', cell: (account) => <AccountStatus account={account} /> },
+  { head: 'Status', cell: (account) => <AccountStatus account={account} />, phone: 'line' },
   { head: 'Linked', cell: (account) => <Timestamp at={account.linked_at} /> },
   { head: 'Capabilities', cell: (account) => <Capabilities account={account} /> },
 ];
@@ -117,11 +117,15 @@ function AccountStatus({ account }: { account: Account }) {
   const { linkTo } = useClient();
   const report = useReports().find(({ account_id }) => account_id === account.id);
   return (
-    <Stack gap={2} miw={150}>
+    <Stack gap={2}>
       <Group>
         <Status of={account.status} />
       </Group>
-      {account.reason && <Text size="xs">{account.reason}</Text>}
+      {account.reason && (
+        <Text size="xs" className="wide-cell">
+          {account.reason}
+        </Text>
+      )}
       {account.parked_jobs > 0 && (
         <Anchor component={Link} size="xs" href={`${linkTo('/jobs')}?state=parked`}>
           {account.parked_jobs === 1 ? '1 waiting job' : `${account.parked_jobs} waiting jobs`}

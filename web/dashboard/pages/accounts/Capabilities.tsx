@@ -21,13 +21,13 @@ export function Capabilities({ account }: { account: Account }) {
         {capabilities.length} of {capabilities.length + lacks.length}
         {refused.length > 0 && `, ${refused.length} refused`}
       </summary>
-      <List size="xs" miw={240} maw={360}>
+      <List size="xs" className="wide-cell" maw={360}>
         {[...refused, ...evidence.filter(({ state }) => state !== 'refused')].map((each) => (
           <List.Item key={each.capability}>{describeEvidence(each)}</List.Item>
         ))}
       </List>
       {unsupported.length > 0 && (
-        <Text size="xs" miw={240} maw={360} mt={4}>
+        <Text size="xs" className="wide-cell" maw={360} mt={4}>
           Not supported: {operationLabels(unsupported)}.
         </Text>
       )}

@@ -1,6 +1,6 @@
 import { Alert, Anchor, Button, CopyButton, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { type Column, DataTable, TableSection } from '../../parts/DataTable.tsx';
 import { PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -105,34 +105,30 @@ const outcome_labels: Record<Step['outcome'], string> = { ok: 'OK', refused: 'Re
 
 const step_columns: Column<Step>[] = [
   { head: 'Stage', cell: ({ stage }) => stage_labels[stage] },
-  { head: 'Request', cell: ({ request }) => <span className="breakable">{request}</span> },
+  { head: 'Request', cell: ({ request }) => <span className="breakable">{request}</span>, phone: 'line' },
   { head: 'Status', cell: ({ status }) => status ?? '–', align: 'right' },
   { head: 'Duration (ms)', cell: ({ duration_ms }) => duration_ms, align: 'right' },
   { head: 'Result', cell: ({ outcome }) => outcome_labels[outcome] },
-  { head: 'Note', cell: ({ note }) => <span className="breakable">{note ?? '–'}</span> },
+  { head: 'Note', cell: ({ note }) => note ?? '–', phone: 'line' },
 ];
 
 /** Links that could not be completed. A developer needs their reports most. */
 export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
   const failed = reports.filter(({ account_id }) => account_id === null);
-  if (failed.length === 0) return null;
   return (
-    <Section title="Failed link attempts">
-      <DataTable
-        label="Failed link attempts"
-        rows={failed}
-        columns={failed_columns}
-        keyOf={({ id }) => id}
-        href={({ id }) => `/reports/${id}`}
-        empty=""
-      />
-    </Section>
+    <TableSection
+      title="Failed link attempts"
+      rows={failed}
+      columns={failed_columns}
+      keyOf={({ id }) => id}
+      href={({ id }) => `/reports/${id}`}
+    />
   );
 }
 
 const failed_columns: Column<ReportRow>[] = [
   { head: 'Organization', cell: ({ org_id }) => org_id },
   { head: 'User', cell: ({ user_id }) => user_id },
-  { head: 'Time', cell: ({ at }) => <Timestamp at={at} /> },
-  { head: 'Error', cell: ({ error_message }) => error_message },
+  { head: 'Time', cell: ({ at }) => <Timestamp at={at} />, phone: 'end' },
+  { head: 'Error', cell: ({ error_message }) => error_message, phone: 'line' },
 ];

@@ -1,7 +1,7 @@
 import { Alert, Anchor, Autocomplete, Group, Loader, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { type ApiError, call } from '../../service/api.ts';
@@ -28,7 +28,7 @@ export function CreateLink(props: Props) {
       opener="Create link"
       title="Create link"
       submit="Create"
-      look={{ size: 'sm', variant: 'filled' }}
+      look={primary}
       action={create}
       done={(created) => <ShareLink {...created} />}
     >
@@ -53,6 +53,8 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
         onChange={setOrgId}
         error={errorAt(error, 'org_id')}
         data-autofocus
+        // The list would cover the next field as soon as the dialog opens.
+        openOnFocus={false}
       />
       <TextInput
         label="User"

@@ -1,4 +1,4 @@
-import { Box, Button, Stack, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
@@ -9,7 +9,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import { callForFile, type RowOf } from '../../service/api.ts';
 import { useAction, usePages } from '../../service/queries.ts';
 import { useClientOptions } from '../../service/useClientOptions.ts';
-import { Verify } from './Verify.tsx';
+import { useVerification, VerifyButton, VerifyResult } from './Verify.tsx';
 
 type AuditRecord = RowOf<'audit.list'>;
 
@@ -25,9 +25,10 @@ const columns: Column<AuditRecord>[] = [
   { head: 'Time', cell: (record) => <Timestamp at={record.at} /> },
   {
     head: 'Actor',
+    phone: 'line',
     cell: (record) => (
       <>
-        <Text size="sm" miw={190} className="breakable">
+        <Text size="sm" className="wide-cell breakable">
           {record.actor}
         </Text>
         <Text size="xs" c="dimmed">
@@ -40,6 +41,7 @@ const columns: Column<AuditRecord>[] = [
   },
   {
     head: 'Action and details',
+    phone: 'line',
     cell: (record) => (
       <>
         {record.action}
@@ -47,7 +49,7 @@ const columns: Column<AuditRecord>[] = [
       </>
     ),
   },
-  { head: 'Outcome', cell: (record) => record.outcome },
+  { head: 'Outcome', cell: (record) => record.outcome, phone: 'end' },
   { head: 'Patients', cell: (record) => record.patients, align: 'right' },
 ];
 
@@ -62,19 +64,26 @@ export default function Audit() {
   ];
   // An MRN is health data and therefore never in the URL.
   const [mrn, setMrn] = useState('');
+  const verification = useVerification();
   const values = useFilters(filters);
   const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
   const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: search });
   return (
     <>
-      <PageTitle actions={<Export search={search} />}>Audit log</PageTitle>
-      <Stack gap="xs" mb="md">
-        <Verify />
-      </Stack>
-      <FilterBar filters={filters} />
-      <Box mb="md">
+      <PageTitle
+        actions={
+          <>
+            <VerifyButton verification={verification} />
+            <Export search={search} />
+          </>
+        }
+      >
+        Audit log
+      </PageTitle>
+      <VerifyResult verification={verification} />
+      <FilterBar filters={filters}>
         <MrnSearch mrn={mrn} setMrn={setMrn} />
-      </Box>
+      </FilterBar>
       <PagedTable
         query={records}
         label="Audit log"
@@ -94,7 +103,7 @@ function Export({ search }: { search: Record<string, string> }) {
   });
   return (
     <>
-      <Button variant="light" size="compact-sm" loading={isPending} onClick={() => mutate()}>
+      <Button variant="default" loading={isPending} onClick={() => mutate()}>
         Export CSV
       </Button>
       {error && <ErrorAlert error={error} />}
@@ -110,7 +119,7 @@ function Details({ record }: { record: AuditRecord }) {
     .map((line) => line.filter((each) => each !== null).join(' · '))
     .filter((line) => line !== '')
     .map((line) => (
-      <Text key={line} size="xs" c="dimmed" miw={220} className="breakable">
+      <Text key={line} size="xs" c="dimmed" className="wide-cell breakable">
         {line}
       </Text>
     ));

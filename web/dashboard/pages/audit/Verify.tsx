@@ -18,8 +18,10 @@ const fault_labels: Record<Verdict['faults'][number]['what'], string> = {
   anchor_changed: 'An anchor was changed, or belongs to another database',
 };
 
-/** Verifies the whole hash chain of the audit log and shows the progress. */
-export function Verify() {
+type Verification = ReturnType<typeof useVerification>;
+
+/** Verifies the whole hash chain of the audit log. */
+export function useVerification() {
   const [progress, setProgress] = useState<{ checked: number; total: number }>();
   const [verdict, setVerdict] = useState<Verdict>();
   const { mutate, isPending, error } = useAction<void>(async () => {
@@ -30,33 +32,42 @@ export function Verify() {
       else setProgress(line);
     });
   });
+  return { start: () => mutate(), progress, verdict, isPending, error };
+}
+
+export function VerifyButton({ verification: { start, isPending } }: { verification: Verification }) {
+  return (
+    <Button variant="default" loading={isPending} onClick={start}>
+      Verify integrity
+    </Button>
+  );
+}
+
+/** The progress of the verification, then its result. */
+export function VerifyResult({ verification }: { verification: Verification }) {
+  const { progress, verdict, isPending, error } = verification;
   const percent = progress && progress.total > 0 ? Math.round((progress.checked / progress.total) * 100) : 0;
   return (
     <>
-      <Group>
-        <Button variant="light" size="compact-sm" loading={isPending} onClick={() => mutate()}>
-          Verify integrity
-        </Button>
-        {isPending && (
-          <>
-            <Progress.Root w={200} size="lg">
-              <Progress.Section value={percent} aria-label="Verification progress" />
-            </Progress.Root>
-            <Text size="sm" role="status">
-              {progress ? `${progress.checked} of ${progress.total}` : 'Starting…'}
-            </Text>
-          </>
-        )}
-      </Group>
+      {isPending && (
+        <Group mb="md">
+          <Progress.Root w={200} size="lg">
+            <Progress.Section value={percent} aria-label="Verification progress" />
+          </Progress.Root>
+          <Text size="sm" role="status">
+            {progress ? `${progress.checked} of ${progress.total}` : 'Starting…'}
+          </Text>
+        </Group>
+      )}
       {error && <ErrorAlert error={error} />}
       {verdict?.ok && (
-        <Alert color="green" role="status">
+        <Alert color="green" role="status" mb="md">
           All {verdict.checked} records verified: unchanged, in order and complete.
           {verdict.unsealed > 0 && ` ${verdict.unsealed} new records are not in the chain yet.`}
         </Alert>
       )}
       {verdict && !verdict.ok && (
-        <Alert color="red" role="alert" title="The audit log was tampered with">
+        <Alert color="red" role="alert" title="The audit log was tampered with" mb="md">
           <List size="sm">
             {verdict.faults.map(({ position, what }) => (
               <List.Item key={`${position} ${what}`}>

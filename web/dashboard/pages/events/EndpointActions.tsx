@@ -21,7 +21,6 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         opener="Send test event"
         title="Send test event"
         submit="Send"
-        look={{ variant: 'default' }}
         action={() => call('webhooks.try', params)}
         done={(result) => <TestResult result={result} />}
       >
@@ -34,7 +33,6 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         title="Edit endpoint"
         submit="Save"
         success="The endpoint was saved."
-        look={{ variant: 'default' }}
         action={(form) => {
           const url = String(form.get('webhook_url') ?? webhook.url);
           const event_types = selectedTypes(form) ?? null;

@@ -1,5 +1,5 @@
 import { Checkbox, Input, Stack, Text, TextInput } from '@mantine/core';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
@@ -18,7 +18,7 @@ export function AddEndpoint() {
         return call('webhooks.create', { client_id }, { body });
       }}
       done={({ webhook_secret }) => <NewSecret secret={webhook_secret} />}
-      look={{ variant: 'filled' }}
+      look={primary}
     >
       <TextInput
         label="URL"

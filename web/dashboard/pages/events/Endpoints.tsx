@@ -1,8 +1,8 @@
 import { Group } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { textOr } from '../../parts/labels.ts';
-import { EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -25,23 +25,21 @@ export function Endpoints() {
         </Group>
       )}
       <QueryResult query={query}>
-        {({ webhooks }) =>
-          webhooks.length === 0 ? (
-            <EmptyState>
-              No endpoints yet. Add your application’s URL, or <Link href="/receiver">use the built-in receiver</Link>{' '}
-              to see which events are sent.
-            </EmptyState>
-          ) : (
-            <DataTable
-              label="Endpoints"
-              rows={webhooks}
-              columns={columns}
-              keyOf={(webhook) => webhook.id}
-              href={(webhook) => `/endpoints/${webhook.id}`}
-              empty=""
-            />
-          )
-        }
+        {({ webhooks }) => (
+          <DataTable
+            label="Endpoints"
+            rows={webhooks}
+            columns={columns}
+            keyOf={(webhook) => webhook.id}
+            href={(webhook) => `/endpoints/${webhook.id}`}
+            empty={
+              <>
+                No endpoints yet. Add your application’s URL, or <Link href="/receiver">use the built-in receiver</Link>{' '}
+                to see which events are sent.
+              </>
+            }
+          />
+        )}
       </QueryResult>
     </>
   );
@@ -58,14 +56,14 @@ const columns: Column<Webhook>[] = [
       </>
     ),
   },
-  { head: 'Reason', cell: (webhook) => <Reason webhook={webhook} /> },
+  { head: 'Reason', cell: reasonOf },
   { head: 'Attempts (24 h)', cell: successRate },
   { head: 'Pending', cell: (webhook) => webhook.pending.toLocaleString(), align: 'right' },
   { head: 'Last success', cell: (webhook) => <Timestamp at={webhook.last_success_at} /> },
 ];
 
 /** Why deliveries fail, or why the endpoint is disabled. */
-function Reason({ webhook: { disabled_reason, problem, failing_since } }: { webhook: Webhook }) {
+function reasonOf({ disabled_reason, problem, failing_since }: Webhook): ReactNode {
   if (disabled_reason === null && problem === null && failing_since === null) return '–';
   return (
     <div className="reason">

@@ -58,14 +58,14 @@ function Filters({ filtered }: { filtered: boolean }) {
   const select = (name: string, label: string, options: (string | { value: string; label: string })[]) => (
     <NativeSelect
       label={label}
-      maw={240}
+      w={190}
       data={[{ value: '', label: 'All' }, ...options]}
       value={get(name)}
       onChange={({ currentTarget }) => set(name, currentTarget.value)}
     />
   );
   return (
-    <Group align="flex-end" gap="sm">
+    <Group align="flex-end" gap="sm" className="filters" role="search">
       {select('event_type', 'Type', useEventTypes())}
       {select('delivery_status', 'Delivery', delivery_states)}
       {select('account_id', 'Account', useAccountOptions())}

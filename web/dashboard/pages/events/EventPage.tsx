@@ -123,8 +123,9 @@ const columns: Column<DeliveryAttempt>[] = [
   { head: 'Duration', cell: (each) => <span className="nowrap">{each.duration_ms} ms</span>, align: 'right' },
   {
     head: 'Response',
+    phone: 'line',
     cell: (each) => (
-      <Stack gap={4} miw={260}>
+      <Stack gap={4} className="wide-cell">
         {each.problem && <Text size="sm">{each.problem}</Text>}
         {each.snippet && <Code block>{each.snippet}</Code>}
         {!each.problem && !each.snippet && '–'}

@@ -29,6 +29,7 @@ const columns: Column<EventRow>[] = [
   { head: 'Type', cell: (event) => event.type },
   {
     head: 'Delivery',
+    phone: 'end',
     cell: (event) => (
       <>
         <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />

@@ -1,6 +1,7 @@
 import { Tabs } from '@mantine/core';
 import { Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
+import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { EndpointPage } from './EndpointPage.tsx';
 import { Endpoints } from './Endpoints.tsx';
 import { EventList } from './EventList.tsx';
@@ -16,12 +17,13 @@ const tabs = [
 
 export default function Events() {
   const [location, navigate] = useLocation();
+  const row = useCurrentInView();
   const current = tabs.slice(1).find(({ path }) => location === path || location.startsWith(`${path}/`))?.path ?? '/';
   return (
     <>
       <PageTitle>Events & webhooks</PageTitle>
       <Tabs value={current} onChange={(path) => path && navigate(path)}>
-        <Tabs.List aria-label="Events & webhooks">
+        <Tabs.List ref={row} aria-label="Events & webhooks" className="one-line">
           {tabs.map(({ path, label }) => (
             <Tabs.Tab key={path} value={path} onClick={() => path === current && navigate(path)}>
               {label}

@@ -101,7 +101,7 @@ function ReceiverDetails({ receiver }: { receiver: ReceiverState }) {
 
 const columns: Column<ReceivedRow>[] = [
   { head: 'Event type', cell: (request) => request.event_type ?? `${request.method}, ${request.body_bytes} bytes` },
-  { head: 'Signature', cell: (request) => <Status of={request.verdict} /> },
+  { head: 'Signature', cell: (request) => <Status of={request.verdict} />, phone: 'end' },
   { head: 'Attempt', cell: (request) => request.attempt ?? '–', align: 'right' },
   { head: 'Response', cell: describeResponse },
   { head: 'Time', cell: (request) => <Timestamp at={request.at} /> },

@@ -10,7 +10,6 @@ export function ExportJobs({ filters }: { filters: Record<string, string> }) {
   return (
     <ActionButton
       size="sm"
-      variant="default"
       action={async () => saveFile('jobs.csv', await callForFile('jobs.export', { client_id }, { body }))}
     >
       Export CSV

@@ -1,6 +1,6 @@
 import { Anchor, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { type Column, TableSection } from '../../parts/DataTable.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { PageTitle, Section } from '../../parts/layout.tsx';
@@ -79,17 +79,12 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
           />
         </Section>
       </div>
-      {job.changes.length > 0 && (
-        <Section title="Changes in the EMR">
-          <DataTable
-            label="Changes in the EMR"
-            rows={job.changes}
-            columns={change_columns}
-            keyOf={(each) => each.property}
-            empty=""
-          />
-        </Section>
-      )}
+      <TableSection
+        title="Changes in the EMR"
+        rows={job.changes}
+        columns={change_columns}
+        keyOf={(each) => each.property}
+      />
       {!details_hidden && (
         <Section title="Request">
           <Fields of={Object.fromEntries(flatten(job.input))} />
@@ -99,28 +94,20 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
         <JobEvent job={job} />
       </Section>
       {job.runs.length > 1 && (
-        <Section title="Runs of this request">
-          <DataTable
-            label="Runs of this request"
-            rows={job.runs}
-            columns={runColumns(job.job_id)}
-            keyOf={(run) => run.job_id}
-            empty=""
-          />
-        </Section>
+        <TableSection
+          title="Runs of this request"
+          rows={job.runs}
+          columns={runColumns(job.job_id)}
+          keyOf={(run) => run.job_id}
+        />
       )}
-      {job.related.length > 0 && (
-        <Section title="Other jobs of this patient">
-          <DataTable
-            label="Other jobs of this patient"
-            rows={job.related}
-            columns={related_columns}
-            keyOf={(each) => each.job_id}
-            href={(each) => `/${each.job_id}`}
-            empty=""
-          />
-        </Section>
-      )}
+      <TableSection
+        title="Other jobs of this patient"
+        rows={job.related}
+        columns={related_columns}
+        keyOf={(each) => each.job_id}
+        href={(each) => `/${each.job_id}`}
+      />
     </Stack>
   );
 }
@@ -136,7 +123,7 @@ function PatientLink({ patient: { organization_id, id } }: { patient: NonNullabl
 
 const related_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (each) => each.job_id },
-  { head: 'Type', cell: (each) => typeLabel(each.type) },
+  { head: 'Type', cell: (each) => typeLabel(each.type), phone: 'line' },
   { head: 'Status', cell: (each) => <Status of={each.state} /> },
   { head: 'Reason', cell: (each) => (each.error_code === null ? '–' : failureOf(each.error_code).label) },
   { head: 'Accepted', cell: (each) => <Timestamp at={each.created_at} /> },
@@ -146,7 +133,7 @@ const change_columns: Column<Job['changes'][number]>[] = [
   { head: 'Field', cell: (each) => each.field_label },
   { head: 'Before', cell: (each) => each.before ?? '–' },
   { head: 'After', cell: (each) => each.after ?? '–' },
-  { head: 'Note', cell: (each) => each.note ?? '' },
+  { head: 'Note', cell: (each) => each.note ?? '', phone: 'line' },
 ];
 
 function runColumns(current_id: number): Column<Job['runs'][number]>[] {

@@ -1,4 +1,4 @@
-import { Anchor, Group, Text } from '@mantine/core';
+import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
@@ -35,8 +35,8 @@ export function JobEvent({ job }: { job: Job }) {
 
 function DeliveryRow({ delivery }: { delivery: Delivery }) {
   return (
-    <>
-      <Group gap="xs" mt="xs">
+    <Stack gap="xs" mt="md">
+      <Group gap="xs">
         <Status of={deliveryStatus(delivery)} />
         <Text size="sm" className="breakable">
           {delivery.url}
@@ -56,7 +56,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
           empty=""
         />
       )}
-    </>
+    </Stack>
   );
 }
 

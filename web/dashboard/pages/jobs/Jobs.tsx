@@ -1,5 +1,5 @@
 import { Button, Group, Text } from '@mantine/core';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Route, Switch } from 'wouter';
 import { type Column, PagedTable, type Selection } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
@@ -105,10 +105,10 @@ function isUnfixed({ state, review_outcome }: JobRow): boolean {
 function columnsOf(patients: JobPatients): Column<JobRow>[] {
   return [
     { head: 'Job', cell: (job) => job.job_id },
-    { head: 'Type', cell: (job) => typeLabel(job.type) },
+    { head: 'Type', cell: (job) => <span className="unbroken">{typeLabel(job.type)}</span>, phone: 'line' },
     { head: 'Status', cell: (job) => <Status of={job.state} /> },
-    { head: 'Reason', cell: (job) => <Reason job={job} message={patients.of(job)?.message ?? null} /> },
-    { head: 'MRN', cell: (job) => <span className="nowrap">{patients.of(job)?.mrn ?? '–'}</span> },
+    { head: 'Reason', cell: (job) => reasonOf(job, patients.of(job)?.message ?? null) },
+    { head: 'MRN', cell: (job) => patients.of(job)?.mrn ?? '–' },
     {
       head: 'Practice',
       cell: ({ account }) => <AccountName account={account} />,
@@ -126,7 +126,7 @@ function columnsOf(patients: JobPatients): Column<JobRow>[] {
 }
 
 /** Why the job failed or waits: the label of its code, and what the EMR said. */
-function Reason({ job, message }: { job: JobRow; message: string | null }) {
+function reasonOf(job: JobRow, message: string | null): ReactNode {
   const notes = [
     job.review_outcome && `Resolved: ${review_labels[job.review_outcome].toLowerCase()}`,
     job.state === 'parked' && 'The account must be re-linked',

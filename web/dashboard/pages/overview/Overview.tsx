@@ -1,5 +1,6 @@
 import { Group, SegmentedControl, Stack, Title } from '@mantine/core';
 import { useSearchParams } from 'wouter';
+import { list_rows } from '../../parts/Loading.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { ranges } from '../../service/api.gen.ts';
@@ -31,7 +32,7 @@ export default function Overview() {
     <>
       <PageTitle>Overview</PageTitle>
       <Stack gap="lg">
-        <QueryResult query={overview}>
+        <QueryResult query={overview} rows={list_rows}>
           {({ overview: data }) => {
             const { clients, attention } = data;
             const load = clients.find((each) => each.client_id === client_id);
@@ -45,28 +46,31 @@ export default function Overview() {
             );
           }}
         </QueryResult>
-        <section aria-label="Jobs over time">
-          <Group justify="space-between" mb="sm">
-            <Title order={2} size="h4">
-              Jobs over time
-            </Title>
-            <SegmentedControl
-              size="xs"
-              aria-label="Period"
-              data={Object.entries(ranges).map(([value, label]) => ({ value, label }))}
-              value={range}
-              onChange={(value) => setSearch({ range: value }, { replace: true })}
-            />
-          </Group>
-          <QueryResult query={history}>
-            {({ bins }) => (
-              <div className="tiles wide">
-                <FinishedJobsChart bins={bins} range={range} />
-                <DurationChart bins={bins} range={range} />
-              </div>
-            )}
-          </QueryResult>
-        </section>
+        {/* Below what is loaded first, so that it does not move down. */}
+        {overview.data && (
+          <section aria-label="Jobs over time">
+            <Group justify="space-between" mb="sm">
+              <Title order={2} size="h4">
+                Jobs over time
+              </Title>
+              <SegmentedControl
+                size="xs"
+                aria-label="Period"
+                data={Object.entries(ranges).map(([value, label]) => ({ value, label }))}
+                value={range}
+                onChange={(value) => setSearch({ range: value }, { replace: true })}
+              />
+            </Group>
+            <QueryResult query={history}>
+              {({ bins }) => (
+                <div className="tiles wide">
+                  <FinishedJobsChart bins={bins} range={range} />
+                  <DurationChart bins={bins} range={range} />
+                </div>
+              )}
+            </QueryResult>
+          </section>
+        )}
       </Stack>
     </>
   );

@@ -28,7 +28,7 @@ export function DateFilters({ state, select }: Props) {
         state.setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
       }}
     >
-      <Group align="flex-end" mb="md" gap="sm">
+      <Group align="flex-end" mb="md" gap="sm" className="filters">
         {(['start_date', 'end_date'] as const).map((name) => (
           <TextInput
             key={name}

@@ -74,7 +74,7 @@ function SearchForm({ names, onSearch }: SearchFormProps) {
         onSearch(Object.fromEntries(values.filter(([, value]) => value !== '')));
       }}
     >
-      <Group align="flex-end" mb="md" gap="sm">
+      <Group align="flex-end" mb="md" gap="sm" className="filters">
         {names.map((name) => (
           <TextInput key={name} name={name} label={fieldLabel(name)} w={180} />
         ))}

@@ -104,7 +104,7 @@ function Jobs({ id }: { id: string }) {
           columns={job_columns}
           keyOf={(job) => job.job_id}
           href={(job) => linkTo(`/jobs/${job.job_id}`)}
-          empty="No jobs for this patient yet."
+          empty="No jobs for this patient yet. Write requests with this MRN appear here."
         />
       )}
     </QueryResult>
@@ -113,7 +113,7 @@ function Jobs({ id }: { id: string }) {
 
 const job_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (job) => job.job_id },
-  { head: 'Type', cell: (job) => typeLabel(job.type) },
+  { head: 'Type', cell: (job) => typeLabel(job.type), phone: 'line' },
   { head: 'Status', cell: (job) => <Status of={job.state} /> },
   { head: 'Accepted', cell: (job) => <Timestamp at={job.created_at} /> },
   { head: 'Finished', cell: (job) => <Timestamp at={job.finished_at} /> },

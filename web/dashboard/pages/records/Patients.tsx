@@ -49,7 +49,7 @@ function SearchForm() {
   };
   return (
     <form ref={form} onSubmit={onSubmit} autoComplete="off">
-      <Group align="flex-end" mb="md" gap="sm">
+      <Group align="flex-end" mb="md" gap="sm" className="filters">
         {fields.map(([name, label, type]) => (
           <TextInput key={name} name={name} label={label} type={type} defaultValue={search[name] ?? ''} w={150} />
         ))}

@@ -72,7 +72,7 @@ export function ShortList<Kind extends ShortKind>(props: {
   );
 }
 
-const no_records = 'No records yet. They appear after the next sync.';
+const no_records = 'No records yet. They appear after the next sync, which you can start under Accounts.';
 
 function ListTitle({ kind, children }: { kind: string; children: string }) {
   return (

@@ -1,8 +1,9 @@
 import './records.css';
-import { Alert, Anchor, Button, Group, NativeSelect, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, NativeSelect } from '@mantine/core';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
@@ -58,9 +59,14 @@ export default function Records() {
 function OrganizationRecords({ organizations, id }: { organizations: readonly OrganizationOption[]; id: string }) {
   const { sees_patients } = useSession();
   const organization = organizations.find((each) => each.id === id);
+  const only = organizations.length === 1 && organization;
   return (
     <>
-      <PageTitle actions={<OrganizationSelect organizations={organizations} id={id} />}>Records</PageTitle>
+      {only ? (
+        <PageTitle subtitle={nameOf(only)}>Records</PageTitle>
+      ) : (
+        <PageTitle actions={<OrganizationSelect organizations={organizations} id={id} />}>Records</PageTitle>
+      )}
       {organization ? (
         // Keyed, so that a search is not carried over to another organization.
         <OrganizationProvider key={id} organization={organization}>
@@ -81,24 +87,20 @@ function OrganizationRecords({ organizations, id }: { organizations: readonly Or
   );
 }
 
+function nameOf({ org_id, emr_name }: OrganizationOption): string {
+  return `${org_id} · ${emr_name}`;
+}
+
 function OrganizationSelect({ organizations, id }: { organizations: readonly OrganizationOption[]; id: string }) {
   const [, navigate] = useLocation();
   const { linkTo } = useClient();
-  const [only] = organizations;
-  if (organizations.length === 1 && only?.id === id) {
-    return (
-      <Text size="sm" c="dimmed">
-        {only.org_id} · {only.emr_name}
-      </Text>
-    );
-  }
   return (
     <NativeSelect
       aria-label="Organization"
       value={id}
       data={[
         ...(organizations.some((each) => each.id === id) ? [] : [{ value: id, label: 'Select' }]),
-        ...organizations.map((each) => ({ value: each.id, label: `${each.org_id} · ${each.emr_name}` })),
+        ...organizations.map((each) => ({ value: each.id, label: nameOf(each) })),
       ]}
       onChange={(event) => navigate(linkTo(`/records/${event.currentTarget.value}`))}
     />
@@ -107,8 +109,9 @@ function OrganizationSelect({ organizations, id }: { organizations: readonly Org
 
 function KindMenu() {
   const counts = useKinds();
+  const row = useCurrentInView();
   return (
-    <Group component="nav" gap={4} mb="md" aria-label="Record types">
+    <Group ref={row} component="nav" gap={4} mb="md" aria-label="Record types" className="one-line">
       <KindLink href="/" label="Overview" />
       {counts.data?.kinds.map(({ kind, label, total }) => (
         <KindLink key={kind} href={kindPath(kind)} label={label} total={total} />

@@ -20,8 +20,6 @@ export function RequestDrawer({ request, onClose }: { request: RequestRow | unde
       position="right"
       size="lg"
       title={request ? `${request.method} ${pathOf(request)}` : ''}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      transitionProps={{ duration: 0 }}
     >
       {request && <Details request={request} />}
     </Drawer>

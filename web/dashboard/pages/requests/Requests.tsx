@@ -19,6 +19,7 @@ const columns: Column<RequestRow>[] = [
   { head: 'Status', cell: (request) => <StatusCode status={request.status} /> },
   {
     head: 'Request',
+    phone: 'line',
     cell: (request) => (
       <div className="reason">
         <Text size="sm" component="code">
@@ -39,7 +40,11 @@ const columns: Column<RequestRow>[] = [
     cell: (request) => <span className="nowrap">{request.duration_ms.toLocaleString()} ms</span>,
     align: 'right',
   },
-  { head: 'Request ID', cell: (request) => <code className="secondary own-id">{request.id}</code> },
+  {
+    head: 'Request ID',
+    cell: (request) => <code className="secondary own-id">{request.id}</code>,
+    phone: 'hidden',
+  },
 ];
 
 const endpoint_options = [

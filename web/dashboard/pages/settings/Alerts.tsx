@@ -35,7 +35,7 @@ export function Alerts() {
               rows={alerts.open}
               columns={open_columns}
               keyOf={(alert) => alert.id}
-              empty="All clear"
+              empty="All clear. New alerts appear here."
             />
           </Part>
           <Part title="Recently resolved">
@@ -44,7 +44,7 @@ export function Alerts() {
               rows={alerts.recent}
               columns={recent_columns}
               keyOf={(alert) => alert.id}
-              empty="No resolved alerts in the last 90 days."
+              empty="No resolved alerts in the last 90 days. Open alerts move here by themselves."
             />
           </Part>
         </Stack>
@@ -67,8 +67,8 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 
 const shared_columns: Column<ListedAlert>[] = [
   { head: 'Severity', cell: ({ severity }) => <Status of={severity} /> },
-  { head: 'Alert', cell: (alert) => <Description of={alert} /> },
-  { head: 'Opened', cell: ({ opened_at }) => <Timestamp at={opened_at} /> },
+  { head: 'Alert', cell: (alert) => <Description of={alert} />, phone: 'line' },
+  { head: 'Opened', cell: ({ opened_at }) => <Timestamp at={opened_at} />, phone: 'end' },
 ];
 const messages_column: Column<ListedAlert> = { head: 'Notified', cell: ({ messages }) => <Messages of={messages} /> };
 const open_columns = [...shared_columns, messages_column];
@@ -80,7 +80,7 @@ const recent_columns: Column<ListedAlert>[] = [
 
 function Description({ of: { title, summary, remedy, page, resolved_at } }: { of: ListedAlert }) {
   return (
-    <Box miw={readable_width}>
+    <Box className="wide-cell">
       <Anchor component={Link} href={`~/dashboard${page}`} size="sm" fw={600}>
         {title}
       </Anchor>
@@ -90,13 +90,10 @@ function Description({ of: { title, summary, remedy, page, resolved_at } }: { of
   );
 }
 
-/** Columns with sentences are not squeezed on narrow screens, where the table scrolls. */
-const readable_width = 240;
-
 function Messages({ of }: { of: ListedAlert['messages'] }) {
   if (of.length === 0) return <>–</>;
   return of.map(({ channel, state, sent_at }) => (
-    <Box key={channel} miw={160}>
+    <Box key={channel} className="wide-cell">
       {channel_labels[channel]}: {sent_at === null ? state_labels[state] : <Timestamp at={sent_at} />}
     </Box>
   ));
@@ -150,14 +147,14 @@ function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: Alert
 
 const channel_columns: Column<Channel>[] = [
   { head: 'Channel', cell: ({ name }) => channel_labels[name] },
-  { head: 'Sent to', cell: ({ target }) => <Box miw={readable_width}>{target}</Box> },
+  { head: 'Sent to', cell: ({ target }) => <Box className="wide-cell">{target}</Box> },
   { head: 'Last message', cell: ({ last_sent_at }) => <Timestamp at={last_sent_at} /> },
   { head: 'Status', cell: ({ problem }) => (problem === null ? <Status of="enabled" /> : <Problem text={problem} />) },
 ];
 
 function Problem({ text }: { text: string }) {
   return (
-    <Box miw={readable_width}>
+    <Box className="wide-cell">
       <Status of="failing" />
       <Text size="sm">{text}</Text>
     </Box>

@@ -92,7 +92,7 @@ function LinkSettings({ client }: { client: ClientSettings }) {
         });
       }}
     >
-      <Stack>
+      <Stack maw={640}>
         <Title order={3} size="h4">
           Link
         </Title>

@@ -1,6 +1,6 @@
 import { Badge, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
@@ -10,8 +10,8 @@ import type { Client } from '../../service/types.ts';
 
 const columns: Column<Client>[] = [
   { head: 'Name', cell: (client) => client.name },
-  { head: 'Client ID', cell: (client) => client.client_id },
-  { head: 'Mode', cell: (client) => <Mode of={client.mode} /> },
+  { head: 'Client ID', cell: (client) => client.client_id, phone: 'line' },
+  { head: 'Mode', cell: (client) => <Mode of={client.mode} />, phone: 'end' },
 ];
 
 export function Clients() {
@@ -56,6 +56,7 @@ function AddClient() {
       opener="Add client"
       title="Add client"
       submit="Add"
+      look={primary}
       action={(form) =>
         call('clients.create', {}, { body: { name: String(form.get('name')), mode: String(form.get('mode')) } })
       }

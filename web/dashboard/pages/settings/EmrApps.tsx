@@ -52,7 +52,7 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
     { head: 'Address', cell: (app) => app.emr_address ?? 'Default for all addresses' },
     { head: 'Sign-in method', cell: (app) => wayOf(emrs, app)?.label ?? app.way },
     { head: 'Client ID', cell: (app) => app.values.client_id ?? '' },
-    { head: 'ID', cell: (app) => <Copyable label="EMR app ID" value={app.id} /> },
+    { head: 'ID', cell: (app) => <Copyable label="EMR app ID" value={app.id} />, phone: 'line' },
     { head: 'Accounts', cell: (app) => app.accounts },
     ...(owner
       ? [

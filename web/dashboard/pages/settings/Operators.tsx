@@ -3,7 +3,7 @@ import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -101,7 +101,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
   const clients = useClientOptions();
   const nameOf = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
-    <Box miw={170}>
+    <Box className="wide-cell">
       {of.all_clients && (
         <>
           {role_labels[of.role]}
@@ -198,6 +198,7 @@ function InviteOperator() {
       opener="Invite operator"
       title="Invite operator"
       submit="Create invitation"
+      look={primary}
       action={(form) =>
         call('invitations.create', {}, { body: { email: String(form.get('email')), ...readAccess(form) } })
       }

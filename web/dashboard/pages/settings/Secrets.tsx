@@ -15,6 +15,7 @@ export function Secrets({ client: { client_id, keys } }: { client: ClientSetting
   const { may } = useSession();
   const actions: Column<Secret> = {
     head: 'Actions',
+    phone: 'end',
     align: 'right',
     cell: (secret) => <Actions client_id={client_id} secret={secret} />,
   };

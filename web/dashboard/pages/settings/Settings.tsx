@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
+import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { useSession } from '../../service/session.tsx';
 import { Alerts } from './Alerts.tsx';
 import { MyAccount } from './account/MyAccount.tsx';
@@ -22,6 +23,7 @@ const tabs: { path: string; label: string; owner?: true; content: ReactNode }[] 
 
 export default function Settings() {
   const [location, navigate] = useLocation();
+  const row = useCurrentInView();
   const { may } = useSession();
   const shown = tabs.filter(({ owner }) => !owner || may('owner'));
   const current = shown.find(({ path }) => location === path || location.startsWith(`${path}/`));
@@ -29,7 +31,7 @@ export default function Settings() {
     <>
       <PageTitle>Settings</PageTitle>
       <Tabs value={current?.path ?? null} onChange={(path) => path && navigate(path)} mb="md">
-        <Tabs.List aria-label="Settings">
+        <Tabs.List ref={row} aria-label="Settings" className="one-line">
           {shown.map(({ path, label }) => (
             <Tabs.Tab key={path} value={path}>
               {label}

@@ -50,7 +50,6 @@ export function MyAccount() {
         onClose={() => setCodes([])}
         title="Your recovery codes"
         withCloseButton={false}
-        transitionProps={{ duration: 0 }}
         // They are not shown again, so a stray click or key must not close them.
         closeOnClickOutside={false}
         closeOnEscape={false}

@@ -24,23 +24,30 @@ export function Passkeys({ onCodes }: { onCodes: (codes: string[]) => void }) {
           Passkeys need a browser that supports them and an address with a host name, not an IP address.
         </Text>
       )}
-      <QueryResult query={query}>
-        {({ passkeys }) =>
-          passkeys.map(({ id, name, created_at, used_at }) => (
-            <Group key={id} justify="space-between" wrap="nowrap" className="entry">
-              <div>
-                <Text size="sm" fw={500} className="breakable">
-                  {name}
-                </Text>
-                <Text size="xs" c="dimmed">
-                  Added <Timestamp at={created_at} /> · {used_at ? 'Last used ' : 'Not used yet'}
-                  {used_at && <Timestamp at={used_at} />}
-                </Text>
-              </div>
-              <DeletePasskey id={id} name={name} />
-            </Group>
-          ))
-        }
+      <QueryResult query={query} rows={1}>
+        {({ passkeys }) => (
+          <>
+            {passkeys.length === 0 && (
+              <Text size="sm" c="dimmed">
+                No passkeys yet.
+              </Text>
+            )}
+            {passkeys.map(({ id, name, created_at, used_at }) => (
+              <Group key={id} justify="space-between" wrap="nowrap" className="entry">
+                <div>
+                  <Text size="sm" fw={500} className="breakable">
+                    {name}
+                  </Text>
+                  <Text size="xs" c="dimmed">
+                    Added <Timestamp at={created_at} /> · {used_at ? 'Last used ' : 'Not used yet'}
+                    {used_at && <Timestamp at={used_at} />}
+                  </Text>
+                </div>
+                <DeletePasskey id={id} name={name} />
+              </Group>
+            ))}
+          </>
+        )}
       </QueryResult>
     </Stack>
   );

@@ -19,7 +19,7 @@ const methods: Record<Session['method'], string> = {
 export function Sessions() {
   const query = useQuery('me.sessions.list', {});
   return (
-    <QueryResult query={query}>
+    <QueryResult query={query} rows={1}>
       {({ sessions }) => (
         <Stack>
           {sessions.map((session) => (

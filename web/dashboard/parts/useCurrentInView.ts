@@ -1,0 +1,14 @@
+import { type RefObject, useEffect, useRef } from 'react';
+import { useLocation } from 'wouter';
+
+/** For rows of tabs or links that scroll sideways on a phone: scrolls to the current one. */
+export function useCurrentInView(): RefObject<HTMLDivElement | null> {
+  const row = useRef<HTMLDivElement>(null);
+  const [location] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the location says which one is current.
+  useEffect(() => {
+    const current = row.current?.querySelector('[aria-current="page"], [aria-selected="true"]');
+    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [location]);
+  return row;
+}
