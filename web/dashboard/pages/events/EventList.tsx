@@ -58,7 +58,7 @@ function Filters({ filtered }: { filtered: boolean }) {
   const select = (name: string, label: string, options: (string | { value: string; label: string })[]) => (
     <NativeSelect
       label={label}
-      w={190}
+      w={165}
       data={[{ value: '', label: 'All' }, ...options]}
       value={get(name)}
       onChange={({ currentTarget }) => set(name, currentTarget.value)}
