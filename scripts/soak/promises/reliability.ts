@@ -7,7 +7,7 @@ export const jobPromises: readonly PromiseRow[] = [
     fault: 'A random worker is killed (`kill -9`) during mixed writes',
     promise:
       'No job lost, no EMR write doubled, exactly one terminal event per job; abandoned work resumes within 30 s',
-    tests: test('journeys/kill', 'if three workers are killed during 60 mixed writes', 'if a worker is killed between'),
+    tests: test('journeys/kill', 'if three workers are killed during 30 mixed writes', 'if a worker is killed between'),
   },
   {
     row: 2,
