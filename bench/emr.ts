@@ -108,8 +108,8 @@ async function measureSync(bench: Bench): Promise<Row> {
   const { owner, emr_owner, service, headers, larkspur, workers } = bench;
   await emr_owner`
     INSERT INTO patients (last_name, first_name, birth_date, sex_code, address, last_modified)
-    SELECT 'Bench' || n, 'Synthetic', date '1950-01-01' + (n % 20000), 'U', '{}', now()
-      FROM generate_series(1, ${synced_patients}::integer) AS n`;
+    SELECT 'Bench' || n, 'Synthetic', date '1950-01-01' + (n % 20000), 'U', seeded.address, now()
+      FROM generate_series(1, ${synced_patients}::integer) AS n, (SELECT address FROM patients LIMIT 1) AS seeded`;
   const { 'content-type': _json, ...credentials } = headers;
   let requests = 0;
   const count = (message: unknown) => {
