@@ -83,7 +83,7 @@ export const attackPromises: readonly PromiseRow[] = [
     fault: 'Requests generated from the OpenAPI document, valid and broken',
     promise: 'No 5xx, no response outside its schema, no unhandled rejection',
     tests: test(
-      'api/generatedRequests',
+      'promises/generatedRequests',
       'promise 23: requests generated from the OpenAPI document get documented responses',
     ),
     open: 'Uploads are not generated; their forms have tests of their own.',
