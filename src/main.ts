@@ -33,7 +33,7 @@ import { openLog } from './log.ts';
 import { openMetrics } from './metrics.ts';
 import type { Document } from './openapi/document.ts';
 import { openApi } from './openapi/openApi.ts';
-import { createFirstOwner } from './operators/createOperator.ts';
+import { createFirstOwner } from './operators/localAccounts.ts';
 import { serveReceiver } from './receiver/serveReceiver.ts';
 import { banner, ownerNotice } from './sandbox/banner.ts';
 import { type Clinic, openClinic } from './sandbox/openClinic.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import { StartFailure } from '../errors.ts';
-import { resetOperator } from '../operators/createOperator.ts';
+import { resetOperator } from '../operators/localAccounts.ts';
 import { findOperator } from '../operators/operators.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';

@@ -8,7 +8,7 @@ import { addSecret, authenticateClient, type Client, createClient } from '../cli
 import type { AuditEntry, Context } from '../context.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
-import { ensureSandboxOwner, newPassword } from '../operators/createOperator.ts';
+import { ensureSandboxOwner, newPassword } from '../operators/localAccounts.ts';
 
 /** What Larkspur reports when it starts. */
 export type LarkspurFacts = {

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resetOperator } from '../../src/operators/createOperator.ts';
+import { resetOperator } from '../../src/operators/localAccounts.ts';
 import { newOperator, outdateSignIns } from '../harness/operator.ts';
 import { freePort } from '../harness/sandbox.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';

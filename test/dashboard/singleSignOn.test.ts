@@ -1,7 +1,7 @@
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openLog } from '../../src/log.ts';
-import { resetOperator } from '../../src/operators/createOperator.ts';
+import { resetOperator } from '../../src/operators/localAccounts.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';

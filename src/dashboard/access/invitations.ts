@@ -6,7 +6,7 @@ import { parseId } from '../../ids.ts';
 import { created_invitation, invitation_token, new_invitation } from '../../model/dashboard/invitations.ts';
 import { session } from '../../model/dashboard/session.ts';
 import { secret, success } from '../../model/fields.ts';
-import { acceptInvitation } from '../../operators/createOperator.ts';
+import { acceptInvitation } from '../../operators/localAccounts.ts';
 import { addInvitation, findInvitation, removeInvitation } from '../../operators/operatorInvitations.ts';
 import { isEmailTaken } from '../../operators/operators.ts';
 import { signInOperator } from '../../operators/signInOperator.ts';

@@ -7,7 +7,7 @@ import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../ids.ts';
 import { passkey_registration, passkey_row, session_row } from '../../model/dashboard/session.ts';
 import { secret, success, text } from '../../model/fields.ts';
-import { changePassword } from '../../operators/createOperator.ts';
+import { changePassword } from '../../operators/localAccounts.ts';
 import { deletePasskey, listPasskeys } from '../../operators/operatorPasskeys.ts';
 import { deleteRecoveryCodes } from '../../operators/operatorRecoveryCodes.ts';
 import { endSessionById, endSessionsOf, listSessions } from '../../operators/operatorSessions.ts';

@@ -5,7 +5,7 @@ import { parseId } from '../../ids.ts';
 import { invitation_row } from '../../model/dashboard/invitations.ts';
 import { access_changes, operator_row } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';
-import { resetOperator } from '../../operators/createOperator.ts';
+import { resetOperator } from '../../operators/localAccounts.ts';
 import { setClients } from '../../operators/operatorClients.ts';
 import { listInvitations } from '../../operators/operatorInvitations.ts';
 import { endSessionsOf } from '../../operators/operatorSessions.ts';
