@@ -20,7 +20,7 @@ const idle_transaction_max = '10s';
  * as the owner and are not limited.
  *
  * The service role does not scan whole tables: they contain other tenants' rows. PostgreSQL would do so while a table is
- * small, and with the same plan for up to a minute after it has grown: the check of a foreign key then took a millisecond.
+ * small, and with the same plan for up to a minute after it has grown (docs/decisions/0014-accepting-writes.md).
  */
 export const role_settings = {
   service: {

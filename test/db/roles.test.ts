@@ -71,7 +71,7 @@ test('the service role looks rows up in an index even while the table fits on on
   const plan = await db.service.unsafe<{ 'QUERY PLAN': string }[]>(
     `EXPLAIN SELECT FROM clients WHERE id = '${'0'.repeat(32)}'`,
   );
-  expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toContain('Index Scan using clients_pkey');
+  expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toMatch(/Index (Only )?Scan using clients_pkey/);
 });
 
 test('a role that is a member of the owner, or exempt from policies, is refused at startup', async () => {
