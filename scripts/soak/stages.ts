@@ -75,6 +75,10 @@ const long_tests: readonly LongTest[] = [
     describe: (samples) => `${number(samples)} pauses of each step: all within ±20 %`,
   },
   {
+    ...{ name: 'uploads', row: 22, variable: 'UPLOADS', short: 40, long: 100, per_minute: 10 },
+    describe: (uploads) => `${uploads} documents of 5 MB at once: memory bounded`,
+  },
+  {
     ...{ name: 'generated requests', row: 23, variable: 'GENERATED_REQUESTS', short: 5, long: 1_000, per_minute: 10 },
     describe: (requests) => `${number(requests)} valid and ${number(requests)} broken requests per operation`,
   },
@@ -116,7 +120,7 @@ const drills: Stage = {
 /** The short forms of the promises that have no longer one. */
 const short_tests: Stage = {
   name: 'short tests',
-  rows: [7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 29, 33, 37, 38, 39, 41, 42],
+  rows: [7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 24, 25, 26, 28, 29, 33, 37, 38, 39, 41, 42],
   minutes_min: 10,
   run: async (options) => {
     const rows = options.only === undefined ? short_tests.rows : [options.only];
