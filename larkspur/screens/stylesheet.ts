@@ -84,13 +84,26 @@ td:last-child, th:last-child { padding-right: 0; }
 .parts ul { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0; padding: 0.35rem 0; list-style: none; font-size: 0.9375rem; }
 .parts a { display: inline-block; padding: 0.25rem 0; }
 .card[id] { scroll-margin-top: 6.5rem; }
+/* A long table scrolls in its own box, so that the parts below it stay within reach. */
+.card[id] > .scroll { max-height: 30rem; overflow-y: auto; }
+.card[id] > .scroll thead th { position: sticky; top: 0; background: var(--surface); }
+@media (max-width: 70rem) {
+  .practice { display: none; }
+}
 @media (max-width: 48rem) {
+  .bar { padding: 0.6rem 1rem; }
+  .bar nav { order: 1; width: 100%; margin: 0; overflow-x: auto; white-space: nowrap; }
+  .who { margin-left: auto; }
+  main { padding: 1rem; }
   .parts ul { flex-wrap: nowrap; overflow-x: auto; white-space: nowrap; }
   .card[id] { scroll-margin-top: 4rem; }
 }
 .crumb { margin: 0 0 0.25rem; font-size: 0.875rem; }
 .facts { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; color: var(--muted); }
 .facts-list { display: grid; grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0.5rem 0 0; }
+@media (max-width: 48rem) {
+  .facts-list { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+}
 dt { font-size: 0.875rem; color: var(--muted); }
 dd { margin: 0; overflow-wrap: anywhere; }
 .encounter { border-top: 1px solid var(--line); padding: 1rem 0; }

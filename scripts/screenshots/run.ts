@@ -109,6 +109,8 @@ async function takePictures(browser: Browser, sandbox: Sandbox): Promise<void> {
     });
     const page = await context.newPage();
     await open(page, sandbox);
+    // Where the last click was, a tooltip could open.
+    await page.mouse.move(0, 0);
     await loaded(page);
     const file = `docs/images/${name}.webp`;
     const image = await toWebp(blank, await page.screenshot());

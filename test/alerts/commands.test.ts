@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { runHere } from '../cli/support.ts';
@@ -58,10 +60,7 @@ test('alerts test sends a message through every channel, and fails if one fails'
 test('a mail server gets messages over TLS only if an authority that the process trusts issued its certificate', async () => {
   const secure = await startMailServer({ secure: true, ...test_certificate });
   onTestFinished(secure.close);
-  const authority = join(fixture.env.DATA_DIR ?? '', 'mail-authority.pem');
-  await writeFile(authority, test_authority);
   const env = { ...fixture.env, ...channelSettings({ smtp_url: `smtps://localhost:${secure.port}` }) };
-  // Node.js reads the setting when a process starts.
   const send = async (more: Record<string, string>) => {
     const { code, stdout } = await runCommand(['alerts', 'test', '--json'], { ...env, ...more });
     return { code, ...JSON.parse(stdout).results[0] };
@@ -71,9 +70,55 @@ test('a mail server gets messages over TLS only if an authority that the process
     problem: `localhost:${secure.port} has no TLS with a trusted certificate.`,
   });
   expect(secure.received).toStrictEqual([]);
-  expect(await send({ NODE_EXTRA_CA_CERTS: authority })).toMatchObject({ code: 0, sent: true, problem: null });
+  expect(await send(await trustedAuthority())).toMatchObject({ code: 0, sent: true, problem: null });
   expect(secure.received).toMatchObject([{ subject: '[Chartwire] Test message' }]);
 });
+
+test('a mail server that upgrades to TLS gets the password and messages only if its certificate is trusted', async () => {
+  const encrypted: boolean[] = [];
+  const mail_server = await startMailServer({
+    ...test_certificate,
+    ...{ disabledCommands: [], authOptional: false },
+    onAuth: (_credentials, session, done) => {
+      encrypted.push(session.secure);
+      done(null, { user: 'alerts' });
+    },
+  });
+  onTestFinished(mail_server.close);
+  // Not from ALERT_SMTP_URL, which does not require TLS of a server on this machine.
+  const server = {
+    ...{ host: 'localhost', port: mail_server.port, secure: false, require_tls: true },
+    auth: { user: 'alerts', pass: 'secret' },
+  };
+  const send = (env: Record<string, string>) =>
+    runScript(
+      `import { sendEmail } from './dist/src/alerts/email.js';
+       const email = { id: 'id-1', from: 'chartwire@example.org', to: ['oncall@example.org'] };
+       const content = { subject: 'Over STARTTLS', text: 'Text', html: '<p>Text</p>' };
+       const sent = sendEmail(${JSON.stringify(server)}, { ...email, ...content });
+       console.log(await sent.then(() => 'sent', ({ message }) => message));`,
+      env,
+    );
+  expect(await send({})).toBe(`localhost:${mail_server.port} has no TLS with a trusted certificate.\n`);
+  expect([encrypted, mail_server.received]).toStrictEqual([[], []]);
+  expect(await send(await trustedAuthority())).toBe('sent\n');
+  expect(encrypted).toStrictEqual([true]);
+  expect(mail_server.received).toMatchObject([{ subject: 'Over STARTTLS' }]);
+});
+
+/** The setting that makes a new process trust the authority of the tests. Node.js reads it when a process starts. */
+async function trustedAuthority(): Promise<{ NODE_EXTRA_CA_CERTS: string }> {
+  const file = join(fixture.env.DATA_DIR ?? '', 'mail-authority.pem');
+  await writeFile(file, test_authority);
+  return { NODE_EXTRA_CA_CERTS: file };
+}
+
+/** What a module prints that runs in a process of its own. */
+async function runScript(source: string, env: Record<string, string>): Promise<string> {
+  const options = { env: { PATH: process.env.PATH ?? '', ...env } };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], options);
+  return stdout;
+}
 
 test('doctor checks the mail server if there is one', async () => {
   const check = async (env: Record<string, string>) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
-import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+import { type DashboardFixture, expectAccessible, startDashboard, wideTables } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -25,6 +25,9 @@ test('an invited support operator sees patient details only after giving a reaso
   await owner.getByRole('button', { name: 'Done' }).click();
   await owner.getByRole('table', { name: 'Pending invitations' }).getByText('helper@example.org').waitFor();
   await expectAccessible(owner);
+  await owner.setViewportSize({ width: 1024, height: 800 });
+  await expect.poll(() => wideTables(owner), { message: 'tables that scroll sideways' }).toStrictEqual([]);
+  await owner.setViewportSize({ width: 1280, height: 800 });
 
   const context = await fixture.browser.newContext();
   const page = await context.newPage();
@@ -43,6 +46,7 @@ test('an invited support operator sees patient details only after giving a reaso
   await page.getByRole('cell', { name: '•••', exact: true }).first().waitFor();
   await page.getByRole('link', { name: String(job_id), exact: true }).click();
   await page.getByText('Patient details are hidden').waitFor();
+  expect(await page.getByRole('alert', { name: 'Rejected by the EMR' }).innerText()).not.toContain('•••');
   // Whether a write was saved is no patient detail.
   await page.getByText('Create encounter: not saved.').waitFor();
   expect(await page.getByRole('main').innerText()).not.toContain(patient_mrn);

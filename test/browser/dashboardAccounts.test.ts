@@ -186,6 +186,7 @@ describe('accounts page', () => {
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(200);
     await chooseFromMenu(row(page, 'to-be-revoked'), 'Unlink');
+    await dialog(page).getByLabel('Enter unlink to confirm').fill('unlink');
     await dialog(page).getByRole('button', { name: 'Unlink' }).click();
     await row(page, 'to-be-revoked').getByText('Revoked', { exact: true }).waitFor();
     expect(await row(page, 'to-be-revoked').getByRole('button').allInnerTexts()).toStrictEqual(['Re-link']);

@@ -110,10 +110,13 @@ export async function expectAccessible(page: Page, { within = 'html' } = {}): Pr
   // Charts and dialogs resize one frame later.
   const sideways = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
   await expect.poll(sideways, { message: 'sideways at 320 px' }).toBeLessThanOrEqual(0);
-  const wideTables = () =>
-    page.evaluate<string[]>(
-      `[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)`,
-    );
-  await expect.poll(wideTables, { message: 'tables that scroll sideways at 320 px' }).toStrictEqual([]);
+  await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways at 320 px' }).toStrictEqual([]);
   if (size) await page.setViewportSize(size);
+}
+
+/** The names of the tables that scroll sideways in their box. */
+export function wideTables(page: Page): Promise<string[]> {
+  return page.evaluate(
+    `[...document.querySelectorAll('.table')].filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)`,
+  );
 }

@@ -108,7 +108,7 @@ describe('overview page', () => {
     await expect.poll(() => attention(page).innerText()).toMatch(/503.*Since/s);
     await expireAccount(product, 'expired-user', 1);
     await attention(page).getByText('Larkspur requires a new one-time code.').waitFor();
-    await expect.poll(() => tile(page, 'Waiting for re-linking').innerText()).toMatch(/\s[12]\s/);
+    await expect.poll(() => tile(page, 'Waiting for re-linking').innerText()).toMatch(/\s1\s+\d+ jobs? waiting/);
     await expect.poll(() => tile(page, 'Failing webhooks').innerText()).toMatch(/\s1\s/);
     await expectAccessible(page);
     await attention(page).getByRole('link', { name: 'sandbox-practice · expired-user', exact: true }).click();

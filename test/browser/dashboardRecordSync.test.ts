@@ -33,7 +33,7 @@ test('shows appointments in the clinic’s time zone, wherever the operator is',
   await table.getByRole('row').filter({ hasText: 'EDT' }).click();
   await page.getByRole('heading', { name: /10:00\sPM EDT$/ }).waitFor();
   await page
-    .getByRole('region', { name: 'Appointment', exact: true })
+    .getByRole('region', { name: 'Details', exact: true })
     .getByText(/10:00\sPM EDT$/)
     .waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);

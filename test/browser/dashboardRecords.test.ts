@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newOperator } from '../harness/operator.ts';
 import { createTenant } from '../harness/tenant.ts';
 import { daysAfter, patchProvider } from '../spec/providers/schedules.ts';
-import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
+import { type DashboardFixture, expectAccessible, signIn, startDashboard, wideTables } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -116,7 +116,11 @@ describe('records page', () => {
     await page.getByRole('table', { name: 'Claims' }).getByRole('link').first().click();
     const lines = page.getByRole('table', { name: 'Line items' });
     await lines.getByRole('columnheader', { name: 'CPT code' }).waitFor();
+    await lines.getByText('Place of service').first().waitFor();
     await expectAccessible(page);
+    await page.setViewportSize({ width: 1024, height: 800 });
+    await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways' }).toStrictEqual([]);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.goBack();
     await page.goBack();
     // The search is restored.

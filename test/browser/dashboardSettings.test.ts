@@ -44,6 +44,7 @@ describe('settings page', () => {
     await created.getByText(`…${last_four}`).waitFor();
     await expectAccessible(page);
     await chooseFromMenu(created, 'Revoke', `secret …${last_four}`);
+    await page.getByLabel('Enter revoke to confirm').fill('revoke');
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await expect.poll(() => secrets.getByRole('row').count()).toBe(2);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);

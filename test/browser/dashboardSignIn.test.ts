@@ -47,6 +47,9 @@ test('an operator changes a temporary password, sets up the required second fact
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('Incorrect code');
   await expectAccessible(page);
+  await page.getByRole('button', { name: 'Use a recovery code' }).click();
+  expect(await page.getByRole('alert').count()).toBe(0);
+  await page.getByRole('button', { name: 'Use an authenticator code' }).click();
   await page.getByLabel('Authenticator code').fill(code(1));
   await page.keyboard.press('Enter');
   await signOut(page, credentials.email);

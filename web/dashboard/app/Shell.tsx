@@ -1,6 +1,5 @@
 import {
   ActionIcon,
-  Alert,
   AppShell,
   Badge,
   Box,
@@ -20,7 +19,7 @@ import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import { Loading, list_rows } from '../parts/Loading.tsx';
-import { PageTitle } from '../parts/layout.tsx';
+import { EmptyState, PageTitle } from '../parts/layout.tsx';
 import { accessOf, mayInAny } from '../service/access.ts';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
@@ -224,7 +223,15 @@ function NotFound({ what }: { what: 'page' | 'client' }) {
   return (
     <>
       <PageTitle>Not found</PageTitle>
-      <Alert color="gray">This {what} does not exist. Choose a page from the menu.</Alert>
+      <EmptyState
+        action={
+          <Button component={Link} href="~/dashboard" variant="default">
+            Go to the overview
+          </Button>
+        }
+      >
+        This {what} does not exist. The link may be old, or your role may not include it.
+      </EmptyState>
     </>
   );
 }

@@ -54,10 +54,15 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
     onSuccess: ({ session }) => startSession(session),
   });
   // Once shown, the code field stays, even after a wrong code.
-  const [asked, setAsked] = useState<'nothing' | 'code' | 'recovery_code'>('nothing');
+  const [asked, setAsked] = useState<'nothing' | SecondFactor>('nothing');
   const { code } = signIn.error ?? {};
   if (asked === 'nothing' && code === 'operator_code_required') setAsked('code');
-  if (asked === 'nothing' && code === 'operator_passkey_required') setAsked('recovery_code');
+  if (asked === 'nothing' && code === 'operator_passkey_required') setAsked('only_recovery_code');
+  const askFor = (code: SecondFactor) => {
+    setAsked(code);
+    // An error is about the code that was asked for before.
+    signIn.reset();
+  };
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     signIn.mutate(new FormData(event.currentTarget));
@@ -68,10 +73,7 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
         <Stack>
           <TextInput label="Email" name="email" type="email" autoComplete="username webauthn" required />
           <SecretInput label="Password" name="password" autoComplete="current-password" />
-          {asked === 'code' && <AuthenticatorCode onRecoveryCode={() => setAsked('recovery_code')} />}
-          {asked === 'recovery_code' && (
-            <TextInput label="Recovery code" name="code" autoComplete="off" required ref={focus} />
-          )}
+          {asked !== 'nothing' && <CodeInput key={asked} asked={asked} askFor={askFor} />}
           {signIn.error && code !== 'operator_code_required' && (
             <Alert color={code === 'operator_passkey_required' ? 'gray' : 'red'} role="alert">
               {signIn.error.message}
@@ -99,21 +101,26 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
   );
 }
 
-function AuthenticatorCode({ onRecoveryCode }: { onRecoveryCode: () => void }) {
+/** `only_recovery_code`: the operator has passkeys but no authenticator app. */
+type SecondFactor = 'code' | 'recovery_code' | 'only_recovery_code';
+
+function CodeInput({ asked, askFor }: { asked: SecondFactor; askFor: (code: SecondFactor) => void }) {
+  const app = asked === 'code';
   return (
     <Stack gap={4} align="flex-start">
       <TextInput
         w="100%"
-        label="Authenticator code"
+        label={app ? 'Authenticator code' : 'Recovery code'}
         name="code"
-        inputMode="numeric"
-        autoComplete="one-time-code"
+        {...(app ? { inputMode: 'numeric', autoComplete: 'one-time-code' } : { autoComplete: 'off' })}
         required
         ref={focus}
       />
-      <Anchor component="button" type="button" size="sm" onClick={onRecoveryCode}>
-        Use a recovery code
-      </Anchor>
+      {asked !== 'only_recovery_code' && (
+        <Anchor component="button" type="button" size="sm" onClick={() => askFor(app ? 'recovery_code' : 'code')}>
+          {app ? 'Use a recovery code' : 'Use an authenticator code'}
+        </Anchor>
+      )}
     </Stack>
   );
 }

@@ -1,6 +1,6 @@
 import { Anchor, Button, Center, Checkbox, Table } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
-import type { MouseEvent, ReactNode } from 'react';
+import { Fragment, type MouseEvent, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiError } from '../service/api.ts';
 import { list_rows } from './Loading.tsx';
@@ -41,6 +41,8 @@ type Props<Row> = {
   href?: (row: Row) => string;
   /** Adds a checkbox to every row. */
   selection?: Selection<Row>;
+  /** More about a row, below its cells. */
+  below?: (row: Row) => ReactNode;
   /** Shown instead of an empty table. */
   empty: ReactNode;
 };
@@ -69,7 +71,7 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
 
 /** A table; on a phone a list of cards. In between, it scrolls sideways in its own box if it is wider than the window. */
 export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
-  const { rows, label, columns, keyOf, href, selection, empty } = props;
+  const { rows, label, columns, keyOf, href, selection, below, empty } = props;
   if (rows.length === 0) return <EmptyState>{empty}</EmptyState>;
   // Two columns fit on every screen.
   const cards = columns.length > 2 ? 'cards' : '';
@@ -90,12 +92,21 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
         </Table.Thead>
         <Table.Tbody role="rowgroup">
           {rows.map((row) => (
-            <Table.Tr key={keyOf(row)} role="row" {...(href ? { className: 'row-link', onClick: followLink } : {})}>
-              {selection && <SelectRow row={row} id={keyOf(row)} selection={selection} />}
-              {columns.map((column, index) => (
-                <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
-              ))}
-            </Table.Tr>
+            <Fragment key={keyOf(row)}>
+              <Table.Tr role="row" {...(href ? { className: 'row-link', onClick: followLink } : {})}>
+                {selection && <SelectRow row={row} id={keyOf(row)} selection={selection} />}
+                {columns.map((column, index) => (
+                  <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
+                ))}
+              </Table.Tr>
+              {below && (
+                <Table.Tr role="row" className="below">
+                  <Table.Td role="cell" colSpan={columns.length} data-place="line">
+                    {below(row)}
+                  </Table.Td>
+                </Table.Tr>
+              )}
+            </Fragment>
           ))}
         </Table.Tbody>
       </Table>
@@ -125,16 +136,24 @@ function Cell<Row>({ column: { head, cell, align, phone }, row, title, href }: C
       ? 'hidden'
       : (phone ?? phone_places[head] ?? 'labeled');
   const label = place === 'labeled' ? { 'data-label': head } : {};
+  // A number alone is no title on a phone: `Job 12`.
+  const named =
+    title && typeof content === 'number' ? (
+      <>
+        <span className="only-phone">{head} </span>
+        {content}
+      </>
+    ) : (
+      content
+    );
   return (
     <Table.Td role="cell" className={align} data-place={place} {...label}>
       {href && title ? (
         <Anchor component={Link} href={href(row)} size="sm">
-          {/* A number alone is no title: `Job 12`. */}
-          {typeof content === 'number' && <span className="only-phone">{head} </span>}
-          {content}
+          {named}
         </Anchor>
       ) : (
-        content
+        named
       )}
     </Table.Td>
   );

@@ -83,7 +83,7 @@ function Plan({ load }: { load: () => Promise<Erasure> }) {
           { head: 'Data', cell: (row) => fieldLabel(row.table) },
           { head: 'Rows', cell: (row) => row.rows },
         ]}
-        empty="Nothing is stored."
+        empty="Nothing else is stored. Erasing removes the entry itself."
       />
     </>
   );

@@ -1,8 +1,8 @@
 import { TextInput, Tooltip } from '@mantine/core';
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-const time_only = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const to_the_minute = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' } as const;
+const time_only = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit', second: '2-digit' });
+const to_the_minute = { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const;
 const without_year = new Intl.DateTimeFormat(undefined, to_the_minute);
 const with_year = new Intl.DateTimeFormat(undefined, { year: 'numeric', ...to_the_minute });
 

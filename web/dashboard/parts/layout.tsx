@@ -1,5 +1,6 @@
 import { Anchor, Group, Paper, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
+import { Link } from 'wouter';
 import { Icon } from './Icon.tsx';
 
 /** The heading of a page, which is also the title of the window, and the actions of the whole page. */
@@ -53,12 +54,26 @@ export function DocsLink({ path, children }: { path: string; children: string })
   );
 }
 
-/** Shown instead of an empty list: says what to do next. */
-export function EmptyState({ children }: { children: ReactNode }) {
+/** Shown instead of an empty list: says what to do next. `action` is the button that does it. */
+export function EmptyState({ children, action }: { children: ReactNode; action?: ReactNode }) {
   return (
     <div className="empty">
       <Icon name="empty" size={28} />
-      <Text c="dimmed">{children}</Text>
+      <Text size="sm" c="dimmed" maw={520}>
+        {children}
+      </Text>
+      {action}
     </div>
+  );
+}
+
+/** From one record back to the list of all. */
+export function BackLink({ href, children }: { href: string; children: string }) {
+  return (
+    <Text size="sm" mb={4}>
+      <Anchor component={Link} href={href} size="sm">
+        {children}
+      </Anchor>
+    </Text>
   );
 }

@@ -1,6 +1,7 @@
 import { Group, List, Text } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
+import { TypedConfirmation } from '../../parts/Erase.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
@@ -132,6 +133,7 @@ function Unlink({ account, organization }: Props) {
         <List.Item>Data already written to the EMR stays there.</List.Item>
         <List.Item>Re-linking creates a new access token.</List.Item>
       </List>
+      <TypedConfirmation text="unlink" />
     </FormDialog>
   );
 }

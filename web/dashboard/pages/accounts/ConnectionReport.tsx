@@ -1,7 +1,6 @@
-import { Alert, Anchor, Button, CopyButton, Stack, Text } from '@mantine/core';
-import { Link } from 'wouter';
+import { Alert, Button, CopyButton, Stack, Text } from '@mantine/core';
 import { type Column, DataTable, TableSection } from '../../parts/DataTable.tsx';
-import { PageTitle, Section } from '../../parts/layout.tsx';
+import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
@@ -15,12 +14,8 @@ export function ConnectionReportPage({ report_id }: { report_id: string }) {
   const query = useQuery('connection-reports.get', { client_id, report_id });
   return (
     <>
+      <BackLink href="/">All accounts</BackLink>
       <PageTitle actions={query.data && <ReportActions report={query.data.report} />}>Connection report</PageTitle>
-      <Text size="sm" mb="sm">
-        <Anchor component={Link} href="/" size="sm">
-          All accounts
-        </Anchor>
-      </Text>
       <QueryResult query={query}>{({ report }) => <ReportDetails report={report} />}</QueryResult>
     </>
   );
@@ -91,7 +86,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           rows={report.report.steps.map((step, index) => ({ ...step, index }))}
           columns={step_columns}
           keyOf={({ index }) => index}
-          empty="No requests were sent."
+          empty="No requests were sent. Fix the problem above, then test the connection again."
         />
       </Section>
     </Stack>

@@ -186,7 +186,7 @@ function Identifiers({ sample }: { sample: IdentifierSample }) {
         rows={sample.identifiers}
         columns={identifier_columns}
         keyOf={({ system, type }) => `${system} ${type}`}
-        empty="The EMR returned no identifiers."
+        empty="The EMR returned no identifiers. Ask its administrator for access to them."
       />
     </Stack>
   );

@@ -4,6 +4,7 @@ import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
+import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { callForFile, type RowOf } from '../../service/api.ts';
@@ -59,13 +60,11 @@ export default function Audit() {
     { name: 'actor_kind', label: 'Actor type', options: actor_types },
     { name: 'actor', label: 'Actor' },
     { name: 'action', label: 'Action' },
-    { name: 'from', label: 'From', type: 'time' },
-    { name: 'to', label: 'To', type: 'time' },
   ];
   // An MRN is health data and therefore never in the URL.
   const [mrn, setMrn] = useState('');
   const verification = useVerification();
-  const values = useFilters(filters);
+  const values = { ...useFilters(filters), ...usePeriod('from', 'to') };
   const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
   const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: search });
   return (
@@ -82,6 +81,7 @@ export default function Audit() {
       </PageTitle>
       <VerifyResult verification={verification} />
       <FilterBar filters={filters}>
+        <PeriodFilter from="from" to="to" />
         <MrnSearch mrn={mrn} setMrn={setMrn} />
       </FilterBar>
       <PagedTable

@@ -2,7 +2,7 @@ import { Alert, Anchor, Badge, Code, Group, Stack, Text, Title } from '@mantine/
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { textOr } from '../../parts/labels.ts';
-import { Section } from '../../parts/layout.tsx';
+import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -22,11 +22,7 @@ export function EndpointPage({ id }: { id: string }) {
   const query = useQuery('webhooks.get', { client_id, id }, { live: ['events'] });
   return (
     <>
-      <Text size="sm" mb="sm">
-        <Anchor component={Link} href="/endpoints" size="sm">
-          All endpoints
-        </Anchor>
-      </Text>
+      <BackLink href="/endpoints">All endpoints</BackLink>
       <QueryResult query={query}>{(response) => <Details {...response} />}</QueryResult>
     </>
   );

@@ -3,7 +3,7 @@ import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
-import { EmptyState } from '../../parts/layout.tsx';
+import { BackLink, EmptyState } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -22,18 +22,19 @@ export function EventPage({ id }: { id: string }) {
     <QueryResult query={query}>
       {({ event, details_hidden }) => (
         <Stack>
-          <Group justify="space-between">
-            <Title order={2} size="h4" className="breakable">
-              {event.type}
-            </Title>
-            {may('operator') && (
-              <Group gap="xs">
+          <div>
+            <BackLink href="/">All events</BackLink>
+            <Group justify="space-between">
+              <Title order={2} size="h4" className="breakable">
+                {event.type}
+              </Title>
+              {may('operator') && (
                 <ActionButton action={() => call('events.resend', { client_id, id })} done={resendResult}>
                   Resend
                 </ActionButton>
-              </Group>
-            )}
-          </Group>
+              )}
+            </Group>
+          </div>
           {details_hidden && <HiddenDetails kind="event" id={event.id} />}
           <Summary event={event} />
           <Title order={3} size="h5">
@@ -41,7 +42,11 @@ export function EventPage({ id }: { id: string }) {
           </Title>
           {event.deliveries.length === 0 && (
             <EmptyState>
-              No endpoints were subscribed to this event type. Add an endpoint, then resend the event.
+              No endpoints were subscribed to this event type.{' '}
+              <Anchor component={Link} href="/endpoints" inherit underline="always">
+                Add an endpoint
+              </Anchor>
+              , then resend the event.
             </EmptyState>
           )}
           {event.deliveries.map((delivery) => (
@@ -94,27 +99,32 @@ function DeliveryCard({ delivery }: { delivery: Delivery }) {
         <Text className="breakable" size="sm" fw={600}>
           {delivery.url}
         </Text>
+        {delivery.next_try_at && (
+          <Text size="sm" c="dimmed">
+            Next attempt: <Timestamp at={delivery.next_try_at} />
+          </Text>
+        )}
       </Group>
       {delivery.endpoint_status === 'disabled' && (
         <Alert color="gray" mb="xs">
           This endpoint is disabled. Enable it to send events again.
         </Alert>
       )}
-      {delivery.next_try_at && (
-        <Text size="sm">
-          Next attempt: <Timestamp at={delivery.next_try_at} />
-        </Text>
-      )}
       <DataTable
         label={`Attempts to ${delivery.url}`}
         rows={delivery.tries}
         columns={columns}
         keyOf={(each) => each.attempt}
-        empty="No attempts yet."
+        empty={no_attempts[delivery.endpoint_status]}
       />
     </Paper>
   );
 }
+
+const no_attempts: Record<Delivery['endpoint_status'], string> = {
+  enabled: 'No attempts yet. The first one starts within seconds.',
+  disabled: 'No attempts. Enable the endpoint, then resend the event.',
+};
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },

@@ -29,22 +29,25 @@ function Setup({ blocked }: { blocked: string | null }) {
   const { client_id } = useClient();
   const { may } = useSession();
   return (
-    <Stack align="flex-start">
-      <EmptyState>
+    <Stack>
+      {blocked && <Alert color="orange">The built-in receiver is not available here. {blocked}</Alert>}
+      <EmptyState
+        action={
+          may('operator') && (
+            <ActionButton
+              size="sm"
+              variant="filled"
+              disabled={blocked !== null}
+              action={() => call('receiver.create', { client_id })}
+            >
+              Set up receiver
+            </ActionButton>
+          )
+        }
+      >
         The built-in receiver is an endpoint of this service that shows what your application would receive: headers,
         body and signature. You can also make it fail to test retries.
       </EmptyState>
-      {blocked && <Alert color="orange">The built-in receiver is not available here. {blocked}</Alert>}
-      {may('operator') && (
-        <ActionButton
-          size="sm"
-          variant="filled"
-          disabled={blocked !== null}
-          action={() => call('receiver.create', { client_id })}
-        >
-          Set up receiver
-        </ActionButton>
-      )}
     </Stack>
   );
 }

@@ -1,9 +1,9 @@
-import { Anchor, Stack, Text } from '@mantine/core';
+import { Anchor, Stack } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, TableSection } from '../../parts/DataTable.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
-import { PageTitle, Section } from '../../parts/layout.tsx';
+import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status, statusLabel } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -31,11 +31,7 @@ export function JobPage({ job_id }: { job_id: string }) {
   const { job, details_hidden = false } = query.data ?? {};
   return (
     <>
-      <Text size="sm" mb={4}>
-        <Anchor component={Link} href="/" size="sm">
-          All jobs
-        </Anchor>
-      </Text>
+      <BackLink href="/">All jobs</BackLink>
       <PageTitle
         actions={job && <JobActions job={job} details_hidden={details_hidden} />}
         subtitle={job && `Job ${job_id} · ${job.account.org_id} · ${job.account.user_id} · ${job.emr}`}

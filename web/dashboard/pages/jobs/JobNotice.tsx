@@ -60,7 +60,7 @@ function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error
   return (
     <Alert color={newer ? 'gray' : 'red'} title={label}>
       <Text size="sm" className="breakable">
-        {error.message}
+        {textOr(error.message, '')}
       </Text>
       <Text size="sm" c="dimmed">
         {cause}

@@ -138,7 +138,7 @@ function reasonOf(job: JobRow, message: string | null): ReactNode {
     <div className="reason">
       {job.error_code !== null && (
         <>
-          <Text size="sm" fw={500}>
+          <Text size="sm" fw={600}>
             {failureOf(job.error_code).label}
           </Text>
           <code className="secondary">{job.error_code}</code>

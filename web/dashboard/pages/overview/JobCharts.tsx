@@ -123,8 +123,8 @@ function columnsOf<Name extends Exclude<keyof HistoryBin, 'at'>>(
   ];
 }
 
-const by_time = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const by_day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit' });
+const by_time = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+const by_day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric' });
 
 /** Adds the label on the time axis. */
 function withLabels(bins: readonly HistoryBin[], range: Range) {

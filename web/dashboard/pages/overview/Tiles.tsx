@@ -22,8 +22,12 @@ export function Tiles({ overview: { clients, failed_day, attention } }: Props) {
       <Tile label="Needs review" value={load.needs_review} href="/jobs?state=unresolved">
         {load.needs_review === 0 ? 'No unknown outcomes' : 'Check in the EMR'}
       </Tile>
-      <Tile label="Waiting for re-linking" value={load.parked} href="/jobs?state=parked">
-        {load.relink === 0 ? 'All accounts are linked' : counted(load.relink, 'account')}
+      <Tile
+        label="Waiting for re-linking"
+        value={load.relink}
+        href={load.parked === 0 ? '/accounts' : '/jobs?state=parked'}
+      >
+        {load.relink === 0 ? 'All accounts are linked' : `${counted(load.parked, 'job')} waiting`}
       </Tile>
       <Tile
         label="Failing webhooks"

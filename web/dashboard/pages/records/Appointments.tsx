@@ -1,5 +1,6 @@
 import { Stack, Title } from '@mantine/core';
 import type { Column } from '../../parts/DataTable.tsx';
+import { BackLink } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Appointment } from '../../service/types.ts';
@@ -46,10 +47,13 @@ export function AppointmentPage({ id }: { id: string }) {
       {({ record }) =>
         'datetime' in record && (
           <Stack>
-            <Title order={2} size="h4">
-              Appointment on <ClinicTime at={record.datetime} />
-            </Title>
-            <RecordFields title="Appointment" of={record} shown={{ datetime: <ClinicTime at={record.datetime} /> }} />
+            <div>
+              <BackLink href="/appointments">All appointments</BackLink>
+              <Title order={2} size="h4">
+                Appointment on <ClinicTime at={record.datetime} />
+              </Title>
+            </div>
+            <RecordFields title="Details" of={record} shown={{ datetime: <ClinicTime at={record.datetime} /> }} />
             <RecordTable title="Insurances" rows={record.insurances} />
             <RecordTable title="Diagnoses" rows={record.diagnoses} />
             <RecordTable title="Medications" rows={record.medications} />

@@ -1,5 +1,6 @@
 import { Stack, Title } from '@mantine/core';
 import type { Column } from '../../parts/DataTable.tsx';
+import { BackLink } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Claim } from '../../service/types.ts';
@@ -36,6 +37,15 @@ export const claim_columns: Column<Claim>[] = [
   { head: 'Balance', cell: (row) => money(row.balance), align: 'right' },
 ];
 
+/** Who pays for whom. */
+const insurance_fields = [
+  'insurance_name',
+  'insurance_type',
+  'claim_indicator_description',
+  'subscriber_name',
+  'subscriber_number',
+];
+
 export function ClaimPage({ id }: { id: string }) {
   const { params } = useOrganization();
   const query = useQuery('records.get', { ...params, kind: 'claims', id });
@@ -44,13 +54,16 @@ export function ClaimPage({ id }: { id: string }) {
       {({ record }) =>
         'emr_claim_id' in record && (
           <Stack>
-            <Title order={2} size="h4">
-              Claim {record.emr_claim_id}
-            </Title>
-            <RecordFields title="Claim" of={record} />
+            <div>
+              <BackLink href="/claims">All claims</BackLink>
+              <Title order={2} size="h4">
+                Claim {record.emr_claim_id}
+              </Title>
+            </div>
+            <RecordFields title="Details" of={record} />
             <RecordTable title="Line items" rows={record.line_items} />
             <RecordTable title="Payments" rows={record.payments} />
-            <RecordTable title="Insurances" rows={record.insurances} />
+            <RecordTable title="Insurances" rows={record.insurances} shown={insurance_fields} />
             <RecordFields title="Balances" of={record.balances} />
             <RecordFields title="Voids and copies" of={record.void_claim} />
             <RecordTable title="Submissions" rows={record.submission_history.entries} />

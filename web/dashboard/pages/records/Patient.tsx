@@ -4,7 +4,7 @@ import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
-import { Section } from '../../parts/layout.tsx';
+import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -33,6 +33,7 @@ export function PatientPage({ id }: { id: string }) {
           {details_hidden && <HiddenDetails kind="patient" id={id} />}
           {'last_name' in record && (
             <>
+              {sees_patients && <BackLink href="/patients">All patients</BackLink>}
               <Group>
                 <Title order={2} size="h4">
                   {[record.first_name, record.middle_name, record.last_name].filter(Boolean).join(' ')}
@@ -151,7 +152,11 @@ function Visits({ mrn }: { mrn: string }) {
 function VisitSection<Row>({ title, ...table }: { title: string } & Omit<PagedTableProps<Row>, 'label' | 'empty'>) {
   return (
     <Section title={title} order={3}>
-      <PagedTable label={title} {...table} empty={`No ${title.toLowerCase()} for this patient.`} />
+      <PagedTable
+        label={title}
+        {...table}
+        empty={`No ${title.toLowerCase()} for this patient. New ones appear after the next sync.`}
+      />
     </Section>
   );
 }

@@ -22,7 +22,7 @@ export function RecordCounts() {
             columns={columns}
             keyOf={(row) => row.kind}
             href={(row) => kindPath(row.kind)}
-            empty="No records yet. They appear after the first sync."
+            empty="No records yet. They appear after the first sync, which you can start under Accounts."
           />
         )}
       </QueryResult>

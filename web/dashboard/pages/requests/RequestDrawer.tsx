@@ -42,6 +42,7 @@ function Details({ request }: { request: RequestRow }) {
           Duration: `${request.duration_ms.toLocaleString()} ms`,
           Client: request.client_name ?? 'Unauthenticated',
           Account: request.account,
+          'Request ID': <Copyable value={request.id} label="request ID" />,
           ...(request.code !== null && { 'Error code': <code>{request.code}</code> }),
           ...(request.field !== null && { Field: <code>{request.field}</code> }),
           ...(job_id !== null &&
@@ -54,7 +55,6 @@ function Details({ request }: { request: RequestRow }) {
             }),
         }}
       />
-      <Copyable value={request.id} label="request ID" />
       <Group>
         <CopyValue value={curl(request.method, pathOf(request))}>Copy as curl</CopyValue>
       </Group>

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { Section } from '../../parts/layout.tsx';
+import { DocsLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -35,7 +35,12 @@ export function Alerts() {
               rows={alerts.open}
               columns={open_columns}
               keyOf={(alert) => alert.id}
-              empty="All clear. New alerts appear here."
+              empty={
+                <>
+                  All clear. Conditions are checked every 15 seconds:{' '}
+                  <DocsLink path="/alerts">what is checked</DocsLink>.
+                </>
+              }
             />
           </Part>
           <Part title="Recently resolved">
@@ -44,7 +49,7 @@ export function Alerts() {
               rows={alerts.recent}
               columns={recent_columns}
               keyOf={(alert) => alert.id}
-              empty="No resolved alerts in the last 90 days. Open alerts move here by themselves."
+              empty="No resolved alerts in the last 90 days. An alert moves here when its cause is fixed."
             />
           </Part>
         </Stack>
@@ -118,7 +123,7 @@ function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: Alert
           rows={channels}
           columns={channel_columns}
           keyOf={(channel) => channel.name}
-          empty="No channels."
+          empty=""
         />
         <Fields of={{ 'Quiet hours': quiet_hours ?? 'Off', 'Daily summary': digest ?? 'Off' }} />
         {may('operator') && (
@@ -147,19 +152,11 @@ function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: Alert
 
 const channel_columns: Column<Channel>[] = [
   { head: 'Channel', cell: ({ name }) => channel_labels[name] },
-  { head: 'Sent to', cell: ({ target }) => <Box className="wide-cell">{target}</Box> },
+  { head: 'Sent to', cell: ({ target }) => <Box className="wide-cell">{target}</Box>, phone: 'line' },
   { head: 'Last message', cell: ({ last_sent_at }) => <Timestamp at={last_sent_at} /> },
-  { head: 'Status', cell: ({ problem }) => (problem === null ? <Status of="enabled" /> : <Problem text={problem} />) },
+  { head: 'Status', cell: ({ problem }) => <Status of={problem === null ? 'enabled' : 'failing'} /> },
+  { head: 'Reason', cell: ({ problem }) => problem ?? '–' },
 ];
-
-function Problem({ text }: { text: string }) {
-  return (
-    <Box className="wide-cell">
-      <Status of="failing" />
-      <Text size="sm">{text}</Text>
-    </Box>
-  );
-}
 
 function NoChannels() {
   return (

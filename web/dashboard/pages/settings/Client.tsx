@@ -1,10 +1,11 @@
-import { Anchor, Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
+import { Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { Erase } from '../../parts/Erase.tsx';
 import { ErrorAlert, errorAt } from '../../parts/errors.tsx';
 import { LogoField } from '../../parts/LogoField.tsx';
+import { BackLink } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { type Body, call } from '../../service/api.ts';
@@ -21,12 +22,10 @@ export function ClientPage({ client_id }: { client_id: string }) {
   const [, navigate] = useLocation();
   return (
     <>
-      <Anchor component={Link} href="/clients" size="sm">
-        All clients
-      </Anchor>
+      <BackLink href="/clients">All clients</BackLink>
       <QueryResult query={settings}>
         {({ client }) => (
-          <Stack mt="sm">
+          <Stack>
             <Group>
               <Title order={2} size="h3">
                 {client.name}

@@ -1,5 +1,6 @@
 import { Group, NativeSelect, Paper, PasswordInput, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
+import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
@@ -36,7 +37,7 @@ export function EmrApps({ client_id }: { client_id: string }) {
               rows={emr_apps}
               columns={columnsFor(client_id, emrs, may('owner'))}
               keyOf={(app) => app.id}
-              empty="No EMR apps yet. Without one, Link asks clinic staff for the client ID."
+              empty="No EMR apps yet. Link asks clinic staff for the client ID until you add one."
             />
           </>
         )}
@@ -61,15 +62,17 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
             cell: (app: EmrApp) => (
               <Group gap="xs" wrap="nowrap">
                 <EditApp client_id={client_id} emrs={emrs} app={app} />
-                <FormDialog
-                  opener="Delete"
-                  title={`Delete ${app.name}`}
-                  submit="Delete"
-                  danger
-                  action={() => call('emr-apps.delete', { client_id, app_id: app.id })}
-                >
-                  <Text size="sm">Link asks for a client ID again when a new account is linked at this address.</Text>
-                </FormDialog>
+                <ActionMenu label={`More actions for ${app.name}`}>
+                  <FormDialog
+                    opener="Delete"
+                    title={`Delete ${app.name}`}
+                    submit="Delete"
+                    danger
+                    action={() => call('emr-apps.delete', { client_id, app_id: app.id })}
+                  >
+                    <Text size="sm">Link asks for a client ID again when a new account is linked at this address.</Text>
+                  </FormDialog>
+                </ActionMenu>
               </Group>
             ),
           },

@@ -27,7 +27,7 @@ export function Encryption() {
               { head: 'Data keys', cell: (key) => key.keys },
               { head: 'Status', cell: (key) => (key.id === encryption.current ? 'Current' : 'Being replaced') },
             ]}
-            empty="Nothing is encrypted yet."
+            empty="Nothing is encrypted yet. A data key appears here when the first secret is stored."
           />
           {encryption.source === 'file' ? (
             <div>

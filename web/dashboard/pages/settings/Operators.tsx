@@ -1,4 +1,4 @@
-import { Box, Group, Text, TextInput, Title } from '@mantine/core';
+import { Group, Text, TextInput, Title } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
@@ -29,9 +29,16 @@ const operator_columns: Column<Operator>[] = [
     ),
   },
   { head: 'Access', cell: (operator) => <Access of={operator} /> },
-  { head: 'Sign-in', cell: (operator) => <span className="nowrap">{signInOf(operator)}</span> },
   { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
-  { head: 'Last active', cell: (operator) => <Timestamp at={operator.seen_at} /> },
+  {
+    head: 'Last active',
+    cell: (operator) => (
+      <>
+        <Timestamp at={operator.seen_at} />
+        <div className="secondary nowrap">{signInOf(operator)}</div>
+      </>
+    ),
+  },
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },
 ];
 
@@ -73,7 +80,7 @@ export function Operators() {
               rows={operators}
               columns={operator_columns}
               keyOf={(operator) => operator.id}
-              empty="No operators yet. Invite one."
+              empty="No operators yet. Invite the first one."
             />
             {invitations.length > 0 && (
               <>
@@ -101,7 +108,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
   const clients = useClientOptions();
   const nameOf = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
-    <Box className="wide-cell">
+    <>
       {of.all_clients && (
         <>
           {role_labels[of.role]}
@@ -116,7 +123,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
         ))}
       {!of.all_clients && of.clients.length === 0 && 'No clients'}
       {of.may_reveal && <div className="secondary">May reveal patient details</div>}
-    </Box>
+    </>
   );
 }
 

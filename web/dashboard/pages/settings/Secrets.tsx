@@ -1,6 +1,7 @@
 import { Code, Group, Paper, Text, TextInput, Title } from '@mantine/core';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { TypedConfirmation } from '../../parts/Erase.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
@@ -89,6 +90,7 @@ function Actions({ client_id, secret }: { client_id: string; secret: Secret }) {
         action={() => call('clients.keys.delete', { client_id, key_id: secret.id })}
       >
         <Text size="sm">Requests with this secret are rejected immediately. This cannot be undone.</Text>
+        <TypedConfirmation text="revoke" />
       </FormDialog>
     </ActionMenu>
   );

@@ -95,7 +95,12 @@ function Preview({ options }: { options: Options }) {
         {({ providers = [] }) => {
           const without = providers.filter(({ hours }) => hours.every(({ shifts }) => shifts.length === 0));
           const shown = without.find(({ ehr_id }) => ehr_id === selected) ?? without[0];
-          if (!shown) return <EmptyState>All providers have their own hours. Default hours are not used.</EmptyState>;
+          if (!shown)
+            return (
+              <EmptyState>
+                All providers have their own hours. Default hours apply to a provider once you remove theirs.
+              </EmptyState>
+            );
           return (
             <Stack>
               <NativeSelect

@@ -25,6 +25,7 @@ function TurnOff() {
         title="Turn off authenticator app"
         submit="Turn off"
         danger
+        look={{ flex: 'none' }}
         action={() => confirmed(() => call('me.totp.off', {}))}
       >
         <Text size="sm">Codes of your app are no longer accepted. Your other sessions are signed out.</Text>

@@ -29,7 +29,7 @@ export function Passkeys({ onCodes }: { onCodes: (codes: string[]) => void }) {
           <>
             {passkeys.length === 0 && (
               <Text size="sm" c="dimmed">
-                No passkeys yet.
+                {passkeys_possible ? 'No passkeys yet. Add one for this device.' : 'No passkeys.'}
               </Text>
             )}
             {passkeys.map(({ id, name, created_at, used_at }) => (
