@@ -53,6 +53,8 @@ beforeAll(async () => {
   await fixture.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
   await fixture.owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
     SELECT id, client_id, 1, 0, 'start' FROM accounts ON CONFLICT DO NOTHING`;
+  await fixture.owner`INSERT INTO event_counts (account_id, client_id, type, counted_from, counted_to, total)
+    SELECT id, client_id, '', '-infinity', '-infinity', 0 FROM accounts`;
   await fixture.owner`INSERT INTO receivers (client_id, endpoint_id, key_hash)
     SELECT DISTINCT ON (client_id) client_id, id, id::bytea FROM webhook_endpoints`;
   await fixture.owner`INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
@@ -342,6 +344,7 @@ describe('the role that crosses tenants', () => {
         'deliveries UPDATE fence',
         'deliveries UPDATE locked_until',
         'deliveries UPDATE owner',
+        'event_counts UPDATE total',
         'events DELETE',
         'idempotency_keys DELETE',
         'lanes UPDATE fence',
