@@ -9,7 +9,7 @@ import {
   type WithId,
 } from '@medplum/core';
 import { MemoryRepository } from '@medplum/fhir-router';
-import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
+import type { Bundle, Resource } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
 import { default_behavior, type FaultSwitches } from './faults.ts';
 
@@ -19,6 +19,9 @@ import { default_behavior, type FaultSwitches } from './faults.ts';
 export class CheckedRepository extends MemoryRepository {
   /** `Claim Patient/1` → the claims that refer to this patient; `Claim c-17` → those with this identifier. */
   readonly #mentions = new Map<string, Set<string>>();
+  /** The current version of each resource by type and id, frozen: Medplum's own search copies every match. */
+  readonly #current = new Map<string, Map<string, WithId<Resource>>>();
+  readonly #results = new WeakMap<Resource, Map<string, boolean>>();
   readonly #faults: Pick<FaultSwitches, 'checks_references'>;
 
   constructor(faults: Pick<FaultSwitches, 'checks_references'> = default_behavior) {
@@ -46,27 +49,33 @@ export class CheckedRepository extends MemoryRepository {
    * or for an identifier over 600 encounters.
    */
   override async search<T extends Resource>(request: SearchRequest<T>): Promise<Bundle<WithId<T>>> {
-    const { sortRules = [], offset = 0, count, ...plain } = request;
+    const { sortRules = [], offset = 0, count } = request;
     // Medplum evaluates FHIRPath for each comparison. Sorting 5,000 claims by their last change takes a second.
     const [rule, ...others] = sortRules;
     const by_change = rule?.code === '_lastUpdated' && others.length === 0 ? rule : undefined;
     if (rule && !by_change) return super.search(request);
-    const ids = this.#mentioning(plain);
-    const found = ids ? await this.#among(plain, ids) : ((await super.search<T>(plain)).entry ?? []);
-    const entry = by_change ? found.sort(byChange(by_change.descending ? -1 : 1)) : found;
+    const found = this.#candidates<T>(request).filter((resource) => this.#matches(resource, request));
+    if (by_change) found.sort(byChange(by_change.descending ? -1 : 1));
     return {
       resourceType: 'Bundle',
       type: 'searchset',
-      entry: entry.slice(offset, count === undefined ? undefined : offset + count),
-      total: entry.length,
+      entry: found.slice(offset, count === undefined ? undefined : offset + count).map((resource) => ({ resource })),
+      total: found.length,
     };
   }
 
+  override async deleteResource(type: string, id: string): Promise<void> {
+    await super.deleteResource(type, id);
+    this.#current.get(type)?.delete(id);
+  }
+
   async #store<T extends Resource>(resource: T): Promise<WithId<T>> {
-    const stored = await super.createResource(resource);
+    const stored = deepFreeze(await super.createResource(resource));
+    const { resourceType, id } = stored;
+    this.#current.set(resourceType, (this.#current.get(resourceType) ?? new Map()).set(id, stored));
     for (const mentioned of [...referencesOf(stored), ...identifiersOf(stored)]) {
-      const key = `${stored.resourceType} ${mentioned}`;
-      this.#mentions.set(key, (this.#mentions.get(key) ?? new Set()).add(stored.id));
+      const key = `${resourceType} ${mentioned}`;
+      this.#mentions.set(key, (this.#mentions.get(key) ?? new Set()).add(id));
     }
     return stored;
   }
@@ -85,10 +94,23 @@ export class CheckedRepository extends MemoryRepository {
     return [...new Set(keys.flatMap((key) => [...(this.#mentions.get(key) ?? [])]))];
   }
 
-  async #among<T extends Resource>(request: SearchRequest<T>, ids: string[]): Promise<BundleEntry<WithId<T>>[]> {
-    const read = ids.map((id) => this.readResource<WithId<T>>(request.resourceType, id).catch(() => undefined));
-    const there = (await Promise.all(read)).filter((resource) => resource !== undefined);
-    return there.filter((resource) => matchesSearchRequest(resource, request)).map((resource) => ({ resource }));
+  #candidates<T extends Resource>(request: SearchRequest<T>): WithId<T>[] {
+    // Stored under its type.
+    const stored = (this.#current.get(request.resourceType) ?? new Map()) as Map<string, WithId<T>>;
+    const ids = this.#mentioning(request);
+    return ids ? ids.flatMap((id) => stored.get(id) ?? []) : [...stored.values()];
+  }
+
+  /** Medplum parses and evaluates a FHIRPath for this. A stored resource does not change, and neither does its result. */
+  #matches(resource: Resource, { resourceType, filters = [] }: SearchRequest): boolean {
+    const known = this.#results.get(resource) ?? new Map<string, boolean>();
+    this.#results.set(resource, known);
+    return filters.every((filter) => {
+      const key = `${filter.code} ${filter.operator} ${filter.value}`;
+      const result = known.get(key) ?? matchesSearchRequest(resource, { resourceType, filters: [filter] });
+      known.set(key, result);
+      return result;
+    });
   }
 
   async #mustExist(reference: string): Promise<void> {
@@ -99,8 +121,14 @@ export class CheckedRepository extends MemoryRepository {
 }
 
 function byChange(way: 1 | -1) {
-  const time = ({ resource }: BundleEntry) => resource?.meta?.lastUpdated ?? '';
-  return (a: BundleEntry, b: BundleEntry) => (time(a) < time(b) ? -way : time(a) > time(b) ? way : 0);
+  const time = ({ meta }: Resource) => meta?.lastUpdated ?? '';
+  return (a: Resource, b: Resource) => (time(a) < time(b) ? -way : time(a) > time(b) ? way : 0);
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
 }
 
 function identifiersOf(resource: Resource): string[] {
