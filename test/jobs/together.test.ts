@@ -133,7 +133,7 @@ describe('jobs that end together', () => {
     const started = await startAll();
     const [waiting] = started;
     if (!waiting) throw new Error('Expected a job.');
-    let ends: Promise<void>[] = [];
+    let ends: Promise<unknown>[] = [];
     await fixture.owner.begin(async (tx) => {
       await tx`SELECT FROM lanes WHERE id = ${waiting.lease.id} FOR UPDATE`;
       ends = started.map(({ lease, job }) => finishJob(ctx, lease, job, result));
