@@ -40,6 +40,10 @@ type LongTest = {
 
 const long_tests: readonly LongTest[] = [
   {
+    ...{ name: 'crash points', row: 2, variable: 'CRASH_WRITES', short: 1, long: 8, per_minute: 0.5 },
+    describe: (writes) => `${writes} kinds of writes, a kill at each of 5 points: each done once`,
+  },
+  {
     ...{ name: 'idempotency keys', row: 3, variable: 'IDEMPOTENCY_KEYS', short: 100, long: 5_000, per_minute: 30 },
     describe: (keys) => `${number(keys)} keys, each sent twice at once, 3 kills: one job each`,
   },
@@ -69,6 +73,10 @@ const long_tests: readonly LongTest[] = [
       per_minute: 100_000,
     },
     describe: (samples) => `${number(samples)} pauses of each step: all within ±20 %`,
+  },
+  {
+    ...{ name: 'uploads', row: 22, variable: 'UPLOADS', short: 40, long: 100, per_minute: 10 },
+    describe: (uploads) => `${uploads} documents of 5 MB at once: memory bounded`,
   },
   {
     ...{ name: 'generated requests', row: 23, variable: 'GENERATED_REQUESTS', short: 5, long: 1_000, per_minute: 10 },
@@ -112,7 +120,7 @@ const drills: Stage = {
 /** The short forms of the promises that have no longer one. */
 const short_tests: Stage = {
   name: 'short tests',
-  rows: [2, 7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 29, 33, 37, 38, 39, 41, 42],
+  rows: [7, 13, 14, 15, 16, 17, 18, 19, 20, 21, 24, 25, 26, 28, 29, 33, 37, 38, 39, 41, 42],
   minutes_min: 10,
   run: async (options) => {
     const rows = options.only === undefined ? short_tests.rows : [options.only];

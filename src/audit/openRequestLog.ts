@@ -2,6 +2,8 @@ import type { Context, LoggedRequest, RequestLog } from '../context.ts';
 import { groupCommit } from '../db/groupCommit.ts';
 import { insertRequests } from './requests.ts';
 
+/** Requests of this time are stored by one statement. No response waits for it. */
+const interval_ms = 100;
 /** Requests waiting to be stored: a few seconds of a busy process, two megabytes. */
 const waiting_max = 10_000;
 /**
@@ -18,10 +20,13 @@ export function openRequestLog(
   { db, metrics }: Pick<Context, 'db' | 'metrics'>,
   now: () => number = () => Date.now(),
 ): RequestLog & { close(): Promise<void> } {
-  const group = groupCommit<LoggedRequest>(async (requests) => {
-    await insertRequests(db.system.pooled, requests);
-    return [];
-  });
+  const group = groupCommit<LoggedRequest>(
+    async (requests) => {
+      await insertRequests(db.system.pooled, requests);
+      return [];
+    },
+    { interval_ms },
+  );
   const admit = unauthenticatedLimit(now);
   return {
     add: (request) => {

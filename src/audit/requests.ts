@@ -6,12 +6,16 @@ import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
   // The id contains the time of arrival.
   const values = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
+  // Nobody waits for the commit to reach the disk: if the database server crashes, the requests of the last second may
+  // be missing.
   await system`
+    WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS value)
     INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id)
     SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id
       FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text,
-             path text, field text, job_id bigint)
+             path text, field text, job_id bigint) CROSS JOIN setting
+     WHERE setting.value IS NOT NULL
     ON CONFLICT DO NOTHING`;
 }
 

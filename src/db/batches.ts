@@ -49,9 +49,10 @@ export function openBatches(
  */
 export function readBatch<Request extends object, Row>(
   select: (sql: Query) => Fragment,
+  { max = 100 } = {},
 ): Batch<Request, Row | undefined> {
   return {
-    max: 100,
+    max,
     kind: 'read',
     run: async (sql, client_id, requests) => {
       const rows = await sql<{ position: number }[]>`

@@ -1,4 +1,4 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as pause } from 'node:timers/promises';
 
 export type Group<Entry, Result> = {
   /** Resolves with the entry's result when the entry is committed. */
@@ -12,6 +12,8 @@ export type Group<Entry, Result> = {
 type Options = {
   /** Entries per statement. */
   batch_max?: number;
+  /** At least this long from one statement to the next, where nobody waits for the result. */
+  interval_ms?: number;
   /** Called when nothing is left to write. */
   onIdle?: () => void;
 };
@@ -23,15 +25,18 @@ type Options = {
  */
 export function groupCommit<Entry, Result = unknown>(
   write: (entries: readonly Entry[]) => Promise<readonly Result[]>,
-  { batch_max = 500, onIdle }: Options = {},
+  { batch_max = 500, interval_ms = 0, onIdle }: Options = {},
 ): Group<Entry, Result> {
   type Waiting = { entry: Entry; resolve: (result: Result) => void; reject: (error: unknown) => void };
   const waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
+  let next_at = 0;
 
   const drain = async () => {
     do {
-      await endOfTurn();
+      const early_ms = next_at - performance.now();
+      await (early_ms > 0 ? pause(early_ms) : endOfTurn());
+      next_at = performance.now() + interval_ms;
       const batch = waiting.splice(0, batch_max);
       try {
         const results = await write(batch.map(({ entry }) => entry));

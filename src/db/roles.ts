@@ -18,9 +18,16 @@ const idle_transaction_max = '10s';
  * How long a statement may run, lock waits included, before the server cancels it. The service role answers requests and
  * stores sync pages of 1,000 rows; the system role also purges, counts queues and exports the audit log. Migrations run
  * as the owner and are not limited.
+ *
+ * The service role does not scan whole tables: they contain other tenants' rows. PostgreSQL would do so while a table is
+ * small, and with the same plan for up to a minute after it has grown (docs/decisions/0014-accepting-writes.md).
  */
 export const role_settings = {
-  service: { statement_timeout: '60s', idle_in_transaction_session_timeout: idle_transaction_max },
+  service: {
+    statement_timeout: '60s',
+    idle_in_transaction_session_timeout: idle_transaction_max,
+    enable_seqscan: 'off',
+  },
   system: { statement_timeout: '5min', idle_in_transaction_session_timeout: idle_transaction_max },
 } as const;
 

@@ -35,6 +35,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['deliveries', deliveries],
     ['received_requests', received_requests],
     ['events', events],
+    ['event_counts', by_account('account_id')],
     ['uploads', by_operation],
     ['job_steps', through('job_id', 'jobs', 'id', jobs)],
     ['jobs', jobs],

@@ -38,10 +38,10 @@ export function limitConnections(
     server.server.closeIdleConnections();
     setTimeout(() => socket.bytesRead === 0 && socket.destroy(), silent_ms).unref();
   });
-  server.addHook('onRequest', async (request, reply) => {
-    if (open <= served_max || request.routeOptions.config.address_limiting === 'exempt') return;
+  server.addHook('onRequest', (request, reply, done) => {
+    if (open <= served_max || request.routeOptions.config.address_limiting === 'exempt') return done();
     reply.header('connection', 'close');
-    throw apiError('connections_exceeded', undefined, { retry_after_s: 1 });
+    done(apiError('connections_exceeded', undefined, { retry_after_s: 1 }));
   });
 }
 

@@ -34,14 +34,15 @@ export function loggedRequest(
     code: request.code ?? null,
     path: request.routeOptions.config.endpoint ? null : maskPath(request.url),
     field: declaredField(request),
-    job_id: request.audit?.entry(status).job_id ?? null,
+    job_id: request.audit?.jobId() ?? null,
   };
 }
 
 /** The field at fault, if the endpoint declares it: any other name is the caller's text. */
 function declaredField({ error_field, routeOptions }: FastifyRequest): string | null {
+  if (error_field === undefined) return null;
   const { body, query, params } = routeOptions.config.endpoint ?? {};
-  const name = error_field?.split(/[.[]/)[0] ?? '';
+  const name = error_field.split(/[.[]/)[0] ?? '';
   const declared = [body, query, params].some((schema) => schema && Object.hasOwn(schema.properties, name));
-  return declared ? (error_field ?? null) : null;
+  return declared ? error_field : null;
 }

@@ -12,6 +12,8 @@ export type RequestAudit = Pick<
   'auditPatients' | 'auditSubject'
 > & {
   entry(status: number): AuditEntry;
+  /** The job that the request queued or is about. */
+  jobId(): number | null | undefined;
   /** The record as part of the statement that queues a job. */
   auditStatement: NonNullable<NewJob['auditStatement']>;
   /** Stores the record in the transaction of a change. */
@@ -65,6 +67,7 @@ export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: 
       ...fields,
       mrns,
     }),
+    jobId: () => fields.job_id,
     recordInTransaction: async (tx) => {
       await ctx.audit.recordInTransaction(tx, audit.entry(200));
       audit.in_transaction = true;

@@ -60,20 +60,21 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   server.decorate('address_limit', address_limit);
   const maskPath = pathMask(endpoints);
   const https = ctx.config.base_url.startsWith('https:');
-  server.addHook('onRequest', async (request, reply) => {
+  server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     if (https) reply.header('strict-transport-security', hsts);
     const { address_limiting = 'every_request', endpoint } = request.routeOptions.config;
-    if (address_limiting === 'every_request') await address_limit.count(request, endpoint?.address_cost ?? 1);
+    if (address_limiting !== 'every_request') return done();
+    address_limit.count(request, endpoint?.address_cost ?? 1).then(() => done(), done);
   });
-  server.addHook('onSend', async (_request, reply, payload) => {
+  server.addHook('onSend', (_request, reply, payload, done) => {
     // Most responses contain health data or tokens. Those that may be cached say so (page files, public keys).
     if (!reply.hasHeader('cache-control') && !reply.raw.hasHeader('cache-control')) {
       reply.header('cache-control', 'no-store');
     }
-    return payload;
+    done(null, payload);
   });
-  server.addHook('onResponse', async (request, reply) => {
+  server.addHook('onResponse', (request, reply, done) => {
     const { address_limiting = 'every_request' } = request.routeOptions.config;
     if (address_limiting === 'every_request') {
       address_limit.chargeBodies(request, Number(reply.getHeader('content-length') ?? 0));
@@ -86,6 +87,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     const client = request.caller?.client?.public_id ?? '';
     ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
     if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields, maskPath));
+    done();
   });
   server.setErrorHandler(async (error, request, reply) => {
     const { status } = apiErrorOf(error, request);
@@ -135,12 +137,12 @@ declare module 'fastify' {
 function acceptJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, content, done) => {
-    const bytes = Buffer.from(content);
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     if (bytes.every(isWhiteSpace)) return done(null, undefined);
     try {
       const body = parseJson(bytes, body_limits);
       // Only an escape sequence can produce such a character, so other bodies skip the check.
-      if (/\\u(0000|d[89a-f])/i.test(bytes.toString('latin1'))) rejectUnstorable(body);
+      if (bytes.includes('\\u') && /\\u(0000|d[89a-f])/i.test(bytes.toString('latin1'))) rejectUnstorable(body);
       done(null, body);
     } catch (error) {
       done(bodyError(error));

@@ -19,6 +19,7 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
   let check: ReturnType<typeof Compile> | undefined;
   const required = new Set(schema.required ?? []);
   const order = Object.keys(schema.properties);
+  const clears = canClear(schema);
   const isMissing = (name: string, value: Record<string, unknown>) =>
     (required.has(name) || (Object.hasOwn(value, name) && fieldOf(schema, name)?.needs_value === true)) &&
     isBlank(value[name]);
@@ -32,7 +33,7 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
         ? apiError('unexpected_fields', { fields: unknown.join(', ') }, only(unknown))
         : apiError('unexpected_query', { names: unknown.join(', ') }, only(unknown));
     }
-    const checked = withoutCleared(schema, value);
+    const checked = clears ? withoutCleared(schema, value) : value;
     check ??= Compile(strict);
     if (check.Check(checked)) return value;
     throw errorOf(schema, firstInOrder(order, check.Errors(checked)));
@@ -83,16 +84,21 @@ function fieldOf({ properties = {} }: Node, name: string): Node | undefined {
 }
 
 function normalizeFields(schema: Node, sent: object, part: Part): Record<string, unknown> {
-  // Built from entries, not by assignment, so that the check sees a field called __proto__.
-  return Object.fromEntries(
-    Object.entries(sent).flatMap(([name, each]): [string, unknown][] => {
-      const field = fieldOf(schema, name);
-      const value = normalize(field, each, part);
-      if (!field || value !== '') return [[name, value]];
-      if (field.null_clears || field.anyOf?.some(({ type }) => type === 'null')) return [[name, null]];
-      return isDropped(field, part) ? [] : [[name, value]];
-    }),
-  );
+  const fields: Record<string, unknown> = {};
+  for (const [name, each] of Object.entries(sent)) {
+    const field = fieldOf(schema, name);
+    const value = normalize(field, each, part);
+    if (!field || value !== '') setField(fields, name, value);
+    else if (field.null_clears || field.anyOf?.some(({ type }) => type === 'null')) setField(fields, name, null);
+    else if (!isDropped(field, part)) setField(fields, name, value);
+  }
+  return fields;
+}
+
+/** Assigning a field called __proto__ would hide it from the check. */
+function setField(fields: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== '__proto__') fields[name] = value;
+  else Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function normalize(schema: Node | undefined, value: unknown, part: Part): unknown {
@@ -143,6 +149,11 @@ function isObject(value: unknown): value is object {
 /** A required field that is null or blank counts as missing. */
 function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === '';
+}
+
+/** Whether null clears a field of the schema. */
+function canClear({ properties = {} }: Node): boolean {
+  return Object.values(properties).some((field) => field.null_clears === true || canClear(field));
 }
 
 /** Where the schema allows it (`null_clears`), null clears a field and is not checked as a value. */

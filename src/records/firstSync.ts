@@ -9,7 +9,7 @@ const retry_after_s = 5;
  * A condition: the first sync of this list has not finished, so that what is stored of it is incomplete. A list that the
  * EMR does not have is never read; it counts as unfinished until the organization's first sync has finished.
  */
-export function isFirstSyncPending(sql: Query, organization_id: string, kind: string | Fragment): Fragment {
+export function isFirstSyncPending(sql: Query, organization_id: string | Fragment, kind: string | Fragment): Fragment {
   return sql`coalesce((SELECT first_read_at IS NULL FROM sync_passes
       WHERE sync_passes.organization_id = ${organization_id} AND sync_passes.kind = ${kind}),
     (SELECT synced_at IS NULL FROM organizations WHERE organizations.id = ${organization_id}))`;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Fragment, Tx } from '../db/database.ts';
+import type { Fragment, Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { Kind, KindName, SourceOf } from '../model/records/kinds.ts';
 import type { RecordRow } from '../model/records/recordKind.ts';
@@ -162,6 +162,11 @@ export async function countStored(tx: Tx, kind: Kind, organization_id: string): 
   const [row] = await tx<{ total: number }[]>`SELECT count(*)::int AS total FROM ${tx(kind.name)}
     WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
   return row?.total ?? 0;
+}
+
+/** Tells the planner about the records of a first sync (migration 0032). */
+export async function analyzeRecords({ pooled: sql }: Sql, kind: Kind): Promise<void> {
+  await sql`SELECT analyze_records(${kind.name})`;
 }
 
 function scopeColumns(scope: SyncScope) {

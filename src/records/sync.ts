@@ -10,7 +10,7 @@ import { type Kind, sync_order } from '../model/records/kinds.ts';
 import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
-import { countStored, listEhrIds, storePage } from './storeRecords.ts';
+import { analyzeRecords, countStored, listEhrIds, storePage } from './storeRecords.ts';
 import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
@@ -142,10 +142,13 @@ async function syncKind(
       pass.find_deleted && findDeleted
         ? await findDeleted(await whileLeased((tx) => listEhrIds(tx, kind, organization_id)))
         : undefined;
-    const outcome = await whileLeased(async (tx): Promise<RemovalOutcome> => {
-      await finishPass(tx, scope, kind.name, whole);
-      return whole || deleted ? applyRemovals(tx, ctx.config, kind, scope, deleted) : { removed: 0 };
+    const { first, outcome } = await whileLeased(async (tx) => {
+      const first = await finishPass(tx, scope, kind.name, whole);
+      const outcome: RemovalOutcome =
+        whole || deleted ? await applyRemovals(tx, ctx.config, kind, scope, deleted) : { removed: 0 };
+      return { first, outcome };
     });
+    if (first) await analyzeRecords(ctx.db.system, kind);
     if (outcome.held_back) {
       ctx.metrics.removals_held_back.inc({ kind: kind.name });
       const fields = { job_id: id, client: client_id, record_kind: kind.name };

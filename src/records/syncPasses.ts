@@ -75,12 +75,18 @@ export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, posit
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
-/** `whole`: the pass returned the complete list, although only changes were requested. */
-export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: boolean): Promise<void> {
-  await tx`UPDATE sync_passes SET done = true, synced_as_of = started_at, first_read_at = coalesce(first_read_at, now()),
+/**
+ * Returns whether it was the first pass over the list. `whole`: the pass returned the complete list, although only
+ * changes were requested.
+ */
+export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: boolean): Promise<boolean> {
+  const [pass] = await tx<{ first: boolean }[]>`
+    UPDATE sync_passes SET done = true, synced_as_of = started_at, first_read_at = coalesce(first_read_at, now()),
       full_as_of = CASE WHEN full_pass OR ${whole} THEN started_at ELSE full_as_of END,
       presence_as_of = CASE WHEN find_deleted THEN started_at ELSE presence_as_of END
-    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}
+    RETURNING first_read_at = now() AS first`;
+  return pass?.first ?? false;
 }
 
 /** Ends a pass that the EMR refused: what the account may see of the list is known now, even if it is nothing. */

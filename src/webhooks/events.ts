@@ -1,5 +1,6 @@
 import type { Database, Fragment, Query, Sql, Tx } from '../db/database.ts';
 import type { EventType } from '../events.ts';
+import { countEvents, eventTotal, uncounted_max } from './eventCounts.ts';
 import { instantOf } from './instantOf.ts';
 
 export type DeliveryStatus = 'pending' | 'success' | 'failed';
@@ -54,14 +55,17 @@ export async function listEvents(
   filters: EventFilters,
 ): Promise<{ body: string; mrns: string[] }> {
   const { page, page_size } = filters;
-  const [row] = await db.read<{ body: string; mrns: string[][] | null }>(client_id, (sql) => {
+  const [row] = await db.read<{ body: string; mrns: string[][] | null; uncounted: number }>(client_id, (sql) => {
     const matching = matchingEvents(sql, client_id, account_id, filters);
+    const total = isCounted(filters)
+      ? eventTotal(sql, { client_id, account_id, days: event_days_max }, filters.event_type)
+      : sql`SELECT count(*) AS n, 0 AS uncounted ${matching}`;
     return sql`
       SELECT '{"success":true,"webhook_events":[' || coalesce(page.elements, '') || '],"pagination":'
         || json_build_object('page', ${page}::bigint, 'current_page', ${page}::bigint, 'page_size', ${page_size}::bigint,
              'total_count', total.n, 'total_pages', ceil(total.n::numeric / ${page_size}::bigint)) || '}' AS body,
-             page.mrns
-        FROM (SELECT count(*) AS n ${matching}) AS total,
+             page.mrns, total.uncounted::float8 AS uncounted
+        FROM (${total}) AS total,
              (SELECT string_agg(${elementText(sql)}, ',' ORDER BY created_at DESC, id DESC) AS elements,
                      json_agg(mrns) AS mrns
                 FROM (SELECT id, type, body, created_at, delivery_status, mrns ${matching}
@@ -69,6 +73,9 @@ export async function listEvents(
                        LIMIT ${page_size}::bigint OFFSET ${(page - 1) * page_size}::bigint) AS event) AS page`;
   });
   if (!row) throw new Error('The events query returned no row.');
+  if (row.uncounted > uncounted_max) {
+    await countEvents(db, { client_id, account_id, days: event_days_max });
+  }
   return { body: row.body, mrns: (row.mrns ?? []).flat() };
 }
 
@@ -140,6 +147,11 @@ function matchingEvents(sql: Query, client_id: string, account_id: string, filte
     ${delivery_status === undefined ? sql`` : sql`AND delivery_status = ${delivery_status}`}
     ${from === undefined ? sql`` : sql`AND created_at >= ${from.starts}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to.ends}::text::timestamptz`}`;
+}
+
+/** Totals of other selections are not stored: they change with deliveries, or are small. */
+function isCounted({ job_id, delivery_status, start_date, end_date }: EventFilters): boolean {
+  return [job_id, delivery_status, start_date, end_date].every((filter) => filter === undefined);
 }
 
 function elementText(sql: Query): Fragment {

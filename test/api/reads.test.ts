@@ -193,6 +193,34 @@ describe('patients', () => {
     },
   );
 
+  test('requests that arrive together each get their own page, and an audit record of the patients on it', async () => {
+    const { patients } = (await get('/v1/patients?page_size=12')).body as { patients: { mrn: string; dob: string }[] };
+    const paths = patients.flatMap(({ mrn, dob }, n) => [
+      `/v1/patients?mrn=${mrn}`,
+      `/v1/patients?dob=${dob}&mrn=${mrn}`,
+      `/v1/patients?page_size=1&page=${n + 1}`,
+      '/v1/patients?mrn=UNKNOWN',
+    ]);
+    const responses = await Promise.all(paths.map(get));
+    const found = responses.map(({ body }) => body.patients.map(({ mrn }: { mrn: string }) => mrn));
+    expect(found).toStrictEqual(patients.flatMap(({ mrn }) => [[mrn], [mrn], [mrn], []]));
+    for (const { body } of responses) expect(body.pagination.page_size).toBe(body.pagination.total_count > 1 ? 1 : 100);
+    const recorded = await fixture.owner<{ request_id: string; patients: number }[]>`
+      SELECT request_id, cardinality(patients) AS patients FROM audit_records
+       WHERE request_id = ANY (${responses.map(({ headers }) => headers.get('x-request-id') ?? '')}::uuid[])`;
+    const counts = new Map(recorded.map((each) => [each.request_id.replaceAll('-', ''), each.patients]));
+    // The MRN that was searched for is recorded too, whether or not a patient has it.
+    expect(responses.map(({ headers }) => counts.get(headers.get('x-request-id') ?? ''))).toStrictEqual(
+      paths.map(() => 1),
+    );
+  });
+
+  test('the planner knows them after the first sync', async () => {
+    const analyzed = await fixture.owner<{ n: number }[]>`
+      SELECT count(DISTINCT attname) AS n FROM pg_stats WHERE tablename = 'patients' AND attname IN ('mrn', 'client_id')`;
+    expect(analyzed[0]?.n).toBe(2);
+  });
+
   test('are found by home phone and by cell phone', async () => {
     expect(await names('phone=999-555-0100')).toStrictEqual(['Zoë Müller-Ångström']);
     expect(await names('phone=999-555-0101')).toStrictEqual(['Zoë Müller-Ångström']);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { connect, openDatabase, type Query, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { checkRole, roleAddresses, service_role, system_role } from '../../src/db/roles.ts';
+import { newId } from '../../src/ids.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;
@@ -57,6 +58,20 @@ test('a connection that runs as another role is refused at startup', async () =>
   await expect(db.checkRoles()).rejects.toThrow(
     `The database connection of the role chartwire_service runs as ${address.user}.`,
   );
+});
+
+test('the service role looks rows up in an index even while the table fits on one page', async () => {
+  const db = openDatabase(roleAddresses(database.address), 2);
+  onTestFinished(() => db.close());
+  await owner`INSERT INTO clients (id, public_id, name, mode, callback_urls) VALUES (${newId()}, 'one', 'One', 'test', '{}')`;
+  onTestFinished(async () => {
+    await owner`DELETE FROM clients WHERE public_id = 'one'`;
+  });
+  await owner`ANALYZE clients`;
+  const plan = await db.service.unsafe<{ 'QUERY PLAN': string }[]>(
+    `EXPLAIN SELECT FROM clients WHERE id = '${'0'.repeat(32)}'`,
+  );
+  expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toMatch(/Index (Only )?Scan using clients_pkey/);
 });
 
 test('a role that is a member of the owner, or exempt from policies, is refused at startup', async () => {

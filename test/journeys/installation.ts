@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
-import type { Sql } from '../../src/db/database.ts';
+import { connect, type Sql } from '../../src/db/database.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
@@ -12,6 +12,8 @@ export type Installation = {
   sandbox: Sandbox;
   api: Api;
   owner: Sql;
+  /** The same for the EMR's database. */
+  emr_owner: Sql;
   startWorker(env?: Record<string, string>): Promise<TestProcess>;
   close(): Promise<void>;
 };
@@ -24,6 +26,7 @@ export async function install(): Promise<Installation> {
   const address = parseDatabaseUrl('DATABASE_URL', env.DATABASE_URL ?? '');
   const database = { ...address, database: `${address.database}_larkspur` };
   const larkspur = await startLarkspur({ database, host: '127.0.0.1', port: Number(env.LARKSPUR_PORT) });
+  const emr_owner = connect(database, { max: 1 });
   await owner`UPDATE organizations SET emr_address = ${larkspur.url}`;
   await spawned.start('api');
   const seeded = (await spawned.read()).sandbox;
@@ -36,8 +39,10 @@ export async function install(): Promise<Installation> {
     sandbox,
     api: openApi(sandbox),
     owner,
+    emr_owner,
     startWorker: (env) => spawned.start('worker', env),
     close: async () => {
+      await emr_owner.end();
       await larkspur.close();
       await spawned.close();
     },

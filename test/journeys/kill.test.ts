@@ -32,20 +32,6 @@ describe('with separate API, worker and EMR processes', () => {
   }
   const startWorker = () => fixture.startWorker({ LOG_LEVEL: 'warn' });
 
-  test('if a worker is killed between intent and response, another one finishes with one write and one event', async () => {
-    const { api, owner } = fixture;
-    await setFault(api, create, 'delay', { delay_ms: 5_000 });
-    const killed = await runningWorker();
-    const accepted = await accept(fixture);
-    await untilIntent(owner, accepted.job_id);
-    await untilFaultsApplied(api);
-    await killed.kill('SIGKILL');
-    await untilApplied(api, accepted);
-    replacement = await startWorker();
-    await expectNothingLostOrDoubled(fixture, [accepted]);
-    expect((await api.job(accepted.job_id)).attempts).toBe(2);
-  });
-
   test('if a worker is killed before the EMR applies its write, the late write and the repeated one are applied once', async () => {
     const { api, owner } = fixture;
     // Longer than the lease and the start of a process on a busy machine: the replacement looks the write up before it is

@@ -53,6 +53,8 @@ beforeAll(async () => {
   await fixture.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
   await fixture.owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
     SELECT id, client_id, 1, 0, 'start' FROM accounts ON CONFLICT DO NOTHING`;
+  await fixture.owner`INSERT INTO event_counts (account_id, client_id, type, counted_from, counted_to, total)
+    SELECT id, client_id, '', '-infinity', '-infinity', 0 FROM accounts`;
   await fixture.owner`INSERT INTO receivers (client_id, endpoint_id, key_hash)
     SELECT DISTINCT ON (client_id) client_id, id, id::bytea FROM webhook_endpoints`;
   await fixture.owner`INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
@@ -118,8 +120,10 @@ describe('the roles', () => {
     expect(memberships).toHaveLength(0);
     const definers = await fixture.owner`SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
       WHERE n.nspname = 'public' AND prosecdef`;
-    // The first returns one number about the whole database; the others create and drop days of the request log.
+    // `analyze_records` collects statistics of a table and returns nothing.
+    // `oldest_transaction_seconds` returns one number about the whole database; the others create and drop days of the request log.
     expect(definers.map(({ proname }) => proname).sort()).toStrictEqual([
+      'analyze_records',
       'drop_request_days',
       'oldest_transaction_seconds',
       'prepare_request_days',
@@ -342,6 +346,7 @@ describe('the role that crosses tenants', () => {
         'deliveries UPDATE fence',
         'deliveries UPDATE locked_until',
         'deliveries UPDATE owner',
+        'event_counts UPDATE total',
         'events DELETE',
         'idempotency_keys DELETE',
         'lanes UPDATE fence',

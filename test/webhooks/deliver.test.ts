@@ -278,6 +278,18 @@ describe('the health of an endpoint', () => {
     expect(await statusOf(fixture, id)).toBe('success');
   });
 
+  it('decides how many deliveries it gets at once: 20, and 4 while it is failing', async () => {
+    const { id } = await startEndpoint(fixture);
+    await Promise.all(Array.from({ length: 25 }, () => emit(fixture)));
+    // A client gets at most half of the slots.
+    expect(await claim(fixture, 64)).toHaveLength(20);
+    expect(await claim(fixture, 64)).toHaveLength(0);
+    await fixture.owner`UPDATE deliveries SET locked_until = NULL, owner = NULL WHERE endpoint_id = ${id}`;
+    await fixture.owner`UPDATE webhook_endpoints SET failing_since = now() WHERE id = ${id}`;
+    expect(await claim(fixture, 64)).toHaveLength(4);
+    expect(await claim(fixture, 64)).toHaveLength(0);
+  });
+
   it('410 disables it and fails its pending deliveries', async () => {
     const gone = await startEndpoint(fixture, respondWith(500));
     const healthy = await startEndpoint(fixture);

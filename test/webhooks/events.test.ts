@@ -261,3 +261,80 @@ describe('a resend', () => {
     expect(await resend(id)).toBeUndefined();
   });
 });
+
+describe('totals of many events', () => {
+  /** Events of the last hour, two of three of the first type. */
+  const insertEvents = (count: number) => fixture.owner`
+    INSERT INTO events (id, client_id, account_id, type, body, created_at)
+    SELECT gen_random_uuid(), ${tenant.client_id}, ${tenant.account_id},
+           CASE n % 3 WHEN 0 THEN 'sync.failed' ELSE 'sync.completed' END, '{"object":"event"}',
+           now() - interval '1 hour' + n * interval '1 second'
+      FROM generate_series(1, ${count}::integer) AS n`;
+  const totals = async () => {
+    const counted = [
+      {},
+      { event_type: 'sync.completed' },
+      { event_type: 'sync.failed' },
+      { event_type: 'login_required' },
+    ];
+    return Promise.all(counted.map(async (filters) => (await list(filters)).pagination.total_count));
+  };
+  const counted = () => fixture.owner<{ total: number }[]>`
+    SELECT total FROM event_counts WHERE account_id = ${tenant.account_id} ORDER BY type`;
+
+  it('stores them once there are more than a page should count', async () => {
+    await insertEvents(900);
+    expect(await totals()).toStrictEqual([900, 600, 300, 0]);
+    expect(await counted()).toStrictEqual([]);
+    await insertEvents(300);
+    expect(await totals()).toStrictEqual([1_200, 800, 400, 0]);
+    expect(await counted()).toStrictEqual([{ total: 1_200 }, { total: 800 }, { total: 400 }]);
+  });
+
+  it('adds newer events to them', async () => {
+    await insertEvents(1_200);
+    await list();
+    await emit(fixture, synced);
+    expect(await totals()).toStrictEqual([1_201, 801, 400, 0]);
+    expect(await counted()).toStrictEqual([{ total: 1_200 }, { total: 800 }, { total: 400 }]);
+  });
+
+  it('leaves out events that became too old since they were counted', async () => {
+    await insertEvents(1_200);
+    await list();
+    await fixture.owner`UPDATE event_counts SET counted_from = counted_from - interval '1 day'
+       WHERE account_id = ${tenant.account_id}`;
+    await fixture.owner`UPDATE events SET created_at = now() - interval '30 days 1 hour' WHERE id IN (
+      SELECT id FROM events WHERE account_id = ${tenant.account_id} AND type = 'sync.failed' LIMIT 100)`;
+    expect(await totals()).toStrictEqual([1_100, 800, 300, 0]);
+  });
+
+  it('subtracts deleted events, whether a purge or an erasure deletes them', async () => {
+    await insertEvents(1_200);
+    await list();
+    await fixture.owner`UPDATE events SET created_at = created_at - interval '20 days' WHERE id IN (
+      SELECT id FROM events WHERE account_id = ${tenant.account_id} AND type = 'sync.failed' LIMIT 100)`;
+    await purgeEvents(fixture.db.system, 10);
+    expect(await totals()).toStrictEqual([1_100, 800, 300, 0]);
+    await fixture.db.tenant(
+      tenant.client_id,
+      (tx) => tx`DELETE FROM events WHERE account_id = ${tenant.account_id} AND type = 'sync.completed'`,
+    );
+    expect(await totals()).toStrictEqual([300, 0, 300, 0]);
+    expect(await counted()).toStrictEqual([{ total: 300 }, { total: 0 }, { total: 300 }]);
+  });
+
+  it('does not count events that are being deleted', async () => {
+    await insertEvents(1_200);
+    const rollback = new Error('not deleted after all');
+    const deletion = fixture.db.tenant(tenant.client_id, async (tx) => {
+      await tx`DELETE FROM events WHERE account_id = ${tenant.account_id}`;
+      expect(await totals()).toStrictEqual([1_200, 800, 400, 0]);
+      expect(await counted()).toStrictEqual([]);
+      throw rollback;
+    });
+    await expect(deletion).rejects.toBe(rollback);
+    expect(await totals()).toStrictEqual([1_200, 800, 400, 0]);
+    expect(await counted()).toHaveLength(3);
+  });
+});

@@ -7,19 +7,20 @@ export const jobPromises: readonly PromiseRow[] = [
     fault: 'A random worker is killed (`kill -9`) during mixed writes',
     promise:
       'No job lost, no EMR write doubled, exactly one terminal event per job; abandoned work resumes within 30 s',
-    tests: test('journeys/kill', 'if three workers are killed during 30 mixed writes', 'if a worker is killed between'),
+    tests: test('journeys/kill', 'if three workers are killed during 30 mixed writes'),
   },
   {
     row: 2,
+    goal: '8 writes',
     fault:
       'A crash at each named point (after accept, lease, intent, send, reply, commit; during a delivery) of each write',
     promise: 'The same; `needs_review` only where the connector declares that it cannot search the EMR',
     tests: [
+      ...test('promises/crashPoints', '%s is done once if the worker is killed while it %s'),
       ...test('journeys/kill', 'if a worker is killed before the EMR applies its write'),
       ...test('journeys/kill', 'if a worker is killed during a delivery'),
       ...test('jobs/jobSteps', 'whose response was lost is found by its marker', 'needs review after a lost response'),
     ],
-    open: 'The points are reached by random kills; no test enumerates each point for each write.',
   },
   {
     row: 3,
