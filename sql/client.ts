@@ -1,5 +1,7 @@
+import type { Writable } from 'node:stream';
 import pg from 'pg';
-import { ConnectionError } from './errors.ts';
+import { ConnectionError, translateError } from './errors.ts';
+import type { Prepared, Row } from './statement.ts';
 
 /** `behind_pooler`: what the server reports about itself is not used, because a pooler repeats it from its cache. */
 export type ClientConfig = pg.ClientConfig & { behind_pooler?: boolean };
@@ -17,6 +19,30 @@ export class Client extends pg.Client {
       this.connection.stream.destroy(new ConnectionError('CONNECTION_TO_STANDBY'));
     });
   }
+}
+
+/** Sends a statement. Those of one turn of the event loop leave in one packet: each system call costs as much as a small statement. */
+export function send(client: pg.Client, statement: Prepared): Promise<pg.QueryResult<Row>> {
+  holdUntilEndOfTurn(client.connection.stream);
+  return new Promise((resolve, reject) => {
+    client.query<Row>(statement, (error, result) => {
+      if (error) reject(translateError(error));
+      else resolve(result);
+    });
+  });
+}
+
+const held = new WeakSet<Writable>();
+
+/** Promises that are settled now run first, so that they can add statements of their own. */
+function holdUntilEndOfTurn(stream: Writable): void {
+  if (held.has(stream)) return;
+  held.add(stream);
+  stream.cork();
+  process.nextTick(() => {
+    held.delete(stream);
+    stream.uncork();
+  });
 }
 
 type ParameterStatus = { parameterName: string; parameterValue: string };

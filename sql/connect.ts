@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { DatabaseAddress } from './address.ts';
-import { Client, type ClientConfig, isFromStandby } from './client.ts';
+import { Client, type ClientConfig, isFromStandby, send } from './client.ts';
 import { ConnectionError, translateError } from './errors.ts';
 import { openPipelines } from './pipelines.ts';
 import { createQuery, type Naming, type Prepared, type Query, type Row, type Rows, type Run } from './statement.ts';
@@ -213,15 +213,6 @@ function openPool(config: ClientConfig, max: number): Pool {
       for (const client of clients) client.connection.stream.destroy();
     },
   };
-}
-
-export function send(client: pg.ClientBase, statement: Prepared): Promise<pg.QueryResult<Row>> {
-  return new Promise((resolve, reject) => {
-    client.query<Row>(statement, (error, result) => {
-      if (error) reject(translateError(error));
-      else resolve(result);
-    });
-  });
 }
 
 function withoutName({ text, values }: Prepared): Prepared {

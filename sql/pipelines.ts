@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Client, type ClientConfig } from './client.ts';
+import { Client, type ClientConfig, send } from './client.ts';
 import { ConnectionError, translateError } from './errors.ts';
 import type { Prepared, Row } from './statement.ts';
 
@@ -110,11 +110,5 @@ function openSlot(config: ClientConfig) {
 function track(in_progress: Set<object>, client: pg.Client, statement: Prepared): Promise<pg.QueryResult<Row>> {
   const entry = { since: performance.now() };
   in_progress.add(entry);
-  return new Promise((resolve, reject) => {
-    client.query<Row>(statement, (error, result) => {
-      in_progress.delete(entry);
-      if (error) reject(translateError(error));
-      else resolve(result);
-    });
-  });
+  return send(client, statement).finally(() => in_progress.delete(entry));
 }

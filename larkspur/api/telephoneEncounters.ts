@@ -33,11 +33,14 @@ export const telephoneEncounterOperations = [
     }),
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params, body }) => {
-      await getRecord(sql, patients, params.patientId);
-      await requireActive(sql, providers, body.providerId);
-      await requireActive(sql, facilities, body.facilityId);
-      await requireActive(sql, staff, body.assignedTo);
-      if (body.pharmacyId) await requireActive(sql, pharmacies, body.pharmacyId);
+      // Sent together; the first that is missing is reported.
+      await Promise.all([
+        getRecord(sql, patients, params.patientId),
+        requireActive(sql, providers, body.providerId),
+        requireActive(sql, facilities, body.facilityId),
+        requireActive(sql, staff, body.assignedTo),
+        body.pharmacyId && requireActive(sql, pharmacies, body.pharmacyId),
+      ]);
       const encounter = {
         providerId: body.providerId,
         facilityId: body.facilityId,

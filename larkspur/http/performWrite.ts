@@ -1,7 +1,7 @@
 import { addHistory, type FieldChange, fieldChanges, fieldLabel } from '../records/history.ts';
 import type { Fault } from './faults.ts';
 import type { Call, WriteOperation } from './operation.ts';
-import { addLedgerEntry, claimReference, completeReceipt, type ReceivedWrite } from './receipts.ts';
+import { claimReference, completeReceipt, type ReceivedWrite, recordApplied, recordNotApplied } from './receipts.ts';
 
 interface Correction {
   field: string;
@@ -32,19 +32,25 @@ export async function performWrite(
   const marker = received.marker ?? '';
   const { body, corrections } = applyCorrection(call.body, fault);
   try {
-    return await context.sql.begin(async (sql) => {
-      await claimReference(sql, operation.name, marker, received.at);
+    return await context.sql.begin('BEGIN', async (sql) => {
+      // Statements that do not need each other's results share a round trip.
+      const [mrnBefore] = await Promise.all([
+        received.findMrn(sql),
+        claimReference(sql, operation.name, marker, received.at),
+      ]);
       const written = await operation.write({ ...call, sql, body });
       const changes = fieldChanges(written.changes);
-      await addHistory(sql, session.displayName, received.at, changes);
-      await addLedgerEntry(sql, { ...received, patientMrn: received.patientMrn ?? written.mrn ?? null }, true);
       const mrn = written.mrn === undefined ? {} : { mrn: written.mrn };
       const response = { ...mrn, corrections, changes: changes.map(withLabel) };
-      await completeReceipt(sql, operation.name, marker, written.record_id, response);
+      await Promise.all([
+        addHistory(sql, session.displayName, received.at, changes),
+        recordApplied(sql, received, mrnBefore ?? written.mrn),
+        completeReceipt(sql, operation.name, marker, written.record_id, response),
+      ]);
       return { recordId: written.record_id, ...response };
     });
   } catch (error) {
-    await addLedgerEntry(context.sql, received, false);
+    await recordNotApplied(context.sql, received);
     throw error;
   }
 }

@@ -11,7 +11,7 @@ export interface Receipt {
 }
 
 /**
- * The first statement of every write. A second request with the same reference waits here until the first commits or
+ * Comes before everything a write changes. A second request with the same reference waits here until the first commits or
  * rolls back, so that of several concurrent requests exactly one continues.
  */
 export async function claimReference(sql: Query, operation: string, externalRef: string, at: Date): Promise<void> {
@@ -48,15 +48,40 @@ export async function findReceipt(sql: Query, operation: string, externalRef: st
 export interface ReceivedWrite {
   operation: string;
   marker: string | null;
+  at: Date;
+  /** The MRN of the affected chart. Called before the write is applied. */
+  findMrn(sql: Query): Promise<string | undefined>;
+}
+
+interface LedgerEntry {
+  operation: string;
+  marker: string | null;
   patientMrn: string | null;
   at: Date;
+  applied: boolean;
 }
 
-export async function addLedgerEntry(sql: Query, received: ReceivedWrite, applied: boolean): Promise<void> {
-  await sql`insert into ledger ${sql.values({ ...received, applied })}`;
+/** Adds a write that was applied, in its transaction. */
+export async function recordApplied(sql: Query, received: ReceivedWrite, mrn: string | undefined): Promise<void> {
+  await addLedgerEntry(sql, received, mrn, true);
 }
 
-export async function listLedger(sql: Query): Promise<(ReceivedWrite & { applied: boolean })[]> {
-  return sql<(ReceivedWrite & { applied: boolean })[]>`
+/** Adds a write that was rejected, prevented by a fault, or rolled back. */
+export async function recordNotApplied(sql: Query, received: ReceivedWrite): Promise<void> {
+  await addLedgerEntry(sql, received, await received.findMrn(sql), false);
+}
+
+async function addLedgerEntry(
+  sql: Query,
+  { operation, marker, at }: ReceivedWrite,
+  mrn: string | undefined,
+  applied: boolean,
+): Promise<void> {
+  const entry: LedgerEntry = { operation, marker, patientMrn: mrn ?? null, at, applied };
+  await sql`insert into ledger ${sql.values(entry)}`;
+}
+
+export async function listLedger(sql: Query): Promise<LedgerEntry[]> {
+  return sql<LedgerEntry[]>`
     select operation, marker, patient_mrn, at, applied from ledger order by ledger_id`;
 }

@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
+import type { Query } from '../database/open.ts';
 import { type ApiResponse, EmrError, toErrorResponse } from '../errors.ts';
 import { requireSession, type Session } from '../signin/sessions.ts';
 import { applyFaultAfter, applyFaultBefore, preventsOperation } from './faultResponses.ts';
 import { consumeFault } from './faults.ts';
-import type { Call, Operation } from './operation.ts';
+import type { Call, Operation, WriteOperation } from './operation.ts';
 import { performWrite } from './performWrite.ts';
-import { addLedgerEntry, type ReceivedWrite } from './receipts.ts';
+import { recordNotApplied } from './receipts.ts';
 
 /** Registers a route for each operation. Every request is checked for a session, validated, and subject to faults. */
 export function serveOperations(app: FastifyInstance, context: Context, operations: Operation[]): void {
@@ -39,7 +40,7 @@ function bearerToken(request: FastifyRequest): string {
   return /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 }
 
-const noSession: Session = { tokenHash: '', staffId: '', displayName: '', role: '' };
+const noSession: Session = { tokenHash: '', staffId: '', displayName: '', role: '', faultsSet: true };
 
 async function handleCall(
   operation: Operation,
@@ -48,15 +49,15 @@ async function handleCall(
   reply: FastifyReply,
 ): Promise<unknown> {
   const { context } = call;
-  const received = operation.writes ? await receivedWrite(operation, call) : undefined;
+  const received = operation.writes ? receivedWrite(operation, call) : undefined;
   const invalid = validationError(operation, request);
   if (invalid !== undefined) {
-    if (received) await addLedgerEntry(context.sql, received, false);
+    if (received) await recordNotApplied(context.sql, received);
     throw new EmrError('BAD_REQUEST', invalid);
   }
-  const fault = await consumeFault(context.sql, operation, call.body);
+  const fault = call.session.faultsSet ? await consumeFault(context.sql, operation, call.body) : undefined;
   // Before the response, because the client may read the ledger as soon as it has received it.
-  if (fault && received && preventsOperation(fault)) await addLedgerEntry(context.sql, received, false);
+  if (fault && received && preventsOperation(fault)) await recordNotApplied(context.sql, received);
   if (fault && (await applyFaultBefore(fault, reply))) return reply;
   const response = await toResponse(context, operation.name, async () => {
     if (operation.writes && received) {
@@ -68,16 +69,12 @@ async function handleCall(
   return reply.code(response.status).send(response.body);
 }
 
-async function receivedWrite(
-  operation: Operation & { writes: true },
-  call: Call<unknown, unknown, unknown>,
-): Promise<ReceivedWrite> {
-  const { sql, params, body, context } = call;
+function receivedWrite(operation: WriteOperation, { params, body, context }: Call<unknown, unknown, unknown>) {
   return {
     operation: operation.name,
     marker: externalRefOf(body),
-    patientMrn: (await operation.patientMrn(sql, params, body)) ?? null,
     at: context.now(),
+    findMrn: (sql: Query) => operation.patientMrn(sql, params, body),
   };
 }
 

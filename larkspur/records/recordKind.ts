@@ -44,11 +44,12 @@ export async function listRecords<Row extends TObject>(
   { page, pageSize }: Page,
   filter: Fragment = sql`true`,
 ): Promise<{ total: number; page: number; pageSize: number; rows: Static<Row>[] }> {
-  const [counted] = await sql<{ total: number }[]>`
-    select count(*)::int as total from ${sql(kind.table)} where ${filter}`;
   const rows = await sql<Static<Row>[]>`
     select ${sql(columns(kind))} from ${sql(kind.table)} where ${filter}
     order by length(${sql(kind.id)}), ${sql(kind.id)} limit ${pageSize} offset ${(page - 1) * pageSize}`;
+  if (page === 1 && rows.length < pageSize) return { total: rows.length, page, pageSize, rows: [...rows] };
+  const [counted] = await sql<{ total: number }[]>`
+    select count(*)::int as total from ${sql(kind.table)} where ${filter}`;
   return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
 }
 

@@ -13,6 +13,8 @@ export interface Session {
   staffId: string;
   displayName: string;
   role: string;
+  /** Whether any fault is set. Read with the session, so that requests need no statement of their own for it. */
+  faultsSet: boolean;
 }
 
 export async function startSession(sql: Query, staffId: string, now: Date): Promise<{ token: string; expires: Date }> {
@@ -29,7 +31,9 @@ export async function requireSession({ sql, now }: Context, token: string): Prom
   const at = now();
   const hash = hashToken(token);
   const [found] = await sql<(Session & { lastSeenAt: Date })[]>`
-    select token_hash, staff_id, display_name, role, last_seen_at from sessions join staff using (staff_id)
+    select token_hash, staff_id, display_name, role, last_seen_at,
+      exists (select from faults where times_left > 0) as faults_set
+    from sessions join staff using (staff_id)
     where token_hash = ${hash} and active_flag = 'Y'
       and last_seen_at > ${before(at, SESSION_IDLE_MS)} and created_at > ${before(at, SESSION_LIFETIME_MS)}`;
   if (!found) throw new EmrError('SESSION_EXPIRED', 'Not signed in, or the session has expired.');

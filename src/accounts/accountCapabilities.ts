@@ -1,6 +1,6 @@
 import type { Capability } from '../connectors/connector.ts';
 import type { Evidence } from '../connectors/evidence.ts';
-import type { Tx } from '../db/database.ts';
+import type { Query, Tx } from '../db/database.ts';
 
 type Owner = { id: string; client_id: string };
 
@@ -11,8 +11,8 @@ const known_hours = 24;
  * The capabilities of an account that were seen to work within the last day: another success says nothing new. A part
  * of the query that opens the account, so that the usual write costs no statement of its own.
  */
-export function knownToWork(tx: Tx) {
-  return tx`ARRAY(SELECT capability FROM account_capabilities AS known WHERE known.account_id = accounts.id
+export function knownToWork(sql: Query) {
+  return sql`ARRAY(SELECT capability FROM account_capabilities AS known WHERE known.account_id = accounts.id
     AND known.state = 'works' AND known.at > now() - make_interval(hours => ${known_hours}))`;
 }
 

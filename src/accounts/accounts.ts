@@ -1,6 +1,7 @@
 import type { Capability, MrnRule } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Database, Tx } from '../db/database.ts';
+import { readBatch } from '../db/batches.ts';
+import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { newReference, parseId } from '../ids.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
@@ -64,17 +65,32 @@ export type StoredAccount = Account & {
 };
 
 export async function readAccount(tx: Tx, account_id: string): Promise<StoredAccount | undefined> {
-  const [row] = await tx<StoredAccount[]>`
-    SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
+  const [row] = await tx<StoredAccount[]>`${selectAccount(tx, tx`${account_id}::uuid`)}`;
+  return row;
+}
+
+/** The same for jobs that start together, in one statement. */
+export function readAccountTogether(
+  db: Database,
+  { client_id, account_id }: { client_id: string; account_id: string },
+): Promise<StoredAccount | undefined> {
+  return db.together(client_id, accounts_read, { account_id });
+}
+
+const accounts_read = readBatch<{ account_id: string }, StoredAccount>((sql) =>
+  selectAccount(sql, sql`(asked.request ->> 'account_id')::uuid`),
+);
+
+function selectAccount(sql: Query, account_id: Fragment): Fragment {
+  return sql`SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
            organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
            accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.emr_app_id,
-           accounts.unlinked_at, accounts.linked_at::text AS linked_at, ${knownToWork(tx)} AS known_to_work,
+           accounts.unlinked_at, accounts.linked_at::text AS linked_at, ${knownToWork(sql)} AS known_to_work,
            (SELECT parallel FROM write_limits WHERE account_id = accounts.id) AS parallel_writes,
-           organizations.parallel_writes_max, ${mrnRule(tx)} AS mrn_rule,
+           organizations.parallel_writes_max, ${mrnRule(sql)} AS mrn_rule,
            accounts.credentials_sealed, accounts.grant_sealed, accounts.token_hash, accounts.token_sealed
       FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;
-  return row;
 }
 
 /** Reads an account by the id in a path, or throws record_not_found. */

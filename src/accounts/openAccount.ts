@@ -1,4 +1,5 @@
 import {
+  type Access,
   type Capability,
   type Connector,
   type Credentials,
@@ -11,7 +12,7 @@ import {
   type RefreshedCapabilities,
 } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import {
   forgetRefusals,
   listRefusedInUse,
@@ -23,7 +24,7 @@ import {
 import {
   type Account,
   bindings,
-  readAccount,
+  readAccountTogether,
   replaceGrant,
   restoreCapabilities,
   type StoredAccount,
@@ -60,20 +61,13 @@ export async function openAccount(
   job: { id?: number; client_id: string; account_id: string },
   signal: AbortSignal,
 ): Promise<OpenAccount> {
-  const opened = await ctx.db.tenant(job.client_id, async (tx) => {
-    const account = await readAccount(tx, job.account_id);
-    if (account && job.id !== undefined && (await isUnlinked(tx, account, job.id))) {
-      throw new EmrFailure('refused', 'The account was unlinked.', { code: 'account_unlinked' });
-    }
-    if (account?.status !== 'active') return undefined;
-    return {
-      account,
-      credentials: await currentCredentials(ctx, tx, account, account.credentials_sealed),
-      grant: await ctx.vault.unseal(tx, account.grant_sealed, bindings.grant(account.id)),
-    };
-  });
-  if (!opened) throw new EmrFailure('login_required', 'The account link has expired.');
-  const { account } = opened;
+  // Read again for every job: an account may have been linked again, unlinked or renewed since the previous one.
+  const account = await readAccountTogether(ctx.db, job);
+  if (account && job.id !== undefined && (await isUnlinked(ctx.db, account, job.id))) {
+    throw new EmrFailure('refused', 'The account was unlinked.', { code: 'account_unlinked' });
+  }
+  if (account?.status !== 'active') throw new EmrFailure('login_required', 'The account link has expired.');
+  const secrets = await unsealSecrets(ctx, account);
   const connector = connectorOf(ctx, account.connector);
   let stored_grant = account.grant_sealed;
   const endpoint = {
@@ -84,9 +78,7 @@ export async function openAccount(
     observeLoad: loadObserver(ctx, account, connector),
   };
   const access = {
-    credentials: opened.credentials,
-    // Sealed by linkAccount from a value of this type.
-    grant: JSON.parse(opened.grant),
+    ...secrets,
     timezone: account.timezone,
     mrn_rule: account.mrn_rule ?? undefined,
     saveGrant: async (grant: Grant) => {
@@ -164,11 +156,34 @@ async function retryRefused(ctx: Context, { client_id, id }: StoredAccount): Pro
   await ctx.db.tenant(client_id, async (tx) => restoreCapabilities(tx, id, await forgetRefusals(tx, id)));
 }
 
-async function isUnlinked(tx: Tx, { status, unlinked_at }: StoredAccount, job_id: number): Promise<boolean> {
+async function isUnlinked(
+  db: Database,
+  { client_id, status, unlinked_at }: StoredAccount,
+  job_id: number,
+): Promise<boolean> {
   if (status === 'revoked' || unlinked_at === null) return status === 'revoked';
-  const [earlier] = await tx`SELECT FROM jobs JOIN accounts ON accounts.id = jobs.account_id
-    WHERE jobs.id = ${job_id} AND jobs.created_at < accounts.unlinked_at`;
+  const [earlier] = await db.read(
+    client_id,
+    (sql) => sql`SELECT jobs.id FROM jobs JOIN accounts ON accounts.id = jobs.account_id
+      WHERE jobs.id = ${job_id} AND jobs.created_at < accounts.unlinked_at`,
+  );
   return earlier !== undefined;
+}
+
+/** In a transaction only if the account has an app, whose credentials are stored elsewhere, or its key was not used yet. */
+async function unsealSecrets(ctx: Context, account: StoredAccount): Promise<Pick<Access, 'credentials' | 'grant'>> {
+  const { id, client_id, emr_app_id, credentials_sealed, grant_sealed } = account;
+  const credentials =
+    emr_app_id === null ? ctx.vault.unsealInMemory(credentials_sealed, bindings.credentials(id)) : undefined;
+  const grant = ctx.vault.unsealInMemory(grant_sealed, bindings.grant(id));
+  // Sealed by linkAccount from values of these types.
+  if (credentials !== undefined && grant !== undefined) {
+    return { credentials: JSON.parse(credentials), grant: JSON.parse(grant) };
+  }
+  return ctx.db.tenant(client_id, async (tx) => ({
+    credentials: await currentCredentials(ctx, tx, account, credentials_sealed),
+    grant: JSON.parse(await ctx.vault.unseal(tx, grant_sealed, bindings.grant(id))),
+  }));
 }
 
 /** The credentials of an account. Those of its app replace what was stored when the account was linked. */

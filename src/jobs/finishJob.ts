@@ -22,20 +22,22 @@ export type JobResult = {
 /**
  * Commits the record, the job, its event with the deliveries, and the audit record in one transaction, together with
  * other jobs of the client that end at the same time. Jobs that change records of their own, and those with a large
- * event, have a transaction of their own.
+ * event, have a transaction of their own. Returns the number of deliveries.
  */
-export async function finishJob(ctx: Context, lease: Lease, job: Job, result: JobResult): Promise<void> {
+export async function finishJob(ctx: Context, lease: Lease, job: Job, result: JobResult): Promise<number> {
   const finishing = { ctx, lease, job, result, traceparent: ctx.telemetry.traceparent() };
   const { apply } = result;
   if (!apply && sizeOf(result) <= characters_max) {
-    if (!(await ctx.db.togetherOrAlone(job.client_id, jobs_finished_together, finishing))) throw new LeaseLost();
-    return;
+    const deliveries = await ctx.db.togetherOrAlone(job.client_id, jobs_finished_together, finishing);
+    if (deliveries === undefined) throw new LeaseLost();
+    return deliveries;
   }
-  await ctx.db.tenant(job.client_id, async (tx) => {
+  return ctx.db.tenant(job.client_id, async (tx) => {
     // Before the lane is locked: requests lock records in this order, too.
     await apply?.(tx);
-    const [held] = await finishJobs(tx, [finishing]);
-    if (!held) throw new LeaseLost();
+    const [deliveries] = await finishJobs(tx, [finishing]);
+    if (deliveries === undefined) throw new LeaseLost();
+    return deliveries;
   });
 }
 
@@ -48,14 +50,17 @@ function sizeOf({ event }: JobResult): number {
   return event === null ? 0 : JSON.stringify(event.data).length;
 }
 
-const jobs_finished_together: Batch<Finishing, boolean> = {
+const jobs_finished_together: Batch<Finishing, number | undefined> = {
   max: 100,
   kind: 'transaction',
   run: (tx, _client_id, finishing) => finishJobs(tx, finishing),
 };
 
-/** Each result says whether the worker still held the lane. If not, nothing of the job is stored. Two round trips. */
-async function finishJobs(tx: Tx, finishing: readonly Finishing[]): Promise<boolean[]> {
+/**
+ * Each result is the number of deliveries, or undefined if the worker no longer held the lane. Nothing of the job is
+ * stored then. Two round trips.
+ */
+async function finishJobs(tx: Tx, finishing: readonly Finishing[]): Promise<(number | undefined)[]> {
   const leases = finishing.map(({ lease }) => lease);
   const [lanes, events] = await Promise.all([lockLeases(tx, leases), prepareJobEvents(tx, finishing)]);
   const held = finishing.filter((_, n) => lanes[n]);
@@ -82,7 +87,7 @@ async function finishJobs(tx: Tx, finishing: readonly Finishing[]): Promise<bool
       ),
     ]);
   }
-  return lanes.map((lane) => lane !== undefined);
+  return finishing.map(({ job }, n) => lanes[n] && (events.get(job.id)?.endpoint_ids.length ?? 0));
 }
 
 /** The events of the jobs that have one, by job. */

@@ -153,8 +153,10 @@ async function runJob(
 }
 
 async function finish(ctx: Context, lease: Lease, { job }: JobRun, result: JobResult): Promise<void> {
-  await finishJob(ctx, lease, job, result);
-  ctx.notifications.notify('chartwire_deliveries', job.client_id);
+  const deliveries = await finishJob(ctx, lease, job, result);
+  // Without deliveries, only open pages hear of the event: every worker would look for some.
+  if (deliveries > 0) ctx.notifications.notify('chartwire_deliveries', job.client_id);
+  else if (result.event) ctx.notifications.notify('chartwire_live', `events ${job.client_id}`);
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
   annotateAttempt(ctx, result.state, result.error?.code);
   ctx.log.info(

@@ -14,6 +14,8 @@ export type Vault = {
   seal(tx: Tx, owner: Owner, binding: string, text: string): Promise<Buffer>;
   /** Unseals the result of `seal` for the same binding. */
   unseal(tx: Tx, sealed: Buffer, binding: string): Promise<string>;
+  /** The same without the database; undefined if the data key is not in memory. */
+  unsealInMemory(sealed: Buffer, binding: string): string | undefined;
   /**
    * Deletes the owner's data key. What is sealed with it, backups included, cannot be unsealed any more. Processes that
    * have used the key keep it in memory until they evict it or end.
@@ -65,12 +67,13 @@ export function openVault(master: MasterKeys, options: VaultOptions = {}): Vault
     },
     // A cached key bypasses the tenant policy on data_keys, but not the one on the row with the sealed value.
     unseal: async (tx, sealed, binding) => {
-      if (sealed.length < header_bytes || sealed[0] !== format) {
-        throw new SealFailure('A sealed value has a format that this version does not support.');
-      }
-      const id = sealed.subarray(1, header_bytes).toString('hex');
+      const id = keyIdOf(sealed);
       const key = cache.get(id) ?? (await opened(await readKey(tx, id)));
       return unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
+    },
+    unsealInMemory: (sealed, binding) => {
+      const key = cache.get(keyIdOf(sealed));
+      return key && unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
     },
     shred: async (tx, owner) => {
       await tx`DELETE FROM data_keys WHERE owner_id = ${owner.owner_id} AND client_id = ${owner.client_id}`;
@@ -99,6 +102,13 @@ type DataKey = Owner & { id: string; master_key_id: string; wrapped: Buffer };
 
 const format = 1;
 const header_bytes = 1 + 16;
+
+function keyIdOf(sealed: Buffer): string {
+  if (sealed.length < header_bytes || sealed[0] !== format) {
+    throw new SealFailure('A sealed value has a format that this version does not support.');
+  }
+  return sealed.subarray(1, header_bytes).toString('hex');
+}
 
 async function findKey(tx: Tx, owner: Owner): Promise<DataKey | undefined> {
   const [row] = await tx<DataKey[]>`

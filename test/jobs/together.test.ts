@@ -100,6 +100,18 @@ describe('jobs that end together', () => {
     expect(next.map((job) => job?.id).sort()).toStrictEqual(rows.slice(lanes.length).map(({ id }) => id));
   });
 
+  test('report how many deliveries each of them has', async () => {
+    const started = await startAll();
+    const { client_id } = fixture.tenant;
+    const finish = (some: typeof started) =>
+      Promise.all(some.map(({ lease, job }) => finishJob(ctx, lease, job, result)));
+    expect(await finish(started.slice(0, 2))).toStrictEqual([0, 0]);
+    await fixture.owner`INSERT INTO webhook_endpoints (id, client_id, url, status)
+      VALUES (gen_random_uuid(), ${client_id}, 'https://receiver.example/hook', 'enabled')`;
+    expect(await finish(started.slice(2))).toStrictEqual([1, 1, 1]);
+    await fixture.owner`DELETE FROM webhook_endpoints WHERE client_id = ${client_id}`;
+  });
+
   test('are stored without the one whose lane another worker has claimed, of which nothing is', async () => {
     const started = await startAll();
     const [lost] = started;
@@ -133,7 +145,7 @@ describe('jobs that end together', () => {
     const started = await startAll();
     const [waiting] = started;
     if (!waiting) throw new Error('Expected a job.');
-    let ends: Promise<void>[] = [];
+    let ends: Promise<unknown>[] = [];
     await fixture.owner.begin(async (tx) => {
       await tx`SELECT FROM lanes WHERE id = ${waiting.lease.id} FOR UPDATE`;
       ends = started.map(({ lease, job }) => finishJob(ctx, lease, job, result));

@@ -52,6 +52,16 @@ test('a text is decrypted in this process and in another, but not with another b
   await expect(unseal(vault, sealed.subarray(0, 10))).rejects.toThrow(SealFailure);
 });
 
+test('decrypts without the database once the data key was used, and only with the same binding', async () => {
+  const sealed = await seal(openVault(before), newOwner(), 'text');
+  const vault = openVault(before);
+  expect(vault.unsealInMemory(sealed, 'a:1')).toBeUndefined();
+  await unseal(vault, sealed);
+  expect(vault.unsealInMemory(sealed, 'a:1')).toBe('text');
+  expect(() => vault.unsealInMemory(sealed, 'a:2')).toThrow(SealFailure);
+  expect(() => vault.unsealInMemory(sealed.subarray(0, 10), 'a:1')).toThrow(SealFailure);
+});
+
 test('each owner has one data key, even if fifty concurrent calls need the first one', async () => {
   const owner = newOwner();
   const vaults = Array.from({ length: 50 }, () => openVault(before));
