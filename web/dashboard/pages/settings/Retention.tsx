@@ -21,7 +21,7 @@ export function Retention() {
               { head: 'Kept for', cell: (row) => retentionLabel(row.days) },
               { head: 'Setting', cell: (row) => row.setting ?? '–' },
             ]}
-            empty=""
+            empty="No retention rules."
           />
         )}
       </QueryResult>
