@@ -88,9 +88,11 @@ test('is paginated without gaps', async () => {
 });
 
 test('contains no query, body or patient data', async () => {
-  await fixture.api.callIn({ reason: 'PLANTED-REASON', caller: 'PLANTED-CALLER' });
-  await fixture.api.call('GET', '/v1/patients?last_name=PLANTED-NAME&mrn=LK100001');
-  await list('endpoint=telephone-encounters.create', 3);
+  const responses = [
+    await fixture.api.callIn({ reason: 'PLANTED-REASON', caller: 'PLANTED-CALLER' }),
+    await fixture.api.call('GET', '/v1/patients?last_name=PLANTED-NAME&mrn=LK100001'),
+  ];
+  for (const { headers } of responses) await list(`id=${headers.get('x-request-id')}`, 1);
   const [text] = await fixture.owner<{ content: string }[]>`
     SELECT string_agg(row_to_json(requests)::text, '') AS content FROM requests`;
   expect(text?.content).not.toMatch(/PLANTED|LK1000/);

@@ -211,6 +211,7 @@ test('detects a changed or deleted head, and links no records to it', async () =
 });
 
 test('promise 25: every change was detected', () => {
+  expect(attempted).toBeGreaterThan(0);
   expect(detected).toBe(attempted);
   const share = Math.round((detected / attempted) * 100);
   process.stdout.write(`promise 25: verification finds ${share} % of ${attempted} kinds and places of tampering\n`);

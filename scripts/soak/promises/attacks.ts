@@ -100,8 +100,23 @@ export const attackPromises: readonly PromiseRow[] = [
     fault: 'Audit records changed, removed, reordered',
     promise: 'Every read and write of health data leaves a record; verification finds every change',
     tests: [
-      ...test('audit/coverage', 'promise 25: every endpoint that shows or changes data leaves a record'),
-      ...test('audit/tampering', 'promise 25: every change was detected'),
+      // The last test of each file counts what the others found.
+      ...test(
+        'audit/coverage',
+        '%s leaves one record',
+        'promise 25: every endpoint that shows or changes data leaves a record',
+      ),
+      ...test(
+        'audit/tampering',
+        'detects a changed %s',
+        'detects a deleted record even if later ones are renumbered',
+        'detects a record that was unlinked from the chain or replaced',
+        'detects two swapped records: positions, links, contents',
+        'detects a forged record, linked or not',
+        'detects a truncated trail, even if the head is adjusted or deleted',
+        'detects a changed or deleted head',
+        'promise 25: every change was detected',
+      ),
     ],
   },
 ];
