@@ -39,36 +39,37 @@ test('an invited support operator sees patient details only after giving a reaso
   const menu = page.getByRole('navigation', { name: 'Pages' });
   await menu.waitFor();
   expect(page.url()).not.toContain('oi_');
-  const pages = await menu.getByRole('link').allInnerTexts();
-  expect(pages).toStrictEqual(['Overview', 'Accounts', 'Jobs', 'Events & webhooks', 'Requests', 'Settings']);
+  await expect
+    .poll(() => menu.getByRole('link').allInnerTexts())
+    .toStrictEqual(['Overview', 'Accounts', 'Jobs', 'Events & webhooks', 'Requests', 'Settings']);
 
   await menu.getByRole('link', { name: 'Jobs' }).click();
   await page.getByRole('cell', { name: '•••', exact: true }).first().waitFor();
   await page.getByRole('link', { name: String(job_id), exact: true }).click();
   await page.getByText('Patient details are hidden').waitFor();
-  expect(await page.getByRole('alert', { name: 'Rejected by the EMR' }).innerText()).not.toContain('•••');
+  await expect.poll(() => page.getByRole('alert', { name: 'Rejected by the EMR' }).innerText()).not.toContain('•••');
   // Whether a write was saved is no patient detail.
   await page.getByText('Create encounter: not saved.').waitFor();
-  expect(await page.getByRole('main').innerText()).not.toContain(patient_mrn);
+  await expect.poll(() => page.getByRole('main').innerText()).not.toContain(patient_mrn);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Reveal patient details…' }).click();
   await page.getByLabel('Reason').fill('The practice asked why it failed');
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Reveal', exact: true }).click();
   await page.getByRole('main').getByText(patient_mrn).first().waitFor();
-  expect(await page.getByText('Patient details are hidden').count()).toBe(0);
+  await expect.poll(() => page.getByText('Patient details are hidden').count()).toBe(0);
 
   await page.getByRole('link', { name: 'View record' }).click();
   await page.getByText('Patient details are hidden').waitFor();
   await page.getByRole('link', { name: String(job_id), exact: true }).waitFor();
-  expect(await page.getByRole('main').innerText()).not.toContain(patient_mrn);
+  await expect.poll(() => page.getByRole('main').innerText()).not.toContain(patient_mrn);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Reveal patient details…' }).click();
   await page.getByLabel('Reason').fill('The practice asked about the chart');
   await page.getByRole('button', { name: 'Reveal', exact: true }).click();
   await page.getByRole('heading', { name: 'Demographics' }).waitFor();
   await page.getByRole('main').getByText(patient_mrn).first().waitFor();
-  expect(await page.getByRole('heading', { name: 'Appointments' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('heading', { name: 'Appointments' }).count()).toBe(0);
   await expectAccessible(page);
 
   await page.goto(link);
@@ -78,7 +79,7 @@ test('an invited support operator sees patient details only after giving a reaso
   await owner.goto(`${product.sandbox.dashboard.url}/audit?action=dashboard.reveals.create`);
   await owner.getByText('The practice asked why it failed').waitFor();
   await owner.getByText('The practice asked about the chart').waitFor();
-  expect(await owner.getByText(/^Operator · .*127\.0\.0\.1$/).count()).toBe(2);
+  await expect.poll(() => owner.getByText(/^Operator · .*127\.0\.0\.1$/).count()).toBe(2);
   await expectAccessible(owner);
   expect(fixture.consoleErrors(owner)).toStrictEqual([]);
 });

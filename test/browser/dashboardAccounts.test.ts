@@ -62,12 +62,12 @@ describe('accounts page', () => {
     await dialog(page).getByLabel('User').fill('someone@example.org');
     await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
     await dialog(page).getByRole('alert').waitFor();
-    expect(await dialog(page).getByRole('alert').innerText()).toContain('personal data');
+    await expect.poll(() => dialog(page).getByRole('alert').innerText()).toContain('personal data');
     await dialog(page).getByLabel('User').fill('new-window-user');
     await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
     const address = await readLink(page);
     expect(address).toMatch(new RegExp(`^${product.sandbox.base_url}/link\\?token=lt_`));
-    expect(await dialog(page).innerText()).toContain('7 days');
+    await expect.poll(() => dialog(page).innerText()).toContain('7 days');
     const mail = await dialog(page).getByRole('link', { name: 'Send by email' }).getAttribute('href');
     expect(decodeURIComponent(mail ?? '')).toContain(address);
     await expectAccessible(page, in_dialog);
@@ -150,7 +150,7 @@ describe('accounts page', () => {
     const { access_token, api } = await expireAccount(product, 'expired-user', 3);
     const page = await fixture.open('/{client}/accounts');
     await row(page, 'expired-user').getByText('Needs re-linking').waitFor();
-    expect(await row(page, 'expired-user').innerText()).toContain('Larkspur requires a new one-time code.');
+    await expect.poll(() => row(page, 'expired-user').innerText()).toContain('Larkspur requires a new one-time code.');
     await row(page, 'expired-user')
       .getByText(/^\d+ waiting jobs?$/)
       .waitFor();
@@ -181,7 +181,9 @@ describe('accounts page', () => {
     const access_token = await product.api.link({ user_id: 'to-be-revoked', staff: 4 });
     const page = await fixture.open('/{client}/accounts');
     await chooseFromMenu(row(page, 'to-be-revoked'), 'Unlink');
-    expect(await dialog(page).innerText()).toMatch(/stops working immediately.*fail, and each sends its event/s);
+    await expect
+      .poll(() => dialog(page).innerText())
+      .toMatch(/stops working immediately.*fail, and each sends its event/s);
     await expectAccessible(page, in_dialog);
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(200);
@@ -189,7 +191,7 @@ describe('accounts page', () => {
     await dialog(page).getByLabel('Enter unlink to confirm').fill('unlink');
     await dialog(page).getByRole('button', { name: 'Unlink' }).click();
     await row(page, 'to-be-revoked').getByText('Revoked', { exact: true }).waitFor();
-    expect(await row(page, 'to-be-revoked').getByRole('button').allInnerTexts()).toStrictEqual(['Re-link']);
+    await expect.poll(() => row(page, 'to-be-revoked').getByRole('button').allInnerTexts()).toStrictEqual(['Re-link']);
     expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(401);
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
@@ -203,7 +205,7 @@ describe('accounts page', () => {
     await signIn(page, { email, password });
     // The actions would appear together with the row.
     await row(page, 'sandbox-user').getByText('Active').waitFor();
-    expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
+    await expect.poll(() => page.getByRole('main').getByRole('button').count()).toBe(0);
     await context.close();
   });
 });

@@ -37,8 +37,8 @@ test('the alerts page shows channels, open alerts and their messages, and sends 
   const page = await fixture.open('/settings/alerts');
   const open = page.getByRole('table', { name: 'Open alerts' });
   await open.getByRole('link', { name: 'Account needs re-linking' }).waitFor();
-  expect(await open.innerText()).toMatch(/Email: .*\d[\s\S]*Webhook: retrying/);
-  expect(await page.getByRole('table', { name: 'Channels' }).innerText()).toContain('127.0.0.1:9 ');
+  await expect.poll(() => open.innerText()).toMatch(/Email: .*\d[\s\S]*Webhook: retrying/);
+  await expect.poll(() => page.getByRole('table', { name: 'Channels' }).innerText()).toContain('127.0.0.1:9 ');
   await page.getByText(quiet_hours).waitFor();
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Send test message' }).click();

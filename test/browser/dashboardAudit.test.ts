@@ -43,7 +43,7 @@ describe('audit log page', () => {
   test('reads filters from the URL and detects a changed record', async () => {
     const page = await fixture.open('/audit?actor_kind=operator');
     await page.getByRole('cell', { name: 'operator.sign_in' }).first().waitFor();
-    expect(await page.getByRole('cell', { name: 'telephone-encounters.create' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('cell', { name: 'telephone-encounters.create' }).count()).toBe(0);
     await expect
       .poll(async () => (await fixture.product.owner`SELECT FROM audit_records WHERE position = 2`).length)
       .toBe(1);

@@ -53,7 +53,7 @@ describe('dashboard page', () => {
     await page.route('**/dashboard/api/**', unreachable);
     await dialog.getByRole('button', { name: 'Resolve' }).click();
     await dialog.getByRole('alert').getByText('Cannot reach the service.').waitFor();
-    expect(await dialog.getByLabel('Note').inputValue()).toBe('Looked into the chart: it is there.');
+    await expect.poll(() => dialog.getByLabel('Note').inputValue()).toBe('Looked into the chart: it is there.');
     await page.unroute('**/dashboard/api/**');
     await dialog.getByRole('button', { name: 'Resolve' }).click();
     await page.getByText('Resolved: ').first().waitFor();
@@ -173,7 +173,7 @@ describe('session', () => {
     await page.getByRole('button', { name: 'Sandbox owner' }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByLabel('Email').waitFor();
-    expect(await page.getByText('Your session has expired.').count()).toBe(0);
+    await expect.poll(() => page.getByText('Your session has expired.').count()).toBe(0);
     // Restore the session of the other tests.
     await idle(0);
     await page.context().close();
@@ -198,7 +198,7 @@ describe('keyboard navigation', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
     await expect.poll(() => focused(page)).toBe('content');
-    expect(await page.getByRole('link', { name: 'Audit' }).isVisible()).toBe(false);
+    await expect.poll(() => page.getByRole('link', { name: 'Audit' }).isVisible()).toBe(false);
     if (size) await page.setViewportSize(size);
   });
 

@@ -223,7 +223,7 @@ describe('endpoints', () => {
     await button(page, 'Rotate').waitFor();
     await expectAccessible(page, in_dialog);
     await button(page, 'Rotate').click();
-    expect(await dialog.getByText(/^whsec_/).innerText()).not.toBe(first);
+    await expect.poll(() => dialog.getByText(/^whsec_/).innerText()).not.toBe(first);
     await button(page, 'Done').click();
 
     await chooseFromMenu(page, 'Disable');

@@ -70,7 +70,7 @@ describe('job list', () => {
     expect(page.url()).toContain('state=failed');
     await page.reload();
     await row(page, failed.job_id).waitFor();
-    expect(await row(page, finished.job_id).count()).toBe(0);
+    await expect.poll(() => row(page, finished.job_id).count()).toBe(0);
 
     await page.getByRole('combobox', { name: 'Time' }).click();
     await page.getByRole('option', { name: 'Last hour' }).click();
@@ -140,7 +140,7 @@ describe('job page', () => {
     const notice = page.getByRole('alert').filter({ hasText: 'Rejected by the EMR' });
     await notice.getByText('This chart is locked.').waitFor();
     await notice.getByText('Resolve the cause in the EMR or in the request. Then run the job again.').waitFor();
-    expect(await page.getByRole('alert').count()).toBe(1);
+    await expect.poll(() => page.getByRole('alert').count()).toBe(1);
     await page.getByRole('table', { name: 'Other jobs of this patient' }).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Run again' }).click();
@@ -154,8 +154,8 @@ describe('job page', () => {
     await runs.getByRole('link', { name: String(failed.job_id) }).click();
     await page.getByText('It was run again as').waitFor();
     // No advice for what was done already.
-    expect(await page.getByText('Then run the job again').count()).toBe(0);
-    expect(await page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
+    await expect.poll(() => page.getByText('Then run the job again').count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
     expectNoErrors(page);
   });
 
@@ -164,7 +164,7 @@ describe('job page', () => {
     const page = await fixture.open('/{client}/jobs?state=unresolved');
     await page.getByRole('link', { name: String(lost.job_id), exact: true }).click();
     await page.getByText('did not confirm a write').waitFor();
-    expect(await page.getByRole('alert').count()).toBe(1);
+    await expect.poll(() => page.getByRole('alert').count()).toBe(1);
     await page.getByText(`${lost.telephone_encounter_id}-create_encounter`).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Resolve' }).click();
@@ -205,7 +205,7 @@ describe('job page', () => {
     await fixture.product.owner`UPDATE operators SET role = 'read_only'`;
     const page = await fixture.open(`/{client}/jobs/${job_id}`);
     await page.getByText('This chart is locked.').waitFor();
-    expect(await page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
     await page.goto(page.url().replace(/\d+$/, '999999'));
     await page.getByRole('alert').getByText('not found').waitFor();
     await expectAccessible(page);

@@ -104,7 +104,7 @@ test('lists its shortcuts under “?”, and those of one key can be turned off'
   await heading(page, 'Jobs');
   // Not while typing.
   await page.getByLabel('Patient MRN').fill('?');
-  expect(await page.getByRole('dialog').count()).toBe(0);
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   await page.getByRole('heading', { level: 1 }).click();
   await page.keyboard.press('?');
   const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });

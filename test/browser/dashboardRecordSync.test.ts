@@ -51,7 +51,7 @@ test('shows how current a list is, what the EMR refused, and the progress of the
   await page.reload();
   await page.getByText('The EMR refused this list at the last sync').waitFor();
   const link = page.getByRole('link', { name: 'last sync' });
-  expect(await link.getAttribute('href')).toMatch(new RegExp(`/jobs/${refused_in}$`));
+  await expect.poll(() => link.getAttribute('href')).toMatch(new RegExp(`/jobs/${refused_in}$`));
   await expectAccessible(page, { within: 'main' });
 
   await owner`UPDATE sync_passes SET first_read_at = NULL WHERE kind IN ('claims', 'orders')`;

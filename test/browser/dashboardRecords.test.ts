@@ -147,7 +147,7 @@ describe('records page', () => {
     await page.getByRole('link', { name: 'Marlowe Placeholt, MD' }).click();
     await preview(page).getByRole('listitem').first().waitFor();
     await page.getByText('From the EMR').waitFor();
-    expect(await preview(page).getByText('10:00–11:30').count()).toBe(0);
+    await expect.poll(() => preview(page).getByText('10:00–11:30').count()).toBe(0);
     await typeRange(page, free_day, '1000AM', '0930AM');
     await page.getByText('Unsaved changes').waitFor();
     await page.getByRole('button', { name: 'Save hours' }).focus();
@@ -155,7 +155,7 @@ describe('records page', () => {
     // The error is shown at its input, which gets the focus.
     await page.getByText('Must be after the start.').waitFor();
     const end = section(page, free_day).getByLabel(`${free_day}, range 1, to`);
-    expect(await end.getAttribute('aria-invalid')).toBe('true');
+    await expect.poll(() => end.getAttribute('aria-invalid')).toBe('true');
     await expect.poll(() => focused(page)).toBe(`${free_day}, range 1, to`);
     await expectAccessible(page);
     await page.keyboard.type('1130AM');
@@ -195,7 +195,9 @@ describe('records page', () => {
     await page.getByLabel(`${free_day}, range 1, quota 1, visits`).fill('3');
     await page.getByRole('button', { name: 'Save hours' }).click();
     await page.getByText('Must not be before rec_start_date.').waitFor();
-    expect(await page.getByLabel(`${free_day}, range 1, ending on`).getAttribute('aria-invalid')).toBe('true');
+    await expect
+      .poll(() => page.getByLabel(`${free_day}, range 1, ending on`).getAttribute('aria-invalid'))
+      .toBe('true');
     await expectAccessible(page);
     await page.getByLabel(`${free_day}, range 1, ending on`).fill('');
     await page.getByRole('button', { name: 'Save hours' }).click();
@@ -283,7 +285,7 @@ describe('records page', () => {
       .first()
       .click();
     await page.getByRole('cell', { name: 'Larkspur Main Street' }).waitFor();
-    expect(await page.getByRole('button', { name: /^(Dea|A)ctivate/ }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: /^(Dea|A)ctivate/ }).count()).toBe(0);
     await page
       .getByRole('link', { name: /^Providers/ })
       .first()
@@ -292,9 +294,9 @@ describe('records page', () => {
     await preview(page).getByRole('listitem').first().waitFor();
     expect(await page.getByLabel('Monday, range 1, from').isDisabled()).toBe(true);
     for (const name of [/^Add range/, /^Save/, /^Remove/]) {
-      expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0);
+      await expect.poll(() => page.getByRole('button', { name }).count(), { message: String(name) }).toBe(0);
     }
-    expect(await page.getByLabel('Hide in availability').count()).toBe(0);
+    await expect.poll(() => page.getByLabel('Hide in availability').count()).toBe(0);
     await expectAccessible(page);
     await context.close();
   });

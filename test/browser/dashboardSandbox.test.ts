@@ -62,7 +62,7 @@ test('shows working one-time codes, and locks and unlocks a user', async () => {
   const session = await signIn('/api/login/code', { challengeId, code, rememberDevice: 'N' });
   expect(session.sessionToken).toEqual(expect.any(String));
   const clinic = page.getByRole('link', { name: 'Open clinic' });
-  expect(await clinic.getAttribute('href')).toBe(fixture.product.sandbox.larkspur.url);
+  await expect.poll(() => clinic.getAttribute('href')).toBe(fixture.product.sandbox.larkspur.url);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 

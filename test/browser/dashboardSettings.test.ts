@@ -14,10 +14,10 @@ describe('settings page', () => {
     await page.getByLabel('Name').waitFor();
     await expectAccessible(page);
     await page.getByLabel('Name').fill('Front desk');
-    expect(await page.getByLabel('Mode').inputValue()).toBe('test');
+    await expect.poll(() => page.getByLabel('Mode').inputValue()).toBe('test');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Copy the secret now.').waitFor();
-    expect(await page.getByRole('dialog').innerText()).toMatch(/cs_test_/);
+    await expect.poll(() => page.getByRole('dialog').innerText()).toMatch(/cs_test_/);
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Front desk' }).click();
@@ -25,7 +25,7 @@ describe('settings page', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').first().waitFor();
     // Messages do not contain the names that fields have in the API.
-    expect(await page.getByRole('main').innerText()).not.toMatch(/[a-z]_[a-z]+ must/);
+    await expect.poll(() => page.getByRole('main').innerText()).not.toMatch(/[a-z]_[a-z]+ must/);
     await expectAccessible(page);
     await page.getByLabel('Allowed origins').fill('https://app.example.org');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -53,7 +53,7 @@ describe('settings page', () => {
   test('says how to receive alerts if no channel is configured', async () => {
     const page = await fixture.open('/settings/alerts');
     await page.getByText('Email: ALERT_SMTP_URL').waitFor();
-    expect(await page.getByRole('button', { name: 'Send test message' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Send test message' }).count()).toBe(0);
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Guide: Alerts' }).click();
     await page.getByRole('heading', { name: 'Alerts', level: 1 }).waitFor();

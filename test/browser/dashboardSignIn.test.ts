@@ -48,7 +48,7 @@ test('an operator changes a temporary password, sets up the required second fact
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('Incorrect code');
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Use a recovery code' }).click();
-  expect(await page.getByRole('alert').count()).toBe(0);
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0);
   await page.getByRole('button', { name: 'Use an authenticator code' }).click();
   await page.getByLabel('Authenticator code').fill(code(1));
   await page.keyboard.press('Enter');
@@ -69,7 +69,7 @@ test('an operator registers a passkey, signs in with it, confirms the identity w
   const operator = await newOperator(fixture.product, 'operator');
   await signIn(page, operator);
   await page.getByRole('button', { name: 'Add passkey' }).click();
-  expect(await page.getByLabel('Name').inputValue()).toBe('Chrome on Linux');
+  await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Chrome on Linux');
   await page.getByLabel('Name').fill('Test key');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('button', { name: 'I have stored them' }).click();

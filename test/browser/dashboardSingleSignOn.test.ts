@@ -29,7 +29,7 @@ test('single sign-on explains a refusal, returns to the page, and signs out at t
   await expectAccessible(page);
   await page.reload();
   await button.waitFor();
-  expect(await page.getByRole('alert').count()).toBe(0);
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0);
 
   provider.current = { ...provider.current, roles: ['owners'] };
   await page.goto(`${url}/settings/me`);

@@ -98,9 +98,9 @@ describe('reading', () => {
     for (const part of ['/v1/patients', 'curl -X POST', 'new Chartwire({', 'client = Chartwire(']) {
       expect(text).toContain(part);
     }
-    expect(await page.locator('form:visible, button:visible, input:visible').count()).toBe(0);
+    await expect.poll(() => page.locator('form:visible, button:visible, input:visible').count()).toBe(0);
     await page.setViewportSize({ width: 400, height: 800 });
-    expect(await page.locator('.side a').first().isVisible()).toBe(true);
+    await expect.poll(() => page.locator('.side a').first().isVisible()).toBe(true);
     await page.close();
   });
 
@@ -113,9 +113,9 @@ describe('reading', () => {
     await page.keyboard.type('create teleph');
     const options = page.locator('.results [role="option"]');
     await soon(() => options.first().innerText()).toContain('Create a telephone encounter');
-    expect(await page.locator('#search').getAttribute('aria-activedescendant')).toBe('result.0');
+    await expect.poll(() => page.locator('#search').getAttribute('aria-activedescendant')).toBe('result.0');
     await page.keyboard.press('ArrowDown');
-    expect(await options.nth(1).getAttribute('aria-selected')).toBe('true');
+    await expect.poll(() => options.nth(1).getAttribute('aria-selected')).toBe('true');
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await soon(() => path(page)).toBe('/docs/reference/telephone-encounters#telephone-encounters.create');
@@ -124,11 +124,11 @@ describe('reading', () => {
     await page.keyboard.type('qwxyz');
     await soon(() => page.locator('.found').innerText()).toBe('No results');
     await page.keyboard.press('Escape');
-    expect(await page.locator('#search').inputValue()).toBe('');
+    await expect.poll(() => page.locator('#search').inputValue()).toBe('');
     // A slash in a field is text.
     await page.locator('#search').fill('a');
     await page.keyboard.press('/');
-    expect(await page.locator('#search').inputValue()).toBe('a/');
+    await expect.poll(() => page.locator('#search').inputValue()).toBe('a/');
     await page.close();
   });
 
@@ -147,23 +147,25 @@ describe('reading', () => {
   test('remembers the language of the samples and the theme', async () => {
     const page = await open('/docs/reference/patients', { colorScheme: 'light' });
     const shown = page.locator('[id="patients.create"] .samples pre:visible');
-    expect(await shown.innerText()).toMatch(/^curl /);
+    await expect.poll(() => shown.innerText()).toMatch(/^curl /);
     await page.locator('[id="patients.create"] [role="tab"]').nth(1).click();
-    expect(await shown.innerText()).toContain('client.patients.create({');
+    await expect.poll(() => shown.innerText()).toContain('client.patients.create({');
     await page.keyboard.press('ArrowRight');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Python');
-    expect(await page.locator('[role="tab"][aria-selected="true"]').allInnerTexts()).toStrictEqual(
-      Array.from({ length: await page.locator('.samples').count() }, () => 'Python'),
-    );
+    await expect
+      .poll(() => page.locator('[role="tab"][aria-selected="true"]').allInnerTexts())
+      .toStrictEqual(Array.from({ length: await page.locator('.samples').count() }, () => 'Python'));
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const light = await background();
     const theme = page.locator('button.theme');
     await theme.click();
     await theme.click();
-    expect(await theme.getAttribute('aria-label')).toBe('Theme: Dark');
+    await expect.poll(() => theme.getAttribute('aria-label')).toBe('Theme: Dark');
     await soon(background).not.toBe(light);
     await page.goto(`${product.sandbox.base_url}/docs/reference/jobs`);
-    expect(await page.locator('[id="jobs.get"] .samples pre:visible').innerText()).toContain('client.jobs.get(');
+    await expect
+      .poll(() => page.locator('[id="jobs.get"] .samples pre:visible').innerText())
+      .toContain('client.jobs.get(');
     expect(await background()).not.toBe(light);
     await page.close();
   });
@@ -184,9 +186,9 @@ describe('reading', () => {
     const page = await open('/docs', { viewport: { width: 375, height: 800 } });
     const menu = page.locator('button.menu');
     const link = page.locator('.side a', { hasText: 'Concepts' });
-    expect(await link.isVisible()).toBe(false);
+    await expect.poll(() => link.isVisible()).toBe(false);
     await menu.click();
-    expect(await link.isVisible()).toBe(true);
+    await expect.poll(() => link.isVisible()).toBe(true);
     await page.keyboard.press('Escape');
     expect([await link.isVisible(), await menu.getAttribute('aria-expanded')]).toStrictEqual([false, 'false']);
     await menu.click();
@@ -201,7 +203,7 @@ describe('reading', () => {
     const page = await open('/docs/reference/telephone-encounters');
     await page.locator('[id="telephone-encounters.create"] .events a').last().click();
     await soon(() => path(page)).toBe('/docs/reference/events#telephone_encounterfailed');
-    expect(await page.locator('#telephone_encounterfailed').isVisible()).toBe(true);
+    await expect.poll(() => page.locator('#telephone_encounterfailed').isVisible()).toBe(true);
     await page.close();
   });
 });
@@ -231,11 +233,13 @@ describe('trying requests', () => {
     const article = await formOf('telephone-encounters.create');
     await article.locator('.send').click();
     await soon(() => status(article)).toMatch(/^200 OK in \d+ ms$/);
-    expect(await article.locator('.result').innerText()).toMatch(/x-request-id[\s\S]*"success": true[\s\S]*"job_id"/);
+    await expect
+      .poll(() => article.locator('.result').innerText())
+      .toMatch(/x-request-id[\s\S]*"success": true[\s\S]*"job_id"/);
     await article.locator('.wait').click();
     const event = article.locator('.result .code').nth(1);
     await event.waitFor();
-    expect(await event.innerText()).toContain('"event_type": "telephone_encounter.created"');
+    await expect.poll(() => event.innerText()).toContain('"event_type": "telephone_encounter.created"');
   });
 
   test('shows an error response', async () => {
@@ -244,8 +248,10 @@ describe('trying requests', () => {
     await body.fill((await body.inputValue()).replace('"501"', '"nobody"'));
     await article.locator('.send').click();
     await soon(() => status(article)).toMatch(/^404 /);
-    expect(await article.locator('.result').innerText()).toContain("Provider with EMR ID 'nobody' not found.");
-    expect(await article.locator('.wait').count()).toBe(0);
+    await expect
+      .poll(() => article.locator('.result').innerText())
+      .toContain("Provider with EMR ID 'nobody' not found.");
+    await expect.poll(() => article.locator('.wait').count()).toBe(0);
   });
 
   test('uploads the built-in sample document', async () => {
@@ -279,7 +285,7 @@ describe('trying requests', () => {
     await article.locator('.send').click();
     const dialog = page.locator('#confirm');
     await dialog.waitFor();
-    expect(await dialog.innerText()).toContain('deletes a webhook endpoint');
+    await expect.poll(() => dialog.innerText()).toContain('deletes a webhook endpoint');
     await page.keyboard.press('Escape');
     await soon(() => dialog.isVisible()).toBe(false);
     expect(await status(article)).toBe('');

@@ -25,7 +25,7 @@ test('a server whose service was killed is reused, with all committed rows', asy
   expect(await serverPid(data_dir)).toBe(pid);
   expect(await query(server, 'select n from kept')).toEqual([{ n: 1 }]);
   await server.stop();
-  expect(await processesIn(data_dir)).toEqual([]);
+  await expect.poll(() => processesIn(data_dir)).toEqual([]);
 });
 
 test('a killed server is started again and has all committed rows', async () => {
@@ -68,7 +68,7 @@ test.each([20, 150, 400])(
     const again = await start(data_dir);
     expect(await query(again, 'select 1 as one')).toEqual([{ one: 1 }]);
     await again.stop();
-    await until(async () => (await processesIn(data_dir)).length === 0);
+    await expect.poll(() => processesIn(data_dir)).toEqual([]);
     // The initdb of the killed start may have been writing until a moment ago.
     await start(data_dir).then((server) => server.stop());
     expect((await readdir(data_dir)).sort()).toEqual(['postgres', 'postgres-password', 'postgres.log']);

@@ -31,9 +31,9 @@ test('shows one button that opens the EMR’s own page', async () => {
   const window = await fixture.open();
   const frame = await window.start(token);
   await frame.waitForSelector('h1:has-text("Connect Hillside Clinic")');
-  expect(await frame.locator('button[type="submit"]').innerText()).toBe('Continue to Hillside Clinic');
-  expect(await frame.locator('input, .facts, .quiet').count()).toBe(0);
-  expect(await frame.locator('img.emr-logo').count()).toBe(1);
+  await expect.poll(() => frame.locator('button[type="submit"]').innerText()).toBe('Continue to Hillside Clinic');
+  await expect.poll(() => frame.locator('input, .facts, .quiet').count()).toBe(0);
+  await expect.poll(() => frame.locator('img.emr-logo').count()).toBe(1);
   expect(await accessibilityViolations(frame)).toEqual([]);
   const opening = window.page.waitForEvent('popup');
   await window.page.keyboard.press('Enter');

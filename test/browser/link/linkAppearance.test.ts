@@ -104,16 +104,18 @@ test('fields have labels and standard autocomplete tokens', async () => {
   const window = await fixture.openHosted(await fixture.steps.linkToken());
   const frame = await window.frame();
   await focused(frame, 'username');
-  expect(await frame.getByLabel('Username', { exact: true }).getAttribute('autocomplete')).toBe('username');
-  expect(await frame.getByLabel('Password', { exact: true }).getAttribute('autocomplete')).toBe('current-password');
+  await expect.poll(() => frame.getByLabel('Username', { exact: true }).getAttribute('autocomplete')).toBe('username');
+  await expect
+    .poll(() => frame.getByLabel('Password', { exact: true }).getAttribute('autocomplete'))
+    .toBe('current-password');
   await frame.getByRole('button', { name: 'Show password' }).click();
-  expect(await frame.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text');
+  await expect.poll(() => frame.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text');
   await frame.getByRole('button', { name: 'Hide password' }).click();
   await frame.fill('input[name="username"]', fixture.person(1).username);
   await frame.focus('input[name="password"]');
   await window.type(fixture.person(1).password);
   await focused(frame, 'code');
-  expect(await frame.getByLabel('One-time code').getAttribute('autocomplete')).toBe('one-time-code');
+  await expect.poll(() => frame.getByLabel('One-time code').getAttribute('autocomplete')).toBe('one-time-code');
   await window.page.context().close();
 });
 

@@ -135,7 +135,7 @@ describe('errors', () => {
     await window.page.route('**/link/v1/session', (route) => route.abort(), { times: 1 });
     const frame = await window.start(await fixture.steps.linkToken());
     await frame.waitForSelector('button:focus');
-    expect(await frame.locator('.lead').innerText()).toMatch(/Cannot reach the service/);
+    await expect.poll(() => frame.locator('.lead').innerText()).toMatch(/Cannot reach the service/);
     await window.page.keyboard.press('Enter');
     await focused(frame, 'username');
     await window.page.context().close();
@@ -152,8 +152,8 @@ describe('errors', () => {
     await fixture.product.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'expired-org'`;
     const frame = await window.start(token);
     await frame.waitForSelector('button:focus');
-    expect(await frame.locator('h1').innerText()).toMatch(words);
-    expect(await frame.locator('.lead').innerText()).toMatch(/start again/);
+    await expect.poll(() => frame.locator('h1').innerText()).toMatch(words);
+    await expect.poll(() => frame.locator('.lead').innerText()).toMatch(/start again/);
     await window.page.keyboard.press('Enter');
     await untilClosed(window);
     expect(await endings(window)).toStrictEqual([['exit', reason]]);
@@ -169,7 +169,7 @@ describe('errors', () => {
     await window.type('anybody', 'Tab');
     await window.type('anything');
     await frame.waitForSelector('.badge');
-    expect(await frame.locator('h1').innerText()).toMatch(/already used/);
+    await expect.poll(() => frame.locator('h1').innerText()).toMatch(/already used/);
     await window.page.context().close();
   });
 });
@@ -179,12 +179,12 @@ describe('update mode', () => {
     const window = await fixture.open();
     const frame = await window.start(await fixture.expiredAccount('updated', 7));
     await frame.waitForSelector('button[type="submit"]:focus');
-    expect(await frame.locator('input').count()).toBe(0);
-    expect(await frame.locator('h1').innerText()).toBe('Reconnect Larkspur');
-    expect(await frame.locator('.consent').count()).toBe(0);
+    await expect.poll(() => frame.locator('input').count()).toBe(0);
+    await expect.poll(() => frame.locator('h1').innerText()).toBe('Reconnect Larkspur');
+    await expect.poll(() => frame.locator('.consent').count()).toBe(0);
     await window.page.keyboard.press('Enter');
     await focused(frame, 'code');
-    expect(await frame.locator('input').count()).toBe(1);
+    await expect.poll(() => frame.locator('input').count()).toBe(1);
     await window.type(fixture.product.api.code(7));
     await untilClosed(window);
     const [[kind, public_token] = []] = await endings(window);
@@ -204,7 +204,7 @@ describe('update mode', () => {
     await frame.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
     await focused(frame, 'password');
-    expect(await frame.locator('.lead').innerText()).toMatch(/no longer accepts the saved password/);
+    await expect.poll(() => frame.locator('.lead').innerText()).toMatch(/no longer accepts the saved password/);
     expect(await frame.inputValue('input[name="username"]')).toBe(username);
     await frame.fill('input[name="username"]', 'new-name');
     await frame.focus('input[name="password"]');

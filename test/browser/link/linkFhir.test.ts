@@ -59,12 +59,9 @@ describe('sign-in methods', () => {
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await frame.waitForSelector('button.choice:focus');
-    expect(await frame.locator('button.choice strong').allInnerTexts()).toEqual([
-      'Signing key (SMART Backend Services)',
-      'Client ID and secret',
-      on_page,
-      'Bearer token',
-    ]);
+    await expect
+      .poll(() => frame.locator('button.choice strong').allInnerTexts())
+      .toEqual(['Signing key (SMART Backend Services)', 'Client ID and secret', on_page, 'Bearer token']);
     expect(await accessibilityViolations(frame)).toEqual([]);
     await choose(frame, 'Signing key');
     await untilFacts(frame, `${base_url}/.well-known/jwks.json`);
@@ -100,7 +97,9 @@ describe('sign-in methods', () => {
     await frame.click('button:has-text("Elegir otro método")');
     await choose(frame, 'Iniciar sesión en la página del EMR');
     await frame.waitForSelector('button[type="submit"]:has-text("Abrir la página")');
-    expect(await frame.locator('label').allInnerTexts()).toEqual(['ID de cliente', 'Secreto de cliente (opcional)']);
+    await expect
+      .poll(() => frame.locator('label').allInnerTexts())
+      .toEqual(['ID de cliente', 'Secreto de cliente (opcional)']);
     await frame.fill('input[name="client_id"]', 'by-page');
     const popup = await openedPage(window, frame);
     // The link's language, not the browser's.
@@ -164,7 +163,7 @@ describe('a server that deviates from the standards', () => {
     await choose(frame, 'Signing key');
     await fillIn(frame, { client_id: 'by-key' });
     await untilAlert(frame, /does not accept our signing key/);
-    expect(await frame.locator('.message code').innerText()).toBe(key_set);
+    await expect.poll(() => frame.locator('.message code').innerText()).toBe(key_set);
     server.register({ client_id: 'by-key', jwks_url: key_set });
     await submit(frame);
     await untilClosed(window);
@@ -178,7 +177,7 @@ describe('a server that deviates from the standards', () => {
     const { window, frame } = await atPage(await tokenFor());
     await allow(await openedPage(window, frame));
     await untilAlert(frame, /does not give this application the access/);
-    expect(await frame.locator('.message code').innerText()).toBe('openid fhirUser offline_access user/*.*');
+    await expect.poll(() => frame.locator('.message code').innerText()).toBe('openid fhirUser offline_access user/*.*');
     server.faults.scope_policy = 'all_or_nothing';
     await allow(await openedPage(window, frame));
     await untilClosed(window);
@@ -191,11 +190,9 @@ describe('a server that deviates from the standards', () => {
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await frame.waitForSelector('button.choice:focus');
-    expect(await frame.locator('button.choice strong').allInnerTexts()).toEqual([
-      'Signing key (SMART Backend Services)',
-      on_page,
-      'Bearer token',
-    ]);
+    await expect
+      .poll(() => frame.locator('button.choice strong').allInnerTexts())
+      .toEqual(['Signing key (SMART Backend Services)', on_page, 'Bearer token']);
     await window.page.context().close();
   });
 });
@@ -349,7 +346,7 @@ test('an expired account is re-linked with one click if all credentials are save
   const window = await fixture.open();
   const frame = await window.start(token);
   await frame.waitForSelector('button[type="submit"]:has-text("Reconnect")');
-  expect(await frame.locator('.facts').innerText()).toContain(server.clients.confidential.client_id);
+  await expect.poll(() => frame.locator('.facts').innerText()).toContain(server.clients.confidential.client_id);
   await submit(frame);
   await untilClosed(window);
   expect((await product.api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
@@ -367,7 +364,7 @@ test('an account with a rejected saved token is asked only for a new token', asy
   await frame.waitForSelector('button[type="submit"]:has-text("Reconnect")');
   await submit(frame);
   await frame.waitForSelector('input[name="bearer_token"]:focus');
-  expect(await frame.locator('input').count()).toBe(1);
+  await expect.poll(() => frame.locator('input').count()).toBe(1);
   expect(await frame.innerText('.lead')).toMatch(/no longer accepts the saved credentials/);
   await frame.fill('input[name="bearer_token"]', 'wrong');
   await submit(frame);

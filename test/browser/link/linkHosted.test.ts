@@ -140,14 +140,14 @@ describe('language', () => {
     const window = await fixture.openHosted(await fixture.steps.linkToken({ language }), { locale });
     const frame = await window.frame();
     await focused(frame, 'username');
-    expect(await frame.getAttribute('html', 'lang')).toBe(expected);
+    await expect.poll(() => frame.getAttribute('html', 'lang')).toBe(expected);
     const words = {
       en: ['Connect Larkspur', 'Username', 'Password'],
       es: ['Conectar Larkspur', 'Usuario', 'Contraseña'],
     };
     const [title, ...labels] = words[expected as 'en' | 'es'];
     expect([await frame.title(), await frame.innerText('h1')]).toStrictEqual([title, title]);
-    expect(await frame.locator('label').allInnerTexts()).toStrictEqual(labels);
+    await expect.poll(() => frame.locator('label').allInnerTexts()).toStrictEqual(labels);
     await window.page.context().close();
   });
 

@@ -142,7 +142,7 @@ describe('closing Link', () => {
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['exit', 'success']);
     await window.page.evaluate('handle.open()');
-    expect(await window.page.locator('dialog').count()).toBe(0);
+    await expect.poll(() => window.page.locator('dialog').count()).toBe(0);
     await window.page.context().close();
   });
 
@@ -179,7 +179,7 @@ describe('opening Link twice', () => {
     await window.page.focus('#start');
     await window.page.evaluate(`{ const token = ${JSON.stringify(token)}; ${script} }`);
     const frame = await window.frame();
-    expect(await window.page.locator('dialog').count()).toBe(1);
+    await expect.poll(() => window.page.locator('dialog').count()).toBe(1);
     await fixture.signIn(window, frame, 1);
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
@@ -217,7 +217,7 @@ describe('opening Link twice', () => {
     // As on a page without https.
     await window.page.evaluate(`Object.defineProperty(crypto, 'subtle', { value: undefined })`);
     expect(await errorOf('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
-    expect(await window.page.locator('dialog').count()).toBe(0);
+    await expect.poll(() => window.page.locator('dialog').count()).toBe(0);
     await window.page.context().close();
   });
 });

@@ -35,8 +35,8 @@ describe('useLink in React’s StrictMode', () => {
     const window = await open('react-user');
     await window.page.getByRole('button', { name: 'Connect' }).click();
     const frame = await window.frame();
-    expect(await window.page.locator('dialog').count()).toBe(1);
-    expect(await window.page.locator('#state').innerText()).toBe('open');
+    await expect.poll(() => window.page.locator('dialog').count()).toBe(1);
+    await expect.poll(() => window.page.locator('#state').innerText()).toBe('open');
     await fixture.signIn(window, frame, 1);
     await expect.poll(() => window.page.locator('li').allInnerTexts()).toStrictEqual(['linked pt_ after 0']);
     await expect.poll(() => window.page.locator('#state').innerText()).toBe('closed');
@@ -69,7 +69,7 @@ describe('useLink in React’s StrictMode', () => {
     await page.goto(`${origin}/?service=${encodeURIComponent('http://127.0.0.1:9')}#lt_none`);
     await page.getByRole('button', { name: 'Connect' }).click();
     await expect.poll(() => page.locator('#error').innerText()).toMatch(/Link script could not be loaded/);
-    expect(await page.locator('#state').innerText()).toBe('closed');
+    await expect.poll(() => page.locator('#state').innerText()).toBe('closed');
     await page.close();
   });
 });

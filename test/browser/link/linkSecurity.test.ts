@@ -148,8 +148,8 @@ describe('forged messages', () => {
     // Messages arrive in order, so the forged ones have arrived before this one.
     await window.page.evaluate(`new Promise((resolve) => { onmessage = resolve; postMessage('last', '*'); })`);
     expect(await window.calls()).toStrictEqual(before);
-    expect(await window.page.locator('dialog').count()).toBe(1);
-    expect(await window.page.getAttribute('dialog', 'aria-label')).toBe('Connect Larkspur');
+    await expect.poll(() => window.page.locator('dialog').count()).toBe(1);
+    await expect.poll(() => window.page.getAttribute('dialog', 'aria-label')).toBe('Connect Larkspur');
     await window.page.context().close();
   });
 

@@ -16,10 +16,10 @@ test(row('LNK-21'), async () => {
   const window = await fixture.open();
   const frame = await window.start(await fixture.expiredAccount('abbreviated', 1));
   await frame.waitForSelector('button[type="submit"]:focus');
-  expect(await frame.locator('input').count()).toBe(0);
+  await expect.poll(() => frame.locator('input').count()).toBe(0);
   await window.page.keyboard.press('Enter');
   await focused(frame, 'code');
-  expect(await frame.locator('input').count()).toBe(1);
+  await expect.poll(() => frame.locator('input').count()).toBe(1);
   await window.type(fixture.product.api.code(1));
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
