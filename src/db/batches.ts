@@ -17,7 +17,13 @@ export type Batch<Entry, Result> = {
 /** How long a batch waits for a row that another transaction holds. Usually that takes a millisecond. */
 export const batch_wait = '100ms';
 
-export type Batches = <Entry, Result>(client_id: string, batch: Batch<Entry, Result>, entry: Entry) => Promise<Result>;
+/** `expected`: how many entries, this one included, may come within a few milliseconds. The statement waits for them. */
+export type Batches = <Entry, Result>(
+  client_id: string,
+  batch: Batch<Entry, Result>,
+  entry: Entry,
+  expected?: number,
+) => Promise<Result>;
 
 /**
  * Collects entries by batch and tenant. A statement sets one tenant, so tenants are never mixed, and each has one
@@ -27,7 +33,7 @@ export function openBatches(
   execute: <T>(client_id: string, kind: Batch<never, never>['kind'], work: (sql: Query) => Promise<T>) => Promise<T>,
 ): Batches {
   const groups = new Map<object, Map<string, Group<unknown, unknown>>>();
-  return <Entry, Result>(client_id: string, batch: Batch<Entry, Result>, entry: Entry) => {
+  return <Entry, Result>(client_id: string, batch: Batch<Entry, Result>, entry: Entry, expected?: number) => {
     const by_client = groups.get(batch) ?? new Map<string, Group<unknown, unknown>>();
     groups.set(batch, by_client);
     // The groups of a batch have its types: they are found by the batch itself.
@@ -39,7 +45,7 @@ export function openBatches(
       );
       by_client.set(client_id, group as Group<unknown, unknown>);
     }
-    return group.add(entry);
+    return group.add(entry, expected);
   };
 }
 

@@ -95,9 +95,9 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
     read: reading(service),
     search: (client_id, query) => turns.run(client_id, () => search(client_id, query)),
     together,
-    togetherOrAlone: async (client_id, batch, entry) => {
+    togetherOrAlone: async (client_id, batch, entry, expected) => {
       try {
-        return await together(client_id, batch, entry);
+        return await together(client_id, batch, entry, expected);
       } catch (error) {
         if (!isRefusedBatch(error) && hasCode(error)) throw error;
         const [result] = await tenant(client_id, (tx) => batch.run(tx, client_id, [entry]));

@@ -4,6 +4,7 @@ import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 import { type EventOf, patientsOf } from '../events.ts';
 import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
+import { alone, type InProgress } from './inProgress.ts';
 import { insertSteps } from './jobSteps.ts';
 import { type Job, type JobFailure, setFinished } from './jobs.ts';
 import { advanceLanes, lockLeases } from './lanes.ts';
@@ -24,11 +25,17 @@ export type JobResult = {
  * other jobs of the client that end at the same time. Jobs that change records of their own, and those with a large
  * event, have a transaction of their own. Returns the number of deliveries.
  */
-export async function finishJob(ctx: Context, lease: Lease, job: Job, result: JobResult): Promise<number> {
+export async function finishJob(
+  ctx: Context,
+  lease: Lease,
+  job: Job,
+  result: JobResult,
+  in_progress: InProgress = alone,
+): Promise<number> {
   const finishing = { ctx, lease, job, result, traceparent: ctx.telemetry.traceparent() };
   const { apply } = result;
   if (!apply && sizeOf(result) <= characters_max) {
-    const deliveries = await ctx.db.togetherOrAlone(job.client_id, jobs_finished_together, finishing);
+    const deliveries = await ctx.db.togetherOrAlone(job.client_id, jobs_finished_together, finishing, in_progress());
     if (deliveries === undefined) throw new LeaseLost();
     return deliveries;
   }

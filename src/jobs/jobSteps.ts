@@ -3,6 +3,7 @@ import { EmrFailure } from '../connectors/connector.ts';
 import type { Batch } from '../db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
+import { alone, type InProgress } from './inProgress.ts';
 import type { Job, StoredStep } from './jobs.ts';
 import { checkLease, lockLeases } from './lanes.ts';
 import { type RestoredOperation, restoredOperation } from './restores.ts';
@@ -58,7 +59,7 @@ export type NewStep = { name: string; kind: StoredStep['kind']; detail?: Data | 
  * After a restore from a backup, what an operation did between the backup and the restore is not known. A step without an
  * outcome then counts as sent: an intent is stored for it, and everything else is the same as after a lost response.
  */
-export function openSteps(db: Database, lease: Lease, job: Job): Steps {
+export function openSteps(db: Database, lease: Lease, job: Job, in_progress: InProgress = alone): Steps {
   const rows = job.history.steps ?? [];
   const operation = job.history.restored;
   const { open, cleared, accepted, outcomes, intent_data } = readHistory(rows);
@@ -71,7 +72,8 @@ export function openSteps(db: Database, lease: Lease, job: Job): Steps {
       await work(tx);
     });
   const record = async (step: NewStep) => {
-    const held = await db.togetherOrAlone(job.client_id, steps_recorded_together, { lease, job, step });
+    const entry = { lease, job, step };
+    const held = await db.togetherOrAlone(job.client_id, steps_recorded_together, entry, in_progress());
     if (!held) throw new LeaseLost();
   };
   const storeOutcome = async <Output extends Data>(name: string, outcome: Output): Promise<Output> => {
@@ -168,13 +170,17 @@ export async function insertSteps(tx: Tx, entries: readonly { job: Job; step: Ne
         AS step (job_id bigint, attempt integer, name text, kind text, detail json, data json)`;
 }
 
-/** The `StepHistory` of the row of the CTE `job`, as JSON: the steps of all jobs of its operation. */
+/**
+ * The `StepHistory` of the row of the CTE `job`, as JSON: the steps of all jobs of its operation. A plain join, planned
+ * while the table was nearly empty, read the steps of all jobs of the client: 5 ms instead of 0.02 ms for 900 jobs.
+ */
 export function historyOf(sql: Query): Fragment {
   return sql`json_build_object(
     'steps', (SELECT json_agg(json_build_object('n', step.n, 'name', step.name, 'kind', step.kind, 'detail', step.detail,
                        'data', step.data, 'cleared', coalesce(run.review_outcome = 'not_done', false)) ORDER BY step.n)
-                FROM jobs AS run JOIN job_steps AS step ON step.job_id = run.id
-               WHERE run.operation_id = job.operation_id AND step.kind <> 'note'),
+                FROM jobs AS run CROSS JOIN LATERAL (
+                       SELECT * FROM job_steps WHERE job_id = run.id AND kind <> 'note' OFFSET 0) AS step
+               WHERE run.operation_id = job.operation_id),
     'restored', ${restoredOperation(sql, sql`job.operation_id`)})`;
 }
 

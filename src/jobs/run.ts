@@ -7,6 +7,7 @@ import { backoffMs, retry } from '../worker/backoff.ts';
 import { type Circuits, hung_after_ms, openCircuits } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
+import { countByClient, type InProgress } from './inProgress.ts';
 import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
 import { deferJob, type Job, type JobFailure, releaseJob, retryJob } from './jobs.ts';
 import { checkLease } from './lanes.ts';
@@ -22,6 +23,8 @@ export type JobRun = {
   /** Makes a transaction of the handler fail if another worker has claimed the lane. */
   checkLease: (tx: Tx) => Promise<unknown>;
 };
+
+type Attempt = JobRun & { in_progress: InProgress };
 
 /** Runs the jobs of one type. What `run` throws is handled here; `onFailure` describes the result of a final failure. */
 export type JobHandler = {
@@ -44,8 +47,10 @@ export function createLaneRunner(
   expireAccount: ExpireAccount,
   circuits: Circuits = openCircuits(),
 ): RunLane {
-  return async (ctx, lease, signal) => {
-    const job = await startJob(ctx.db, lease);
+  const counts = countByClient();
+  const runLane: RunLane = async (ctx, lease, signal) => {
+    const in_progress = counts.of(lease.client_id);
+    const job = await startJob(ctx.db, lease, in_progress);
     if (!job) return;
     // Per client, although clients may share an EMR: none can have another one's jobs deferred.
     const circuit = `${job.client_id} ${job.emr_address}`;
@@ -57,8 +62,8 @@ export function createLaneRunner(
     const report = reportOnce(circuits, circuit);
     try {
       await ctx.telemetry.span(`job ${job.type}`, attemptSpan(job), async () => {
-        const steps = traceSteps(ctx, openSteps(ctx.db, lease, job));
-        const run: JobRun = { job, steps, signal, checkLease: (tx) => checkLease(tx, lease) };
+        const steps = traceSteps(ctx, openSteps(ctx.db, lease, job, in_progress));
+        const run = { job, steps, signal, in_progress, checkLease: (tx: Tx) => checkLease(tx, lease) };
         await runJob(ctx, lease, run, handler, expireAccount, report);
       });
     } catch (error) {
@@ -69,6 +74,7 @@ export function createLaneRunner(
       ctx.notifications.notify('chartwire_live', `jobs ${job.client_id}`);
     }
   };
+  return (ctx, lease, signal) => counts.during(lease.client_id, () => runLane(ctx, lease, signal));
 }
 
 /** Undoes the start of a job whose EMR hangs. */
@@ -129,7 +135,7 @@ function healthOf(error: unknown, duration_ms: number): Parameters<Report>[0] {
 async function runJob(
   ctx: Context,
   lease: Lease,
-  run: JobRun,
+  run: Attempt,
   handler: JobHandler,
   expireAccount: ExpireAccount,
   report: Report,
@@ -152,8 +158,8 @@ async function runJob(
   }
 }
 
-async function finish(ctx: Context, lease: Lease, { job }: JobRun, result: JobResult): Promise<void> {
-  const deliveries = await finishJob(ctx, lease, job, result);
+async function finish(ctx: Context, lease: Lease, { job, in_progress }: Attempt, result: JobResult): Promise<void> {
+  const deliveries = await finishJob(ctx, lease, job, result, in_progress);
   // Without deliveries, only open pages hear of the event: every worker would look for some.
   if (deliveries > 0) ctx.notifications.notify('chartwire_deliveries', job.client_id);
   else if (result.event) ctx.notifications.notify('chartwire_live', `events ${job.client_id}`);
@@ -177,7 +183,7 @@ function annotateAttempt(
 async function handleFailure(
   ctx: Context,
   lease: Lease,
-  run: JobRun,
+  run: Attempt,
   handler: JobHandler,
   expireAccount: ExpireAccount,
   error: unknown,

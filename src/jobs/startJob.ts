@@ -1,6 +1,7 @@
 import type { Batch } from '../db/batches.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
+import { alone, type InProgress } from './inProgress.ts';
 import { historyOf, insertStarts } from './jobSteps.ts';
 import type { Job } from './jobs.ts';
 import { advanceLanes } from './lanes.ts';
@@ -9,8 +10,8 @@ import { advanceLanes } from './lanes.ts';
  * Starts the next job of a lane, together with those of the client's other lanes that were claimed at the same time.
  * Undefined if the lane is empty; it is deleted then.
  */
-export async function startJob(db: Database, lease: Lease): Promise<Job | undefined> {
-  const job = await db.togetherOrAlone(lease.client_id, jobs_started_together, lease);
+export async function startJob(db: Database, lease: Lease, in_progress: InProgress = alone): Promise<Job | undefined> {
+  const job = await db.togetherOrAlone(lease.client_id, jobs_started_together, lease, in_progress());
   if (job === 'lost') throw new LeaseLost();
   return job === 'idle' ? undefined : job;
 }
