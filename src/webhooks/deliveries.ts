@@ -1,5 +1,6 @@
 import type { Fragment, Query, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
+import { newId } from '../ids.ts';
 
 /** Everything a worker needs to make an attempt. */
 export type Delivery = {
@@ -27,13 +28,18 @@ export type Attempt = {
 
 export type NewDelivery = Pick<Delivery, 'client_id' | 'event_id' | 'endpoint_id'>;
 
-/** Returns how many were added: an endpoint gets an event once. */
+/**
+ * Returns how many were added: an endpoint gets an event once. Ids are in the order of time, so that the deliveries which
+ * are claimed together are next to each other in the index of ids, however many it has.
+ */
 export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<number> {
   if (deliveries.length === 0) return 0;
+  const rows = deliveries.map((delivery) => ({ id: newId(), ...delivery }));
   const added = await tx`
     INSERT INTO deliveries (id, client_id, event_id, endpoint_id)
-      SELECT gen_random_uuid(), client_id, event_id, endpoint_id
-        FROM json_to_recordset(${tx.json(deliveries)}::text::json) AS delivery (client_id uuid, event_id uuid, endpoint_id text)
+      SELECT id, client_id, event_id, endpoint_id
+        FROM json_to_recordset(${tx.json(rows)}::text::json)
+          AS delivery (id uuid, client_id uuid, event_id uuid, endpoint_id text)
       ON CONFLICT (event_id, endpoint_id) DO NOTHING`;
   return added.count;
 }

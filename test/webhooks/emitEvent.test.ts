@@ -71,6 +71,15 @@ describe('an event', () => {
     expect(await statusOf(fixture, id)).toBe('pending');
   });
 
+  it('has deliveries whose ids are in the order in which the events were emitted', async () => {
+    await add();
+    const events: string[] = [];
+    for (let n = 0; n < 10; n++) events.push(await emit(fixture, synced, tenant));
+    const rows = await fixture.owner<{ event_id: string }[]>`
+      SELECT event_id FROM deliveries WHERE client_id = ${tenant.client_id} ORDER BY id`;
+    expect(rows.map(({ event_id }) => event_id)).toEqual(events);
+  });
+
   it('without a subscribed endpoint has no delivery status', async () => {
     await add(['sync.failed']);
     const id = await emit(fixture, synced, tenant);
