@@ -2,6 +2,7 @@ import { resetSync } from '../accounts/organizations.ts';
 import { setInputsDeletedThrough } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Tx } from '../db/database.ts';
+import { limitTo } from '../db/limitTo.ts';
 import { deleteSteps } from '../jobs/jobSteps.ts';
 import { clearErrors } from '../jobs/jobs.ts';
 import { clearInputs } from '../jobs/operations.ts';
@@ -30,19 +31,22 @@ export async function purgeJobInputs(ctx: Pick<Context, 'db'>, days: number): Pr
 
 type FinishedJob = { operation_id: string; finished_at: string; ready: boolean };
 
-/** Jobs are taken in the order in which they finished; the client's row says how far this got. */
+/**
+ * Jobs are taken in the order in which they finished; the client's row says how far this got. The days are a sub-select
+ * for the reason given at `purgeEvents`.
+ */
 async function purgeBatch(tx: Tx, client_id: string, days: number): Promise<number> {
   const jobs = await tx<FinishedJob[]>`
     SELECT operation_id, finished_at::text, ${isDone(tx)} AS ready FROM jobs AS job
-     WHERE client_id = ${client_id} AND finished_at < now() - make_interval(days => ${days})
+     WHERE client_id = ${client_id} AND finished_at < now() - make_interval(days => (SELECT ${days}::int))
        AND finished_at > coalesce((SELECT inputs_deleted_through FROM clients WHERE id = ${client_id}), '-infinity')
-     ORDER BY job.finished_at LIMIT ${batch}`;
+     ORDER BY job.finished_at ${limitTo(tx, batch)}`;
   // Reviewed only after their turn: few, and found by the index of reviews.
   const reviewed = await tx<{ operation_id: string }[]>`
     SELECT operation_id FROM jobs AS job JOIN operations ON operations.id = operation_id
      WHERE job.client_id = ${client_id} AND state = 'needs_review' AND review_outcome IS NOT NULL
-       AND input_deleted_at IS NULL AND finished_at < now() - make_interval(days => ${days}) AND ${isDone(tx)}
-     LIMIT ${batch}`;
+       AND input_deleted_at IS NULL AND finished_at < now() - make_interval(days => (SELECT ${days}::int)) AND ${isDone(tx)}
+     ${limitTo(tx, batch)}`;
   const ready = [...jobs.filter((job) => job.ready), ...reviewed].map(({ operation_id }) => operation_id);
   const cleared = await clearInputs(tx, ready);
   await deleteSteps(tx, cleared);

@@ -1,4 +1,5 @@
 import type { Database, Fragment, Query } from '../db/database.ts';
+import { limitTo } from '../db/limitTo.ts';
 import type { JobFilter } from '../model/dashboard/jobFilters.ts';
 import type { JobRow } from '../model/dashboard/jobs.ts';
 
@@ -34,10 +35,12 @@ export async function listJobs(
              iso(job.finished_at) AS finished_at, job.parked_ms, job.error ->> 'code' AS error_code, job.review_outcome,
              job.run_again_of
         FROM (SELECT * FROM jobs WHERE ${matching(sql, client_id, filters)}
-              ${among ? sql`AND id IN (${among(sql)})` : sql``}
-              ORDER BY created_at DESC, id DESC LIMIT ${page_size + 1}::integer) AS job
-        JOIN accounts AS account ON account.id = job.account_id
-        JOIN organizations AS organization ON organization.id = job.organization_id
+              ${among ? sql`AND id = ANY (ARRAY(${among(sql)}))` : sql``}
+              ORDER BY created_at DESC, id DESC ${limitTo(sql, page_size + 1)}) AS job
+        -- One look-up per row: a join read all of a thousand practices. The ids above are an array for the same reason.
+        CROSS JOIN LATERAL (SELECT * FROM accounts WHERE accounts.id = job.account_id OFFSET 0) AS account
+        CROSS JOIN LATERAL (
+          SELECT org_id FROM organizations WHERE organizations.id = job.organization_id OFFSET 0) AS organization
        ORDER BY job.created_at DESC, job.id DESC`,
   );
   const page = rows.slice(0, page_size);
@@ -68,11 +71,22 @@ function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'succeeded') return sql`state = 'succeeded'`;
   if (state === 'parked') return sql`parked`;
   if (state === 'queued' || state === 'running') {
-    return sql`state IN ('queued', 'running') AND state = ${state} AND NOT parked`;
+    return sql`state IN ('queued', 'running') AND ${isState(sql)[state]} AND NOT parked`;
   }
   if (state === 'unfixed') return unfixed(sql);
   if (state === 'unresolved') return sql`${unsuccessful(sql)} AND state = 'needs_review' AND review_outcome IS NULL`;
-  return sql`${unsuccessful(sql)} AND state = ${state}`;
+  return sql`${unsuccessful(sql)} AND ${isState(sql)[state]}`;
+}
+
+/** In the text, not a parameter: with the value, which the planner counts twice, its plan looks cheaper than without. */
+function isState(sql: Query) {
+  return {
+    queued: sql`state = 'queued'`,
+    running: sql`state = 'running'`,
+    partial: sql`state = 'partial'`,
+    failed: sql`state = 'failed'`,
+    needs_review: sql`state = 'needs_review'`,
+  };
 }
 
 /** Jobs that failed, at least in part, and were not run again. */

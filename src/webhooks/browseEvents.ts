@@ -1,4 +1,5 @@
 import type { Database, Fragment, Query } from '../db/database.ts';
+import { limitTo } from '../db/limitTo.ts';
 import type { EventRow } from '../model/dashboard/events.ts';
 import { type DeliveryStatus, event_days_max } from './events.ts';
 import { instantOf } from './instantOf.ts';
@@ -40,15 +41,15 @@ function newest(sql: Query, client_id: string, search: EventSearch): Fragment {
   if (account_id === undefined && event_type === undefined && delivery_status === undefined) {
     return sql`
       SELECT * FROM events WHERE client_id = ${client_id} ${matching(sql, search)}
-       ORDER BY created_at DESC, events.id DESC LIMIT ${page_size}::bigint`;
+       ORDER BY created_at DESC, events.id DESC ${limitTo(sql, page_size)}`;
   }
   return sql`
     SELECT event.* FROM accounts CROSS JOIN LATERAL (
       SELECT * FROM events
        WHERE client_id = ${client_id} AND account_id = accounts.id ${matching(sql, search)}
-       ORDER BY created_at DESC, events.id DESC LIMIT ${page_size}::bigint) AS event
+       ORDER BY created_at DESC, events.id DESC ${limitTo(sql, page_size)}) AS event
      ${account_id === undefined ? sql`` : sql`WHERE accounts.id = ${account_id}`}
-     ORDER BY event.created_at DESC, event.id DESC LIMIT ${page_size}::bigint`;
+     ORDER BY event.created_at DESC, event.id DESC ${limitTo(sql, page_size)}`;
 }
 
 /** The columns of a list row, selected from `event` and the joins of `eventSources`. */
@@ -60,11 +61,15 @@ export function eventColumns(sql: Query): Fragment {
     coalesce(delivered.status, event.delivery_status) AS delivery_status, delivered.tries, delivered.next_try_at`;
 }
 
-/** With an endpoint, status and attempts are those of the delivery to it. */
+/**
+ * With an endpoint, status and attempts are those of the delivery to it. OFFSET 0 keeps the look-ups of a row from
+ * becoming joins, which read all of a thousand practices for a page.
+ */
 export function eventSources(sql: Query, webhook_id?: string): Fragment {
   return sql`
-    JOIN accounts AS account ON account.id = event.account_id
-    JOIN organizations AS organization ON organization.id = account.organization_id
+    CROSS JOIN LATERAL (SELECT * FROM accounts WHERE accounts.id = event.account_id OFFSET 0) AS account
+    CROSS JOIN LATERAL (
+      SELECT org_id FROM organizations WHERE organizations.id = account.organization_id OFFSET 0) AS organization
     CROSS JOIN LATERAL (
       SELECT coalesce(sum(attempts), 0)::int AS tries, iso(min(ready_at)) AS next_try_at,
              ${webhook_id === undefined ? sql`NULL` : sql`min(status)`} AS status

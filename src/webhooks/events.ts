@@ -1,4 +1,5 @@
 import type { Database, Fragment, Query, Sql, Tx } from '../db/database.ts';
+import { limitTo } from '../db/limitTo.ts';
 import type { EventType } from '../events.ts';
 import { countEvents, eventTotal, uncounted_max } from './eventCounts.ts';
 import { instantOf } from './instantOf.ts';
@@ -70,7 +71,8 @@ export async function listEvents(
                      json_agg(mrns) AS mrns
                 FROM (SELECT id, type, body, created_at, delivery_status, mrns ${matching}
                        ORDER BY created_at DESC, id DESC
-                       LIMIT ${page_size}::bigint OFFSET ${(page - 1) * page_size}::bigint) AS event) AS page`;
+                       ${limitTo(sql, page_size)} ${page === 1 ? sql`` : sql`OFFSET ${(page - 1) * page_size}::bigint`}
+                     ) AS event) AS page`;
   });
   if (!row) throw new Error('The events query returned no row.');
   if (row.uncounted > uncounted_max) {
@@ -116,7 +118,11 @@ export async function updateDeliveryStatus(tx: Tx, ids: readonly string[]): Prom
      WHERE id = ANY (${[...ids]}::uuid[])`;
 }
 
-/** Deletes expired events of all tenants with their deliveries, one batch per transaction. */
+/**
+ * Deletes expired events of all tenants with their deliveries, one batch per transaction. The days are a sub-select: if
+ * their number were known to the planner, it would find that few events are so old, prefer that plan to the one for any
+ * number, and plan at every execution.
+ */
 export async function purgeEvents(system: Sql, days: number, batch = 1_000): Promise<number> {
   let total = 0;
   for (let deleted = batch; deleted === batch; total += deleted) {
@@ -124,9 +130,9 @@ export async function purgeEvents(system: Sql, days: number, batch = 1_000): Pro
       DELETE FROM events WHERE id IN (
         SELECT expired.id FROM clients CROSS JOIN LATERAL (
           SELECT id FROM events
-           WHERE client_id = clients.id AND created_at < now() - make_interval(days => ${days})
-           ORDER BY created_at LIMIT ${batch}) AS expired
-         LIMIT ${batch})`;
+           WHERE client_id = clients.id AND created_at < now() - make_interval(days => (SELECT ${days}::int))
+           ORDER BY created_at ${limitTo(system, batch)}) AS expired
+         ${limitTo(system, batch)})`;
     deleted = rows.count;
   }
   return total;

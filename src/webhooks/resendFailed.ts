@@ -55,7 +55,7 @@ export async function resendFailed(
 function failedSince(sql: Sql | Tx, since: string, webhook_id: string | undefined): Fragment {
   // By account, so that the index on status is used. An event is failed only when no delivery of it is pending.
   return sql`
-    event.account_id IN (SELECT id FROM accounts) AND ${webhook_id === undefined ? sql`event.delivery_status = 'failed'` : sql`event.id IN (SELECT event_id FROM deliveries WHERE endpoint_id = ${webhook_id} AND status = 'failed')`}
+    event.account_id IN (SELECT id FROM accounts) AND ${webhook_id === undefined ? sql`event.delivery_status = 'failed'` : sql`event.id = ANY (ARRAY(SELECT event_id FROM deliveries WHERE endpoint_id = ${webhook_id} AND status = 'failed'))`}
     AND event.created_at >= ${since}::text::timestamptz
     AND event.created_at > now() - make_interval(days => ${event_days_max})`;
 }
@@ -65,5 +65,5 @@ function sendable(sql: Sql | Tx, webhook_id: string | undefined): Fragment {
     EXISTS (SELECT FROM deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
              WHERE delivery.event_id = event.id AND delivery.status = 'failed' AND endpoint.status = 'enabled'
                AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
-               ${webhook_id === undefined ? sql`` : sql`AND endpoint.id = ${webhook_id}`})`;
+               ${webhook_id === undefined ? sql`` : sql`AND endpoint.id = ${webhook_id}`} OFFSET 0)`;
 }
