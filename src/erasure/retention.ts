@@ -48,10 +48,12 @@ async function purgeBatch(tx: Tx, client_id: string, days: number): Promise<numb
        AND input_deleted_at IS NULL AND finished_at < now() - make_interval(days => (SELECT ${days}::int)) AND ${isDone(tx)}
      ${limitTo(tx, batch)}`;
   const ready = [...jobs.filter((job) => job.ready), ...reviewed].map(({ operation_id }) => operation_id);
-  const cleared = await clearInputs(tx, ready);
-  await deleteSteps(tx, cleared);
-  await clearErrors(tx, cleared);
-  await deleteFailedPatients(tx, cleared);
+  if (ready.length > 0) {
+    const cleared = await clearInputs(tx, ready);
+    await deleteSteps(tx, cleared);
+    await clearErrors(tx, cleared);
+    await deleteFailedPatients(tx, cleared);
+  }
   const last = jobs.at(-1);
   if (last) await setInputsDeletedThrough(tx, client_id, last.finished_at);
   return jobs.length;
