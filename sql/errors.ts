@@ -24,8 +24,16 @@ const known: [text: RegExp, code: ConnectionError['code']][] = [
   [/SSL connection/, 'CONNECTION_CLOSED'],
 ];
 
-/** Adds a code to driver errors without one, so that callers can recognize a lost connection. */
-export function translateError(error: Error & { code?: unknown }): Error {
+const io_error = '58030';
+/** The parts of PostgreSQL that open and extend its files. */
+const storage_files = new Set(['md.c', 'fd.c']);
+
+/**
+ * Gives driver errors the code by which callers recognize them: lost connections have none, and a read-only disk has that
+ * of a missing permission.
+ */
+export function translateError(error: Error & { code?: unknown; file?: unknown }): Error {
+  if (error.code === '42501' && storage_files.has(String(error.file))) return Object.assign(error, { code: io_error });
   if (error.code !== undefined) return error;
   const [, code] = known.find(([text]) => text.test(error.message)) ?? [];
   return code === undefined ? error : new ConnectionError(code, { cause: error });

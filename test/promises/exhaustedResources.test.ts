@@ -49,65 +49,105 @@ describe('promise 41: a process that runs out of something refuses with 503, los
 
   test('database connections', async () => {
     await untilWritten(api);
-    await onServer((sql) => sql`ALTER DATABASE ${sql(database)} CONNECTION LIMIT 0`);
-    onTestFinished(() => onServer((sql) => sql`ALTER DATABASE ${sql(database)} CONNECTION LIMIT -1`));
-    await onServer((sql) => sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${database}`);
+    await setConnectionLimit(database, 0);
+    onTestFinished(() => setConnectionLimit(database, -1));
+    await disconnectAll(database);
     const refused = await untilRefused(api);
     expect(refused.body.code).toBe('database_unavailable');
     expect((await api.call('GET', '/healthz')).status).toBe(200);
     expect((await api.call('GET', '/readyz')).status).toBe(503);
     await until('the log to name the cause', async () => service.output().includes('accepts no more connections'));
-    await onServer((sql) => sql`ALTER DATABASE ${sql(database)} CONNECTION LIMIT -1`);
+    await setConnectionLimit(database, -1);
     await untilWritten(api);
   });
 
-  test.skipIf(!can_mount)('disk space of the database', async () => {
-    // A file system of its own for the tables, which only root may mount. The database server runs as another user.
-    const disk = await mkdtemp(join(tmpdir(), 'chartwire-disk-'));
-    const { uid, gid } = await stat(inject('postgres').host);
-    await run('mount', ['-t', 'tmpfs', '-o', `size=200m,uid=${uid},gid=${gid},mode=700`, 'tmpfs', disk]);
-    onTestFinished(async () => {
-      await run('umount', [disk]);
-      await rmdir(disk);
-    });
-    const tablespace = `small_${database}`;
-    await service.kill();
-    await onServer(async (sql) => {
-      await sql.unsafe(`CREATE TABLESPACE ${tablespace} LOCATION '${disk}'`);
-      await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${database}`;
-      await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE ${tablespace}`);
-    });
-    onTestFinished(async () => {
+  describe.skipIf(!can_mount)('with the tables on a disk of their own', () => {
+    // Only root may mount one. The database server runs as another user.
+    const mountDisk = async () => {
+      const disk = await mkdtemp(join(tmpdir(), 'chartwire-disk-'));
+      const tablespace = `small_${database}`;
+      const { uid, gid } = await stat(inject('postgres').host);
+      await run('mount', ['-t', 'tmpfs', '-o', `size=200m,uid=${uid},gid=${gid},mode=700`, 'tmpfs', disk]);
       await service.kill();
       await onServer(async (sql) => {
-        await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE pg_default`);
-        await sql.unsafe(`DROP TABLESPACE ${tablespace}`);
+        await sql.unsafe(`CREATE TABLESPACE ${tablespace} LOCATION '${disk}'`);
+        await disconnectAll(database);
+        await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE ${tablespace}`);
       });
-    });
-    service = await startProcess('all', installation.env);
-    const accepted = [await untilWritten(api)];
-    const ballast = join(disk, 'ballast');
-    await writeFile(ballast, Buffer.alloc(200 * 1_048_576)).catch((error) => expect(error.code).toBe('ENOSPC'));
-    for (;;) {
-      const { status, body } = await write(api);
-      if (status === 503) {
-        expect(body.code).toBe('database_unavailable');
-        break;
+      onTestFinished(async () => {
+        await service.kill();
+        await onServer(async (sql) => {
+          await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE pg_default`);
+          await sql.unsafe(`DROP TABLESPACE ${tablespace}`);
+        });
+        await run('umount', [disk]);
+        await rmdir(disk);
+      });
+      service = await startProcess('all', installation.env);
+      return disk;
+    };
+
+    test('disk space of the database', async () => {
+      const disk = await mountDisk();
+      const accepted = [await untilWritten(api)];
+      const ballast = join(disk, 'ballast');
+      await writeFile(ballast, Buffer.alloc(200 * 1_048_576)).catch((error) => expect(error.code).toBe('ENOSPC'));
+      for (;;) {
+        const { status, body } = await write(api);
+        if (status === 503) {
+          expect(body.code).toBe('database_unavailable');
+          break;
+        }
+        expect(status).toBe(200);
+        accepted.push(body.job_id);
       }
-      expect(status).toBe(200);
-      accepted.push(body.job_id);
-    }
-    expect(service.output()).toContain('The disk of the database server is full.');
-    await unlink(ballast);
-    accepted.push(await untilWritten(api));
+      expect(service.output()).toContain('The disk of the database server is full.');
+      await unlink(ballast);
+      accepted.push(await untilWritten(api));
+      await expectAppliedOnce(accepted);
+    });
+
+    test('a disk that becomes read-only', async () => {
+      const disk = await mountDisk();
+      const accepted = [await untilWritten(api)];
+      // Mounted a second time at the same place: files that are opened from now on are read-only.
+      await run('mount', ['--bind', disk, disk]);
+      let is_read_only = true;
+      const unmount = async () => {
+        if (is_read_only) await run('umount', [disk]);
+        is_read_only = false;
+      };
+      onTestFinished(unmount);
+      await run('mount', ['-o', 'remount,bind,ro', disk]);
+      await disconnectAll(database);
+      await until('the log to name the cause', async () => {
+        expect((await untilRefused(api)).body.code).toBe('database_unavailable');
+        return service.output().includes('The database server cannot read or write its files.');
+      });
+      await unmount();
+      accepted.push(await untilWritten(api));
+      await expectAppliedOnce(accepted);
+    });
+  });
+
+  async function expectAppliedOnce(accepted: readonly number[]): Promise<void> {
     for (const job_id of accepted) {
       expect((await api.untilEvent(job_id)).event_type).toBe('telephone_encounter.created');
     }
     const applied = (await api.ledger()).filter((entry) => entry.applied).map((entry) => entry.marker);
     expect(new Set(applied).size).toBe(applied.length);
     expect(service.child.exitCode).toBeNull();
-  });
+  }
 });
+
+/** Refuses new connections to the database with 0, allows them with -1. */
+async function setConnectionLimit(database: string, limit: 0 | -1): Promise<void> {
+  await onServer((sql) => sql.unsafe(`ALTER DATABASE ${database} CONNECTION LIMIT ${limit}`));
+}
+
+async function disconnectAll(database: string): Promise<void> {
+  await onServer((sql) => sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${database}`);
+}
 
 async function write(api: Api): Promise<ApiResponse> {
   return api.callIn({ message: 'A text that needs some space. '.repeat(100) });

@@ -105,13 +105,13 @@ export const operationPromises: readonly PromiseRow[] = [
         'file descriptors, while 400 connections are held open',
         'database connections',
         'disk space of the database',
+        'a disk that becomes read-only',
       ),
       ...test(
         'api/operations',
         'without its database the process is alive but not ready, and recovers within 10 seconds',
       ),
     ],
-    open: 'A disk that becomes read-only is not tested.',
   },
   {
     row: 42,
