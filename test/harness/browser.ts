@@ -18,9 +18,12 @@ export async function closeWindows(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
+/** How long a page may take to load or to show something: as long as `expect.poll` in vitest.config.ts. */
+const timeout_ms = 60_000;
+
 /** Chromium without background requests. `scripts/test.mjs` finds or installs it. */
-function launch(): Promise<Browser> {
-  return chromium.launch({
+async function launch(): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium-headless-shell',
     args: [
       '--no-sandbox',
@@ -37,6 +40,8 @@ function launch(): Promise<Browser> {
       '--js-flags=--no-opt --no-maglev',
     ],
   });
+  browser.on('context', (context) => context.setDefaultTimeout(timeout_ms));
+  return browser;
 }
 
 // Half the size of the `source` that the package exports.

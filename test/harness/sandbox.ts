@@ -173,6 +173,7 @@ async function createInstallation(options: Options) {
   await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day'`;
   const larkspur = `${database.name}_larkspur`;
   await onServer((sql) => sql`CREATE DATABASE ${sql(larkspur)} TEMPLATE ${sql(stored.larkspur)} STRATEGY file_copy`);
+  await postponeSyncs(owner);
   const data_dir = await newFolder();
   for (const [file, content] of Object.entries(stored.files)) {
     await writeFile(join(data_dir, file), content, { mode: 0o600 });
@@ -188,6 +189,14 @@ async function createInstallation(options: Options) {
       await rm(data_dir, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Prevents scheduled syncs. The template's is due 15 minutes after the run started, so without this every later sandbox
+ * would start with a sync that the tests do not expect.
+ */
+export async function postponeSyncs(owner: Sql): Promise<void> {
+  await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day'`;
 }
 
 /** Copies the template, with the first 60 claims and appointments only, in the EMR and in the cache alike. */
