@@ -15,7 +15,7 @@ import { connect, type Sql } from '../../src/db/database.ts';
 import { startService } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from './api.ts';
-import { freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
+import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 
 /** A running product: database, service, worker, and Larkspur with its seeded practice. */
 export type TestSandbox = {
@@ -165,7 +165,7 @@ async function createInstallation(options: Options) {
   const full = await template('sandbox', createSandboxTemplate);
   const name = options.small ? await template('sandbox_small', (small) => copySmallTemplate(full, small)) : full;
   const database = await freshDatabase('sandbox', name);
-  const owner = connect(parseDatabaseUrl('DATABASE_URL', database.url), { max: 2 });
+  const owner = connect(parseDatabaseUrl('DATABASE_URL', database.url), { max: 2, connect_timeout_ms });
   const [stored] = await owner<{ larkspur: string; files: Record<string, string> }[]>`SELECT * FROM harness_template`;
   if (!stored) throw new Error('The template has no files.');
   await owner`DROP TABLE harness_template`;
