@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { pages } from '../../src/docs/navigation.ts';
-import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, closeWindows, keepMessages, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 
@@ -177,6 +177,7 @@ describe('reading', () => {
     await page.goto(`${product.sandbox.base_url}/docs/reference/jobs`);
     const sample = page.locator('[id="jobs.get"] .samples');
     await sample.locator('[role="tab"]').nth(2).click();
+    await keepMessages(page);
     await sample.locator('button.copy').click();
     await soon(() => sample.locator('button.copy').innerText()).toBe('Copied');
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^import os\n[\s\S]*client\.jobs\.get/);
