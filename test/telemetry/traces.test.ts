@@ -71,7 +71,10 @@ beforeAll(async () => {
     ...[sandbox.client_secret, sandbox.access_token, sandbox.example.patient_mrn, webhook.webhook_secret],
     ...[patient.webhook_events[0].data.mrn, sandbox.dashboard.password, sandbox.dashboard.email],
   ];
-  // Stopping exports what is left.
+  // Stopping exports what is left, but only within a second.
+  const exported = (name: string) => collector.spans().filter((span) => span.name === name);
+  await expect.poll(() => exported('POST /v1/patients')).toHaveLength(2);
+  await expect.poll(() => exported('webhook telephone_encounter.created')).toHaveLength(1);
   await running.kill();
   spans = collector.spans();
   await receiver.close();
