@@ -72,9 +72,10 @@ beforeAll(async () => {
     ...[patient.webhook_events[0].data.mrn, sandbox.dashboard.password, sandbox.dashboard.email],
   ];
   // Stopping exports what is left, but only within a second.
-  const exported = (name: string) => collector.spans().filter((span) => span.name === name);
-  await expect.poll(() => exported('POST /v1/patients')).toHaveLength(2);
-  await expect.poll(() => exported('webhook telephone_encounter.created')).toHaveLength(1);
+  await until('the spans to be exported', async () => {
+    const exported = (name: string) => collector.spans().filter((span) => span.name === name).length;
+    return exported('POST /v1/patients') === 2 && exported('webhook telephone_encounter.created') === 1;
+  });
   await running.kill();
   spans = collector.spans();
   await receiver.close();
