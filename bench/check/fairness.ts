@@ -4,7 +4,10 @@ import type { Api } from './api.ts';
 import type { Check } from './check.ts';
 import type { Attacker, Installation } from './installation.ts';
 
-/** Whatever of one client hangs, the work of another client starts within two seconds. */
+/**
+ * Whatever of one client hangs, the work of another client starts within two seconds, and 95 % of the first attempts to
+ * deliver its events within one.
+ */
 export const fairnessChecks: readonly Check<Installation>[] = [
   {
     name: 'fairness:hanging-emr',
@@ -19,8 +22,8 @@ export const fairnessChecks: readonly Check<Installation>[] = [
   },
   {
     name: 'fairness:hanging-webhooks',
-    limit: 2,
-    unit: 's',
+    limit: 1,
+    unit: 's (p95)',
     measure: (installation) =>
       installation.withAttacker(4, (attacker) =>
         withReceivers(async ({ hanging_url, responding_url, received }) => {
@@ -31,7 +34,7 @@ export const fairnessChecks: readonly Check<Installation>[] = [
           const jobs = await fetchPatients(attacker, 5);
           for (const { account, job_id } of jobs) await account.untilJob(job_id, 'finished_at');
           try {
-            return await longest(() => firstAttempt_s(installation, received));
+            return await p95(() => firstAttempt_s(installation, received));
           } finally {
             await installation.other.call('DELETE', `/v1/webhook/${webhook_id}`);
           }
@@ -57,11 +60,22 @@ export const fairnessChecks: readonly Check<Installation>[] = [
 
 const samples = 8;
 
-/** The largest of a few figures, one after the other, so that they cover the first seconds of the attack. */
+/** The largest of a few figures. */
 async function longest(measure: () => Promise<number>): Promise<number> {
+  return Math.max(...(await repeat(measure, samples)));
+}
+
+/** What 95 % of the figures do not exceed. */
+async function p95(measure: () => Promise<number>): Promise<number> {
+  const figures = await repeat(measure, 40);
+  return figures.toSorted((a, b) => a - b)[Math.ceil(figures.length * 0.95) - 1] ?? Number.NaN;
+}
+
+/** One after the other, so that they cover the first seconds of the attack. */
+async function repeat(measure: () => Promise<number>, times: number): Promise<number[]> {
   const figures: number[] = [];
-  for (let n = 0; n < samples; n++) figures.push(await measure());
-  return Math.max(...figures);
+  for (let n = 0; n < times; n++) figures.push(await measure());
+  return figures;
 }
 
 /** Searches the EMR for patients, from every account. */

@@ -134,15 +134,23 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Runs a script's main function and ends the process, also if something is still running. A RunError prints its message only. */
+/**
+ * Runs a script's main function and ends the process, also if something is still running. Of a RunError or an unknown
+ * option only the message is printed.
+ */
 export async function runMain(main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {
-    process.stderr.write(`${error instanceof RunError ? error.message : (error as Error).stack}\n`);
+    process.stderr.write(`${isExplained(error) ? error.message : (error as Error).stack}\n`);
     process.exit(1);
   }
   process.exit();
+}
+
+function isExplained(error: unknown): error is Error {
+  const { code } = error as { code?: unknown };
+  return error instanceof RunError || (typeof code === 'string' && code.startsWith('ERR_PARSE_ARGS_'));
 }
 
 function isRunning(child: ChildProcess): boolean {

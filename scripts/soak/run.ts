@@ -22,9 +22,9 @@ const option = { type: 'string' } as const;
 
 await runMain(async () => {
   const { values } = parseArgs({ options: { seed: option, minutes: option, only: option, stage: option } });
-  const seed = Number(values.seed ?? randomInt(1_000_000));
-  const minutes = Number(values.minutes ?? 30);
-  const only = values.only === undefined ? undefined : Number(values.only);
+  const seed = readNumber('seed', values.seed ?? `${randomInt(1_000_000)}`);
+  const minutes = readNumber('minutes', values.minutes ?? '30');
+  const only = values.only === undefined ? undefined : readNumber('only', values.only);
   const selected = stages.filter(({ name, rows, minutes_min }) => {
     if (values.stage !== undefined) return name === values.stage;
     return only === undefined ? minutes >= minutes_min : rows.includes(only);
@@ -47,6 +47,12 @@ await runMain(async () => {
   rmSync(folder, { recursive: true, force: true });
   print(`ok: ${results.length} stages`);
 });
+
+function readNumber(option: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new RunError(`--${option} must be a number greater than 0, not '${text}'.`);
+  return value;
+}
 
 async function runStage({ name, run }: Stage, options: StageOptions): Promise<StageRun> {
   const started = Date.now();

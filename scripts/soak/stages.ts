@@ -133,7 +133,7 @@ const short_tests: Stage = {
 /** Figures that need a machine without other work. */
 const bench: Stage = {
   name: 'bench checks',
-  rows: [30, 31, 32],
+  rows: [13, 30, 31, 32],
   minutes_min: 30,
   run: ({ only }) => runBenchChecks(only),
 };

@@ -109,7 +109,6 @@ export const webhookPromises: readonly PromiseRow[] = [
     fault: 'One receiver hangs',
     promise: 'First attempts to others stay within 1 s (p95); responses cut at 64 KB',
     tests: test('webhooks/deliver', 'reads at most 64 KB of a response', 'to a receiver that hangs is postponed'),
-    open: 'The p95 of 1 s is not asserted; `npm run bench:check` requires 2 s at most next to 200 hanging receivers.',
   },
   {
     row: 14,
