@@ -3,6 +3,7 @@ import { createClient } from '../../src/clients/clients.ts';
 import { openApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import {
   appliedMarkers,
   createMarker,
@@ -79,7 +80,8 @@ describe('order for a patient that a sync adds in between', () => {
 });
 
 describe('fairness', () => {
-  const jobs = figure('FAIRNESS_JOBS', 300);
+  const jobs_short = 300;
+  const jobs = figure('FAIRNESS_JOBS', jobs_short);
 
   test(`a single job of another client starts before most of the ${jobs} queued jobs of one account`, {
     timeout: timeoutFor(jobs, 200),
@@ -95,21 +97,29 @@ describe('fairness', () => {
     });
 
     await setFault(api, 'create_telephone_encounter', 'delay', { times: 4 * jobs, delay_ms: 100 });
-    for (let n = 0; n < jobs; n += 300) {
+    const queueBatch = async () => {
       const queued = await Promise.all(
-        Array.from({ length: 300 }, (_, more) => api.callIn({ patient_mrn: patient(1 + (more % 150)).mrn })),
+        Array.from({ length: jobs_short }, (_, n) => api.callIn({ patient_mrn: patient(1 + (n % 150)).mrn })),
       );
       expect(queued.every((response) => response.status === 200)).toBe(true);
-    }
-    const single = await other_api.callIn({}, { access_token });
+    };
+    for (let n = jobs_short; n < jobs; n += jobs_short) await queueBatch();
+    // A worker would finish many of the last ones while a busy machine accepts them.
+    const single = await withJobsPaused(fixture, async () => {
+      await queueBatch();
+      return other_api.callIn({}, { access_token });
+    });
     await untilFinished(owner, [single.body.job_id]);
-    const [job] = await owner<{ state: string; overtaken_by: number }[]>`
-      SELECT state, (SELECT count(*) FROM jobs WHERE client_id <> single.client_id
+    const [job] = await owner<{ state: string; wait_s: number; overtaken_by: number }[]>`
+      SELECT state, extract(epoch FROM started_at - created_at)::float8 AS wait_s,
+             (SELECT count(*) FROM jobs WHERE client_id <> single.client_id
                         AND started_at BETWEEN single.created_at AND single.started_at) AS overtaken_by
         FROM jobs AS single WHERE id = ${single.body.job_id}`;
     expect(job?.state).toBe('succeeded');
     // By order, because seconds depend on the machine: a slot that becomes free is given to the client without a job.
     expect(job?.overtaken_by).toBeLessThanOrEqual(4 * worker_jobs);
+    // `npm run soak` measures the promised two seconds, on a machine that does nothing else.
+    if (jobs > jobs_short) expect(job?.wait_s).toBeLessThan(2);
     const [waiting] = await owner<{ n: number }[]>`SELECT count(*) AS n FROM jobs WHERE state = 'queued'`;
     expect(waiting?.n, 'the busy account must still have queued jobs').toBeGreaterThan(100);
   });
