@@ -98,10 +98,13 @@ describe('fairness', () => {
 
     await setFault(api, 'create_telephone_encounter', 'delay', { times: 4 * jobs, delay_ms: 100 });
     const queueBatch = async () => {
-      const queued = await Promise.all(
-        Array.from({ length: jobs_short }, (_, n) => api.callIn({ patient_mrn: patient(1 + (n % 150)).mrn })),
-      );
-      expect(queued.every((response) => response.status === 200)).toBe(true);
+      // Ten at a time: a busy machine may not serve hundreds of connections before they time out.
+      const sender = async (first: number) => {
+        for (let n = first; n < jobs_short; n += 10) {
+          expect((await api.callIn({ patient_mrn: patient(1 + (n % 150)).mrn })).status).toBe(200);
+        }
+      };
+      await Promise.all(Array.from({ length: 10 }, (_, first) => sender(first)));
     };
     for (let n = jobs_short; n < jobs; n += jobs_short) await queueBatch();
     // A worker would finish many of the last ones while a busy machine accepts them.
