@@ -198,6 +198,9 @@ describe('job page', () => {
     await timeline(page).getByText('Waiting for re-linking.').waitFor();
     await page.getByRole('button', { name: 'Re-link' }).waitFor();
     await expectAccessible(page);
+    await page.getByRole('link', { name: 'All jobs' }).click();
+    await row(page, body.job_id).getByText('Waiting for re-linking').waitFor();
+    await expectAccessible(page, { within: 'main' });
     expectNoErrors(page);
   });
 
