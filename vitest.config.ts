@@ -12,8 +12,8 @@ export default defineConfig({
     isolate: false,
     // These limits only end tests that hang, so they are generous enough for a busy machine. They are set here because a
     // module that is loaded once for many files can change them only for the first.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 60_000 } },
     passWithNoTests: false,

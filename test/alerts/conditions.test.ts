@@ -3,10 +3,11 @@ import { alert_codes } from '../../src/alerts/catalogue.ts';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
+import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { endPauses, endRetries, setFault, until, untilFailedAttempt } from '../journeys/support.ts';
+import { until } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 
 let fixture: TestSandbox;
@@ -77,12 +78,7 @@ describe('an alert is open', () => {
   });
 
   test('while the outcome of a write is unknown', async () => {
-    await setFault(fixture.api, 'create_telephone_encounter', 'lose_answer');
-    const { job_id } = (await fixture.api.callIn()).body;
-    await untilFailedAttempt(fixture.api, job_id);
-    await setFault(fixture.api, 'find_receipt', 'error_500');
-    await endRetries(fixture.owner, job_id);
-    await endPauses(fixture.owner);
+    const { job_id } = await lostCall(fixture);
     expect(await openAlerts('jobs_need_review', 1)).toMatchObject([
       { summary: expect.stringContaining('1 job has an unknown outcome.'), page: page('/jobs?state=unresolved') },
     ]);

@@ -24,9 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test('a command uses .env, and environment variables take precedence', {
-  timeout: 180_000,
-}, async () => {
+test('a command uses .env, and environment variables take precedence', async () => {
   const args = ['clients', 'create', '--name', 'Named in a file', '--mode', 'live'];
   const created = await chartwire(args, {});
   expect(created.stderr).toBe('');

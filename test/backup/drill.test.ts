@@ -68,4 +68,4 @@ test('jobs that ran after the backup are found in the EMR and not repeated after
   expect(overview.restore).toMatchObject({ unfinished_jobs: 3 });
   const verified = await installation.run(restored_dir, ['audit', 'verify']);
   expect(verified).toMatchObject({ code: 0 });
-}, 300_000);
+});

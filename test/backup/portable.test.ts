@@ -24,4 +24,4 @@ test('a portable backup is loaded into a new database server, which continues', 
   expect(after.job_id).toBeGreaterThan(before.job_id);
   await api.untilEvent(after.job_id);
   expect(await installation.run(installation.restored_dir, ['audit', 'verify'])).toMatchObject({ code: 0 });
-}, 300_000);
+});

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { freePort } from '../harness/sandbox.ts';
-import { until } from '../journeys/support.ts';
+import { postponeDeliveries, until } from '../journeys/support.ts';
 import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -100,8 +100,12 @@ describe('events and the built-in receiver', () => {
     await api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url }, headers: { access_token: null } });
     for (let n = 0; n < 3; n++) await api.untilEvent((await api.callIn()).body.job_id);
     const page = await fixture.open('/{client}/events');
-    await expect.poll(async () => (await owner`SELECT FROM delivery_attempts`).length).toBeGreaterThanOrEqual(3);
-    await owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()`;
+    await until('three failed deliveries', async () => {
+      // A running attempt would change its delivery again.
+      await owner`UPDATE deliveries SET status = 'failed', ready_at = NULL, finished_at = now()
+        WHERE locked_until IS NULL AND attempts > 0`;
+      return (await owner`SELECT FROM deliveries WHERE status = 'failed'`).length === 3;
+    });
     await owner`UPDATE events SET delivery_status = 'failed'`;
     receiver.respond = respondWith(200);
     await button(page, 'Resend failed').click();
@@ -149,12 +153,8 @@ describe('endpoints', () => {
     await expectAccessible(page);
 
     // The second attempt follows after five seconds; the operator does not wait for a later one.
+    await postponeDeliveries(owner);
     receiver.respond = respondWith(200);
-    await until('an idle delivery', async () => {
-      const [idle] = await owner`UPDATE deliveries SET ready_at = now() + interval '5 hours'
-        WHERE locked_until IS NULL AND status = 'pending' RETURNING id`;
-      return idle;
-    });
     await button(page, 'Send waiting now').click();
     await page.getByText('Delivered', { exact: true }).waitFor();
     await page.getByText('Enabled', { exact: true }).waitFor();

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { finishedCall, lostCall, rejectedCall } from '../dashboard/finishedCalls.ts';
+import { keepMessages } from '../harness/browser.ts';
 import { openOperator } from '../harness/operator.ts';
 import { setFault, until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
@@ -197,6 +198,9 @@ describe('job page', () => {
     await timeline(page).getByText('Waiting for re-linking.').waitFor();
     await page.getByRole('button', { name: 'Re-link' }).waitFor();
     await expectAccessible(page);
+    await page.getByRole('link', { name: 'All jobs' }).click();
+    await row(page, body.job_id).getByText('Waiting for re-linking').waitFor();
+    await expectAccessible(page, { within: 'main' });
     expectNoErrors(page);
   });
 
@@ -221,11 +225,14 @@ async function refusedCallOf(patient_mrn: string) {
 
 /** What a button copies: the browser of the tests may not read the clipboard. */
 async function copied(page: Page, button: string): Promise<string> {
+  await keepMessages(page);
   await page.evaluate(`Object.defineProperty(navigator, 'clipboard', {
     configurable: true,
     value: { writeText: async (value) => { window.copied = value; } },
   })`);
+  await page.evaluate(`window.copied = ''`);
   await page.getByRole('button', { name: button }).click();
+  await expect.poll(() => page.evaluate('window.copied')).not.toBe('');
   await page.getByRole('button', { name: 'Copied' }).first().waitFor();
   return page.evaluate<string>('window.copied');
 }

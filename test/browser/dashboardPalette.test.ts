@@ -15,7 +15,8 @@ async function type(page: Page, text: string, first: string): Promise<void> {
   const input = page.getByRole('combobox', { name: 'Go to' });
   await input.waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
-  await input.waitFor();
+  // The input gets the focus after it is shown.
+  await page.locator('[role=combobox]:focus').and(input).waitFor();
   await page.keyboard.type(text);
   await page.getByRole('option', { selected: true }).filter({ hasText: first }).waitFor();
 }

@@ -43,7 +43,7 @@ test('shows appointments in the clinic’s time zone, wherever the operator is',
 test('shows how current a list is, what the EMR refused, and the progress of the first sync', async () => {
   const { api, owner } = fixture.product;
   const page = await fixture.open(`${await recordsPath()}/claims`);
-  await page.getByText(/^Synced \d+ (s|min) ago/).waitFor();
+  await page.getByText(/^Synced \d+ (s|min|h) ago/).waitFor();
 
   const refused_in = await api.sync();
   await owner`UPDATE job_steps SET detail = '{"refused": "Not for this user."}'

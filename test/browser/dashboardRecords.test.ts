@@ -41,7 +41,7 @@ async function typeRange(page: Page, day: string, start: string, end: string): P
   // The first Tab goes to the browser's time picker button.
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
-  expect(await focused(page)).toMatch(/, to$/);
+  await expect.poll(() => focused(page)).toMatch(/, to$/);
   await page.keyboard.type(end);
 }
 
@@ -292,7 +292,7 @@ describe('records page', () => {
       .click();
     await page.getByRole('link', { name: 'Harper Samplewell, MD' }).click();
     await preview(page).getByRole('listitem').first().waitFor();
-    expect(await page.getByLabel('Monday, range 1, from').isDisabled()).toBe(true);
+    await expect.poll(() => page.getByLabel('Monday, range 1, from').isDisabled()).toBe(true);
     for (const name of [/^Add range/, /^Save/, /^Remove/]) {
       await expect.poll(() => page.getByRole('button', { name }).count(), { message: String(name) }).toBe(0);
     }

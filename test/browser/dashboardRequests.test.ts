@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../harness/api.ts';
+import { keepMessages } from '../harness/browser.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -10,12 +11,16 @@ afterAll(() => fixture?.close());
 
 const idOf = ({ headers }: ApiResponse) => headers.get('x-request-id') ?? '';
 
+/** Requests are logged after their response. */
+const untilLogged = (response: ApiResponse) =>
+  expect.poll(() => fixture.product.owner`SELECT FROM requests WHERE id = ${idOf(response)}`).toHaveLength(1);
+
 test('filters by endpoint and status, and shows error, field and job of a request', async () => {
   const { api, sandbox } = fixture.product;
   const { patient_mrn } = sandbox.example;
   const refused = await api.call('POST', '/v1/telephone-encounters', { body: { patient_mrn } });
   const accepted = await api.callIn();
-  await api.call('GET', `/v1/patients?mrn=${patient_mrn}`);
+  await untilLogged(await api.call('GET', `/v1/patients?mrn=${patient_mrn}`));
   const page = await fixture.open('/requests');
   const row = (text: string) => page.getByRole('row').filter({ hasText: text });
   await row('GET /v1/patients').waitFor();
@@ -46,6 +51,7 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   await drawer.getByText('missing_field', { exact: true }).waitFor();
   await expectAccessible(page, { within: '[role=dialog]' });
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await keepMessages(page);
   await drawer.getByRole('button', { name: 'Copy as curl' }).click();
   await drawer.getByRole('button', { name: 'Copied' }).waitFor();
   const copied = await page.evaluate<string>('navigator.clipboard.readText()');
@@ -68,6 +74,7 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   const { patient_mrn } = sandbox.example;
   const unknown = await api.call('GET', `/v1/patient/${patient_mrn}/chart`);
   const stranger = await api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
+  await untilLogged(stranger);
   const page = await fixture.open('/requests');
   const found = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
   for (const [response, ...texts] of [

@@ -41,10 +41,10 @@ test('switches faults on, applies them and clears them', async () => {
   const { body } = await fixture.product.api.callIn();
   expect((await fixture.product.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
   await page.getByRole('switch', { name: 'Writes rejected', checked: false }).waitFor({ state: 'attached' });
-  expect(await page.getByRole('switch', { name: 'Refills rejected' }).isChecked()).toBe(true);
+  await expect.poll(() => page.getByRole('switch', { name: 'Refills rejected' }).isChecked()).toBe(true);
   await page.getByRole('button', { name: 'Clear all faults' }).click();
   await page.getByRole('switch', { name: 'Refills rejected', checked: false }).waitFor({ state: 'attached' });
-  expect(await faults()).toStrictEqual([]);
+  await expect.poll(faults).toStrictEqual([]);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 
@@ -78,7 +78,7 @@ test('expires links and resets the clinic data only after confirmation', async (
   await page.getByRole('button', { name: 'Reset clinic data' }).click();
   await dialog.getByRole('button', { name: 'Reset' }).click();
   await dialog.waitFor({ state: 'hidden' });
-  expect(await fixture.product.api.ledger()).toStrictEqual([]);
+  await expect.poll(() => fixture.product.api.ledger()).toStrictEqual([]);
   await page.getByRole('button', { name: 'Expire all links' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Expire' }).click();
   await page.getByRole('dialog').waitFor({ state: 'hidden' });

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { finishedCall } from '../dashboard/finishedCalls.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
+import { postponeDeliveries } from '../journeys/support.ts';
 import { addClinicRow, clinicRows } from '../spec/support/emrRecords.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
@@ -46,8 +47,8 @@ test('an operator finds each of three causes within three clicks of the overview
   await page.getByRole('alert').getByText('The receiver responded with 503.').waitFor();
   await page.getByText('upstream is down').waitFor();
   expect(await clicks()).toBe(1);
+  await postponeDeliveries(owner);
   receiver.respond = respondWith(200);
-  await owner`UPDATE deliveries SET ready_at = now() + interval '5 hours' WHERE status = 'pending'`;
   await page.getByRole('button', { name: 'Send waiting now' }).click();
   await page.getByText('Enabled', { exact: true }).waitFor();
 

@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { pages } from '../../src/docs/navigation.ts';
-import { accessibilityViolations, closeWindows, openBrowser } from '../harness/browser.ts';
+import { accessibilityViolations, closeWindows, keepMessages, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 
@@ -77,7 +77,7 @@ describe('reading', () => {
     await page.close();
   });
 
-  test('no page scrolls sideways', { timeout: 60_000 }, async () => {
+  test('no page scrolls sideways', async () => {
     const page = await open('/', { viewport: { width: 320, height: 800 } });
     const wide: string[] = [];
     for (const each of pages) {
@@ -119,7 +119,8 @@ describe('reading', () => {
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await soon(() => path(page)).toBe('/docs/reference/telephone-encounters#telephone-encounters.create');
-    await page.locator('#search').waitFor();
+    // Scripts have run when the page is loaded.
+    await page.waitForLoadState();
     await page.keyboard.press('/');
     await page.keyboard.type('qwxyz');
     await soon(() => page.locator('.found').innerText()).toBe('No results');
@@ -151,7 +152,7 @@ describe('reading', () => {
     await page.locator('[id="patients.create"] [role="tab"]').nth(1).click();
     await expect.poll(() => shown.innerText()).toContain('client.patients.create({');
     await page.keyboard.press('ArrowRight');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Python');
+    await soon(() => page.evaluate('document.activeElement.textContent')).toBe('Python');
     await expect
       .poll(() => page.locator('[role="tab"][aria-selected="true"]').allInnerTexts())
       .toStrictEqual(Array.from({ length: await page.locator('.samples').count() }, () => 'Python'));
@@ -166,7 +167,7 @@ describe('reading', () => {
     await expect
       .poll(() => page.locator('[id="jobs.get"] .samples pre:visible').innerText())
       .toContain('client.jobs.get(');
-    expect(await background()).not.toBe(light);
+    await soon(background).not.toBe(light);
     await page.close();
   });
 
@@ -176,6 +177,7 @@ describe('reading', () => {
     await page.goto(`${product.sandbox.base_url}/docs/reference/jobs`);
     const sample = page.locator('[id="jobs.get"] .samples');
     await sample.locator('[role="tab"]').nth(2).click();
+    await keepMessages(page);
     await sample.locator('button.copy').click();
     await soon(() => sample.locator('button.copy').innerText()).toBe('Copied');
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^import os\n[\s\S]*client\.jobs\.get/);
@@ -190,7 +192,8 @@ describe('reading', () => {
     await menu.click();
     await expect.poll(() => link.isVisible()).toBe(true);
     await page.keyboard.press('Escape');
-    expect([await link.isVisible(), await menu.getAttribute('aria-expanded')]).toStrictEqual([false, 'false']);
+    await soon(() => link.isVisible()).toBe(false);
+    await soon(() => menu.getAttribute('aria-expanded')).toBe('false');
     await menu.click();
     await link.click();
     await soon(() => path(page)).toBe('/docs/concepts');
@@ -294,7 +297,7 @@ describe('trying requests', () => {
     await soon(() => status(article)).toMatch(/^200 /);
   });
 
-  test('every form works as it is filled in', { timeout: 180_000 }, async () => {
+  test('every form works as it is filled in', async () => {
     const done =
       /^(account\.|jobs\.run-again|documents\.create|link\.token|sandbox\.|webhook\.(delete|rotate)|telephone-encounters\.create)/;
     const left = endpoints.filter((each) => !done.test(each.id) && !each.stream);

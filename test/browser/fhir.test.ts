@@ -44,7 +44,7 @@ test('links a FHIR server in the browser, then writes to it through the API', {
     return body.pagination?.total_count;
   };
   await until('all claims', async () => (await total('/v1/claims?page_size=1')()) === 5000, timeout_ms);
-  expect(await total('/v1/patients?page_size=1')()).toBe(200);
+  await expect.poll(total('/v1/patients?page_size=1')).toBe(200);
 
   const created = await done(api, 'patient.created', '/v1/patients', {
     first_name: 'Nova',

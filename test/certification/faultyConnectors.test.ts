@@ -37,14 +37,13 @@ async function failedChecks(
 }
 
 // shippedConnectors.test.ts runs all checks.
-test('a connector without a fault passes these checks', { timeout: 180_000 }, async () => {
+test('a connector without a fault passes these checks', async () => {
   const detecting = [...faulty_connectors, ...faulty_servers].map(({ detected_by }) => detected_by);
   expect(await failedChecks({}, 0, detecting)).toEqual([]);
 });
 
 test.for(faulty_connectors.map((faulty, index) => ({ ...faulty, index: index + 1 })))(
   'detects a connector that $fault',
-  { timeout: 180_000 },
   async ({ index, detected_by, ...faulty }) => {
     // The checks of error texts examine what others reported: here a missing record and every kind of outage.
     const only = detected_by.startsWith('errors.') ? ['listMedications', detected_by] : [detected_by];
@@ -54,7 +53,6 @@ test.for(faulty_connectors.map((faulty, index) => ({ ...faulty, index: index + 1
 
 test.for(faulty_servers.map((faulty, index) => ({ ...faulty, index: index + 1 + faulty_connectors.length })))(
   'detects a server that $fault',
-  { timeout: 180_000 },
   async ({ index, detected_by, change }) => {
     expect(await failedChecks({ change }, index, [detected_by])).toContain(detected_by);
   },

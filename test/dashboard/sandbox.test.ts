@@ -127,6 +127,10 @@ test('expired sessions are renewed; expired links need re-linking before the sam
   await operator.post('sandbox/first-write');
   await until('the account to be expired', async () => (await operator.post('sandbox/first-write')).status === 403);
   await fixture.api.link({ access_token: fixture.sandbox.access_token });
+  // The waiting writes run now, and the next test counts writes.
+  await until('all jobs to finish', async () => {
+    return (await fixture.owner`SELECT FROM jobs WHERE finished_at IS NULL LIMIT 1`).length === 0;
+  });
 });
 
 test('a reset removes everything that was written', async () => {

@@ -18,9 +18,23 @@ export async function closeWindows(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
+/** How long a page may take to load or to show something: as long as `expect.poll` in vitest.config.ts. */
+const timeout_ms = 60_000;
+
+/**
+ * Keeps what a page shows only for a moment: “Copied” for two seconds, a toast for eight. A busy machine may be too slow to
+ * see it. Until the next page is loaded.
+ */
+export async function keepMessages(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const start = setTimeout;
+    globalThis.setTimeout = (work, ms, ...more) => [2_000, 8_000].includes(ms) ? 0 : start(work, ms, ...more);
+  }`);
+}
+
 /** Chromium without background requests. `scripts/test.mjs` finds or installs it. */
-function launch(): Promise<Browser> {
-  return chromium.launch({
+async function launch(): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium-headless-shell',
     args: [
       '--no-sandbox',
@@ -37,6 +51,8 @@ function launch(): Promise<Browser> {
       '--js-flags=--no-opt --no-maglev',
     ],
   });
+  browser.on('context', (context) => context.setDefaultTimeout(timeout_ms));
+  return browser;
 }
 
 // Half the size of the `source` that the package exports.

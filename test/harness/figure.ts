@@ -5,5 +5,5 @@ export function figure(name: string, short: number): number {
 
 /** A timeout for a test that takes `each_ms` per unit of its figure on a busy machine, at least the usual one. */
 export function timeoutFor(count: number, each_ms: number): number {
-  return Math.max(180_000, count * each_ms);
+  return Math.max(300_000, count * each_ms);
 }

@@ -55,9 +55,12 @@ export async function onServer(work: (sql: Sql) => PromiseLike<unknown>): Promis
   await onDatabase(addressOf('postgres'), work);
 }
 
+/** Only ends tests that hang, as the timeouts in vitest.config.ts. */
+export const connect_timeout_ms = 60_000;
+
 /** Runs `work` on one connection to a database. */
 export async function onDatabase<T>(address: DatabaseAddress, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
-  const sql = connect(address, { max: 1 });
+  const sql = connect(address, { max: 1, connect_timeout_ms });
   try {
     return await work(sql);
   } finally {

@@ -15,7 +15,7 @@ import { connect, type Sql } from '../../src/db/database.ts';
 import { startService } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { type Api, openApi } from './api.ts';
-import { freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
+import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 
 /** A running product: database, service, worker, and Larkspur with its seeded practice. */
 export type TestSandbox = {
@@ -165,7 +165,7 @@ async function createInstallation(options: Options) {
   const full = await template('sandbox', createSandboxTemplate);
   const name = options.small ? await template('sandbox_small', (small) => copySmallTemplate(full, small)) : full;
   const database = await freshDatabase('sandbox', name);
-  const owner = connect(parseDatabaseUrl('DATABASE_URL', database.url), { max: 2 });
+  const owner = connect(parseDatabaseUrl('DATABASE_URL', database.url), { max: 2, connect_timeout_ms });
   const [stored] = await owner<{ larkspur: string; files: Record<string, string> }[]>`SELECT * FROM harness_template`;
   if (!stored) throw new Error('The template has no files.');
   await owner`DROP TABLE harness_template`;
@@ -173,6 +173,7 @@ async function createInstallation(options: Options) {
   await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day'`;
   const larkspur = `${database.name}_larkspur`;
   await onServer((sql) => sql`CREATE DATABASE ${sql(larkspur)} TEMPLATE ${sql(stored.larkspur)} STRATEGY file_copy`);
+  await postponeSyncs(owner);
   const data_dir = await newFolder();
   for (const [file, content] of Object.entries(stored.files)) {
     await writeFile(join(data_dir, file), content, { mode: 0o600 });
@@ -188,6 +189,14 @@ async function createInstallation(options: Options) {
       await rm(data_dir, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Prevents scheduled syncs. The template's is due 15 minutes after the run started, so without this every later sandbox
+ * would start with a sync that the tests do not expect.
+ */
+export async function postponeSyncs(owner: Sql): Promise<void> {
+  await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day'`;
 }
 
 /** Copies the template, with the first 60 claims and appointments only, in the EMR and in the cache alike. */

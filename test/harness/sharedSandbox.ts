@@ -1,5 +1,5 @@
 import { endPauses, until } from '../journeys/support.ts';
-import { startSandbox, type TestSandbox } from './sandbox.ts';
+import { postponeSyncs, startSandbox, type TestSandbox } from './sandbox.ts';
 
 /** After this many files a new one is started: lists that only grow would exceed the page sizes that tests read. */
 const files_max = 15;
@@ -25,12 +25,13 @@ export async function sharedSandbox(): Promise<TestSandbox> {
   return fixture;
 }
 
-/** Removes what the previous file left behind: faults, webhooks and unfinished jobs. */
+/** Removes what the previous file left behind: faults, webhooks, scheduled syncs and unfinished jobs. */
 async function reset({ api, owner }: TestSandbox): Promise<void> {
   await api.control('DELETE', '/control/faults');
   const headers = { access_token: null };
   const { webhook_urls } = (await api.call('GET', '/v1/webhook', { headers })).body;
   for (const { id } of webhook_urls) await api.call('DELETE', `/v1/webhook/${id}`, { headers });
+  await postponeSyncs(owner);
   await until('all jobs to finish', async () => {
     const unfinished = await owner`SELECT FROM jobs WHERE finished_at IS NULL AND NOT parked LIMIT 1`;
     if (unfinished.length > 0) await endPauses(owner);

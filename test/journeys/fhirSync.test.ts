@@ -321,4 +321,4 @@ test('10,000 patients are read page by page, and an interrupted sync resumes whe
   expect(progress.length).toBeGreaterThan(5);
   await stopScheduledSyncs(fixture.owner, org_id);
   await server.close();
-}, 240_000);
+});

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Api } from '../harness/api.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
+import { withGate } from './gate.ts';
 import {
   type Accepted,
   accept,
@@ -33,17 +34,19 @@ describe('with separate API, worker and EMR processes', () => {
   const startWorker = () => fixture.startWorker({ LOG_LEVEL: 'warn' });
 
   test('if a worker is killed before the EMR applies its write, the late write and the repeated one are applied once', async () => {
-    const { api, owner } = fixture;
-    // Longer than the lease and the start of a process on a busy machine: the replacement looks the write up before it is
-    // applied, finds nothing and sends it again.
-    await setFault(api, create, 'delay', { delay_ms: 25_000 });
+    const { api, emr_owner } = fixture;
     const killed = await runningWorker();
-    const accepted = await accept(fixture);
-    await untilIntent(owner, accepted.job_id);
-    await untilFaultsApplied(api);
-    await killed.kill('SIGKILL');
-    replacement = await startWorker();
-    await expectNothingLostOrDoubled(fixture, [accepted]);
+    await emr_owner`CREATE SEQUENCE writes_begun`;
+    // The EMR applies the first write late: the replacement looks it up, finds nothing, and its own is applied.
+    const first = { statement: 'INSERT ON receipts', when: `nextval('writes_begun') = 1` };
+    const accepted = await withGate(emr_owner, first, async ({ untilWaiting }) => {
+      const accepted = await accept(fixture);
+      await untilWaiting();
+      await killed.kill('SIGKILL');
+      replacement = await startWorker();
+      await expectNothingLostOrDoubled(fixture, [accepted]);
+      return accepted;
+    });
     const marker = createMarker(accepted.telephone_encounter_id);
     const both = () => api.ledger().then((entries) => entries.filter((entry) => entry.marker === marker));
     await expect.poll(async () => (await both()).length).toBe(2);

@@ -66,6 +66,26 @@ export async function endPauses(owner: Sql): Promise<void> {
   await owner`SELECT pg_notify('chartwire_jobs', ''), pg_notify('chartwire_deliveries', '')`;
 }
 
+/** Makes the lane of a job wait for an hour, once an attempt has failed and none is running. Use a fault that lasts. */
+export async function pauseAfterFailure(owner: Sql, job_id: number): Promise<void> {
+  await until(`job ${job_id} to be paused`, async () => {
+    const [paused] = await owner`UPDATE lanes SET ready_at = now() + interval '1 hour' WHERE locked_until IS NULL
+       AND key = (SELECT lane FROM jobs WHERE id = ${job_id} AND error IS NOT NULL) RETURNING id`;
+    return paused;
+  });
+}
+
+/** Makes failed deliveries wait for hours. Returns when no attempt is running, so none is made until they are sent again. */
+export async function postponeDeliveries(owner: Sql): Promise<void> {
+  await until('all deliveries to wait', async () => {
+    await owner`UPDATE deliveries SET ready_at = now() + interval '5 hours'
+      WHERE status = 'pending' AND attempts > 0 AND locked_until IS NULL`;
+    const due = await owner`SELECT FROM deliveries
+      WHERE status = 'pending' AND (locked_until IS NOT NULL OR ready_at < now() + interval '4 hours') LIMIT 1`;
+    return due.length === 0;
+  });
+}
+
 /** Prevents further scheduled syncs of an organization whose EMR server is about to close. */
 export async function stopScheduledSyncs(owner: Sql, org_id: string): Promise<void> {
   await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day' WHERE org_id = ${org_id}`;

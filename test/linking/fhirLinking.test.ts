@@ -309,7 +309,7 @@ describe('a sign-in on the EMR’s page', () => {
       const { body } = await api.call('POST', '/v1/sync', { body: {} });
       const statusOfSync = async () =>
         (await api.call('GET', `/v1/jobs/${body.job_id}`)).body.job?.status ?? 'login_required';
-      await expect.poll(statusOfSync, { timeout: 25_000 }).not.toMatch(/queued|running/);
+      await expect.poll(statusOfSync).not.toMatch(/queued|running/);
       expect(await statusOfSync()).toBe('succeeded');
     }
   });

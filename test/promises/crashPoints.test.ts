@@ -3,8 +3,9 @@ import type { Sql } from '../../src/db/database.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { figure } from '../harness/figure.ts';
 import type { TestProcess } from '../harness/sandbox.ts';
+import { type Gate, withGate } from '../journeys/gate.ts';
 import { type Installation, install } from '../journeys/installation.ts';
-import { patient, until, untilFinished } from '../journeys/support.ts';
+import { patient, untilFinished } from '../journeys/support.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 
 /** `n` differs between the requests of a write, so that the EMR sees no duplicate. */
@@ -66,18 +67,15 @@ const requests: readonly Request[] = [
 ];
 
 /** A statement in whose middle the worker is killed. */
-type Point = { name: string; in_emr?: boolean; statement: string; when: string };
+type Point = Gate & { name: string; in_emr?: boolean };
 
 const points: readonly Point[] = [
   { name: 'has the lease', statement: 'UPDATE ON jobs', when: `NEW.state = 'running'` },
   { name: 'stores the intent', statement: 'INSERT ON job_steps', when: `NEW.kind = 'intent'` },
-  { name: 'waits for the EMR, which is applying the write', in_emr: true, statement: 'INSERT ON ledger', when: 'true' },
+  { name: 'waits for the EMR, which is applying the write', in_emr: true, statement: 'INSERT ON ledger' },
   { name: 'stores the outcome', statement: 'INSERT ON job_steps', when: `NEW.kind = 'outcome'` },
   { name: 'commits the end', statement: 'INSERT ON events', when: 'NEW.job_id IS NOT NULL' },
 ];
-
-/** The key of the advisory lock that the statement waits for. */
-const gate = 7_231;
 
 let fixture: Installation;
 let worker: TestProcess;
@@ -111,24 +109,13 @@ test.each(cases as [string, string, Request, Point, number][])(
  * is cancelled, as if the database had failed with the worker; the EMR finishes its write.
  */
 async function blocked(database: Sql, point: Point, send: () => Promise<string>): Promise<string> {
-  const { statement, when } = point;
-  await database.unsafe(`
-    CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN PERFORM pg_advisory_xact_lock_shared(${gate}); RETURN NEW; END $$;
-    CREATE TRIGGER gate BEFORE ${statement} FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION wait_at_gate()`);
-  const run = database.begin(async (tx) => {
-    await tx`SELECT pg_advisory_xact_lock(${gate}::bigint)`;
+  return withGate(database, point, async ({ tx, untilWaiting }) => {
     const operation_id = await send();
-    const waiting = await until(`the worker to wait where it ${point.name}`, async () => {
-      const rows = await tx<{ pid: number }[]>`
-        SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted`;
-      return rows.length > 0 && rows;
-    });
+    const waiting = await untilWaiting();
     await worker.kill('SIGKILL');
     if (!point.in_emr) for (const { pid } of waiting) await tx`SELECT pg_terminate_backend(${pid}::integer)`;
     return operation_id;
   });
-  return run.finally(() => database.unsafe('DROP FUNCTION wait_at_gate() CASCADE'));
 }
 
 /** One job, which succeeded, with one event; each of its steps applied once in the EMR. */

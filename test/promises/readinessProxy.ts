@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export type ReadinessProxy = {
   url: string;
@@ -26,7 +27,15 @@ export async function startReadinessProxy(backends: readonly string[]): Promise<
     if (status === 200) ready.add(backend);
     else ready.delete(backend);
   };
-  const poll = setInterval(() => void backends.map(check), poll_ms);
+  // One check of a backend at a time: an earlier response that arrives late must not replace a later one.
+  const ending = new AbortController();
+  const watch = async (backend: string) => {
+    while (!ending.signal.aborted) {
+      await check(backend);
+      await pause(poll_ms, undefined, { signal: ending.signal }).catch(() => {});
+    }
+  };
+  const watching = backends.map(watch);
   let turn = 0;
   const server = createServer((incoming, reply) => {
     const usable = [...ready];
@@ -45,7 +54,8 @@ export async function startReadinessProxy(backends: readonly string[]): Promise<
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     uses: (backend) => ready.has(backend),
     close: async () => {
-      clearInterval(poll);
+      ending.abort();
+      await Promise.all(watching);
       agent.destroy();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -71,7 +71,11 @@ beforeAll(async () => {
     ...[sandbox.client_secret, sandbox.access_token, sandbox.example.patient_mrn, webhook.webhook_secret],
     ...[patient.webhook_events[0].data.mrn, sandbox.dashboard.password, sandbox.dashboard.email],
   ];
-  // Stopping exports what is left.
+  // Stopping exports what is left, but only within a second.
+  await until('the spans to be exported', async () => {
+    const exported = (name: string) => collector.spans().filter((span) => span.name === name).length;
+    return exported('POST /v1/patients') === 2 && exported('webhook telephone_encounter.created') === 1;
+  });
   await running.kill();
   spans = collector.spans();
   await receiver.close();

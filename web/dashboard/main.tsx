@@ -74,6 +74,8 @@ const theme = createTheme({
   components: {
     Badge: { defaultProps: { radius: 'sm' } },
     Button: { styles: { label: { fontWeight: 500 } } },
+    // As in the documentation. One second, the default, is easily missed.
+    CopyButton: { defaultProps: { timeout: 2_000 } },
     Drawer: { defaultProps: dialog },
     // Without transition, its items can be focused as soon as it is open. axe rejects the placeholder in a list of items.
     Menu: { defaultProps: { transitionProps: { duration: 0 }, withInitialFocusPlaceholder: false } },

@@ -62,23 +62,23 @@ describe('sign-in methods', () => {
     await expect
       .poll(() => frame.locator('button.choice strong').allInnerTexts())
       .toEqual(['Signing key (SMART Backend Services)', 'Client ID and secret', on_page, 'Bearer token']);
-    expect(await accessibilityViolations(frame)).toEqual([]);
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await choose(frame, 'Signing key');
     await untilFacts(frame, `${base_url}/.well-known/jwks.json`);
     await frame.click('button:has-text("Choose another method")');
     await choose(frame, on_page);
     await untilFacts(frame, `${base_url}/link/v1/oauth/callback`);
-    expect(await accessibilityViolations(frame)).toEqual([]);
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await frame.click('button:has-text("Choose another method")');
     await choose(frame, 'Bearer token');
     await frame.waitForSelector('input[name="bearer_token"]');
-    expect(await accessibilityViolations(frame)).toEqual([]);
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await submit(frame);
     await untilAlert(frame, /Fill in all fields/);
     await frame.fill('input[name="bearer_token"]', 'wrong');
     await submit(frame);
     await untilAlert(frame, /FHIR R4 did not accept these credentials/);
-    expect(await frame.inputValue('input[name="bearer_token"]')).toBe('');
+    await expect.poll(() => frame.inputValue('input[name="bearer_token"]')).toBe('');
     await frame.fill('input[name="bearer_token"]', server.bearerToken());
     await submit(frame);
     await untilClosed(window);
@@ -144,7 +144,7 @@ describe('a server that deviates from the standards', () => {
     await choose(frame, 'Client ID and secret');
     await fillIn(frame, { client_id: 'nobody', client_secret });
     await untilAlert(frame, /does not know this client ID.*For the administrator/s);
-    expect(await accessibilityViolations(frame)).toEqual([]);
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await fillIn(frame, { client_id, client_secret: 'of last year' });
     await untilAlert(frame, /did not accept the client secret/);
     await frame.waitForSelector('input[name="client_secret"][aria-invalid="true"]:focus');
@@ -306,8 +306,8 @@ describe('the EMR’s sign-in page', () => {
     await other_person.goto(popup.url());
     await allow(other_person);
     await other_person.waitForSelector('p:has-text("was started in another window")');
-    expect(new URL(other_person.url()).search).toBe('');
-    expect(await accessibilityViolations(other_person)).toEqual([]);
+    await expect.poll(() => new URL(other_person.url()).search).toBe('');
+    await expect.poll(() => accessibilityViolations(other_person)).toEqual([]);
     expect(await endings(window)).toEqual([]);
     await other_person.context().close();
     await window.page.context().close();

@@ -53,9 +53,9 @@ describe('hosted page', () => {
     const window = await fixture.openHosted(await fixture.steps.linkToken());
     await fixture.signIn(window, await window.frame(), 1);
     await window.page.waitForSelector('.badge.good');
-    expect(await window.page.innerText('main')).toMatch(
-      /Your account is linked to Sandbox\. You can close this window\./,
-    );
+    await expect
+      .poll(() => window.page.innerText('main'))
+      .toMatch(/Your account is linked to Sandbox\. You can close this window\./);
     await window.page.context().close();
   });
 
@@ -75,7 +75,7 @@ describe('hosted page', () => {
     });
     await fixture.signIn(window, await window.frame(), 2);
     await window.page.waitForSelector('.badge.good');
-    expect(await window.page.innerText('main')).toMatch(/account is linked.*close this window/s);
+    await expect.poll(() => window.page.innerText('main')).toMatch(/account is linked.*close this window/s);
     expect((await Promise.all(responses)).join()).not.toContain('pt_');
     const [row] = await owner<{ id: string }[]>`SELECT id FROM accounts WHERE user_id = 'by-mail'`;
     const access_token = await ctx.db.tenant(client?.id ?? '', async (tx) => {
@@ -97,8 +97,8 @@ describe('hosted page', () => {
     if (state === 'used') expect((await fixture.steps.signIn(token, 6)).status).toBe(200);
     const window = await fixture.openHosted(state === 'missing' ? '' : token);
     await window.page.waitForSelector('.badge');
-    expect(await window.page.innerText('h1')).toMatch(words);
-    expect(await window.page.innerText('.lead')).toMatch(/someone sent you this link, ask for a new one/);
+    await expect.poll(() => window.page.innerText('h1')).toMatch(words);
+    await expect.poll(() => window.page.innerText('.lead')).toMatch(/someone sent you this link, ask for a new one/);
     expect(window.page.url()).not.toContain('token');
     await window.page.context().close();
   });
@@ -110,7 +110,7 @@ describe('hosted page', () => {
     await fixture.product.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = 'hosted-es'`;
     await window.page.reload();
     await window.page.waitForSelector('.badge');
-    expect(await window.page.innerText('h1')).toBe('Este enlace ha caducado');
+    await expect.poll(() => window.page.innerText('h1')).toBe('Este enlace ha caducado');
     await window.page.context().close();
   });
 
@@ -146,7 +146,7 @@ describe('language', () => {
       es: ['Conectar Larkspur', 'Usuario', 'Contraseña'],
     };
     const [title, ...labels] = words[expected as 'en' | 'es'];
-    expect([await frame.title(), await frame.innerText('h1')]).toStrictEqual([title, title]);
+    await expect.poll(async () => [await frame.title(), await frame.innerText('h1')]).toStrictEqual([title, title]);
     await expect.poll(() => frame.locator('label').allInnerTexts()).toStrictEqual(labels);
     await window.page.context().close();
   });
@@ -158,12 +158,13 @@ describe('language', () => {
     await window.type(fixture.person(5).username, 'Tab');
     await window.type('mala');
     await expect.poll(() => frame.locator('[role="alert"]').innerText()).toMatch(/Usuario o contraseña incorrectos/);
+    await focused(frame, 'password');
     await window.type(fixture.person(5).password);
     await focused(frame, 'code');
-    expect(await frame.innerText('h1')).toBe('Introduzca su código');
+    await expect.poll(() => frame.innerText('h1')).toBe('Introduzca su código');
     await window.type(fixture.product.api.code(5));
     await frame.waitForSelector('.badge.good');
-    expect(await frame.innerText('main')).toMatch(/Su cuenta está vinculada con Sandbox/);
+    await expect.poll(() => frame.innerText('main')).toMatch(/Su cuenta está vinculada con Sandbox/);
     await window.page.context().close();
   });
 });

@@ -30,7 +30,7 @@ describe('Link in an overlay', () => {
       ['event', 'linked', {}],
     ]);
     expect(await window.page.content()).toBe(before);
-    expect(await focusedId(window)).toBe('start');
+    await expect.poll(() => focusedId(window)).toBe('start');
     await window.page.context().close();
   });
 
@@ -115,8 +115,8 @@ describe('closing Link', () => {
     await window.page.evaluate('handle.exit(); handle.destroy(); handle.destroy()');
     expect(await endings(window)).toStrictEqual([['exit', reason]]);
     expect(await window.page.content()).toBe(before);
-    expect(await focusedId(window)).toBe('start');
-    expect(window.page.frames()).toHaveLength(1);
+    await expect.poll(() => focusedId(window)).toBe('start');
+    await expect.poll(() => window.page.frames()).toHaveLength(1);
     await window.page.context().close();
   });
 
@@ -128,7 +128,7 @@ describe('closing Link', () => {
     await untilClosed(window);
     expect(await endings(window)).toStrictEqual([]);
     expect(await window.page.content()).toBe(before);
-    expect(await focusedId(window)).toBe('start');
+    await expect.poll(() => focusedId(window)).toBe('start');
     await window.page.context().close();
   });
 
@@ -184,7 +184,7 @@ describe('opening Link twice', () => {
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     expect(await window.page.content()).toBe(before);
-    expect(await focusedId(window)).toBe('start');
+    await expect.poll(() => focusedId(window)).toBe('start');
     await window.page.context().close();
   });
 

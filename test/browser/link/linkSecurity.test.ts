@@ -63,7 +63,7 @@ describe('framing Link', () => {
     const window = await openLinkWindow(browser, registered.origin);
     const frame = await window.start(await linkToken());
     await frame.waitForSelector('input[name="username"]:focus');
-    expect(await frame.innerText('.facts')).toMatch(/emr\.example\.org/);
+    await expect.poll(() => frame.innerText('.facts')).toMatch(/emr\.example\.org/);
     await window.page.context().close();
   });
 
@@ -119,7 +119,7 @@ describe('forged messages', () => {
     await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
     const frame = window.page.frames().find((each) => each.url() === frameUrl(good));
     await frame?.waitForSelector('.badge');
-    expect(await frame?.innerText('h1')).toBe('This link is not valid');
+    await expect.poll(() => frame?.innerText('h1')).toBe('This link is not valid');
     expect(sessions(window)).toStrictEqual([]);
     await window.page.context().close();
   });
@@ -128,7 +128,8 @@ describe('forged messages', () => {
     const window = await openLinkWindow(browser, registered.origin);
     const frame = await window.start(await linkToken());
     await frame.waitForSelector('input[name="username"]:focus');
-    const before = await window.calls();
+    const before = [['event', 'opened', {}]];
+    await expect.poll(() => window.calls()).toStrictEqual(before);
     for (const forged of [
       { type: 'chartwire:success', public_token: 'pt_forged' },
       { type: 'chartwire:close' },

@@ -256,8 +256,8 @@ test('a token can expire early', async () => {
   token = server.bearerToken();
 });
 
-test('the synthetic practice is valid R4 without dangling references', () => {
-  loadDefinitions();
+test('the synthetic practice is valid R4 without dangling references', async () => {
+  await loadDefinitions();
   // Medplum's and DefinitelyTyped's R4 types describe the same resources.
   for (const resource of makePractice('paged')) validateResource(resource as unknown as Resource);
   const all = makePractice('practice');

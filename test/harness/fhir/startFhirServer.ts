@@ -76,7 +76,7 @@ const mount = '/fhir/R4';
 
 /** An independent FHIR R4 server: Medplum's router, search and validation behind the HTTP code of this folder. */
 export async function startFhirServer(options: FhirServerOptions = {}): Promise<FhirServer> {
-  loadDefinitions();
+  await loadDefinitions();
   const server = createServer((request, response) => void handle(request, response));
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');

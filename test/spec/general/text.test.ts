@@ -162,7 +162,7 @@ test('a value cleared while the creation is being sent is cleared by an update a
   const cleared = { phone: null, language: '', emergency_contact_first_name: null, emergency_contact_phone: null };
   expect((await charts.patch(id, cleared)).status).toBe(200);
   const { mrn } = (await fixture.api.untilEvent(job_id)).data;
-  await expect.poll(async () => (await charts.listed(id)).status, { timeout: 20_000 }).toBe('active');
+  await expect.poll(async () => (await charts.listed(id)).status).toBe('active');
   expect(await charts.chart(mrn)).toMatchObject({ homePhone: null, languageCode: null, emergencyContact: null });
 });
 

@@ -78,12 +78,9 @@ test(row('LNK-16'), async () => {
   const window = await fixture.open({ viewport: { width: 900, height: 700 } });
   const frame = await window.start(await fixture.steps.linkToken());
   await focused(frame, 'username');
-  expect(await window.page.locator('dialog iframe').boundingBox()).toStrictEqual({
-    x: 0,
-    y: 0,
-    width: 900,
-    height: 700,
-  });
+  await expect
+    .poll(() => window.page.locator('dialog iframe').boundingBox())
+    .toStrictEqual({ x: 0, y: 0, width: 900, height: 700 });
   expect(await window.page.evaluate(`document.querySelector('dialog').matches(':modal')`)).toBe(true);
   // The page below can be reached neither by pointer nor by keyboard.
   expect(await window.page.evaluate(`document.elementFromPoint(20, 20).tagName`)).toBe('DIV');
@@ -200,12 +197,9 @@ test(row('DEC-094'), async () => {
   const frame = await window.start(await fixture.steps.linkToken());
   await focused(frame, 'username');
   expect(new URL(frame.url()).origin).toBe(fixture.product.sandbox.base_url);
-  expect(await window.page.locator('dialog iframe').boundingBox()).toStrictEqual({
-    x: 0,
-    y: 0,
-    width: 900,
-    height: 700,
-  });
+  await expect
+    .poll(() => window.page.locator('dialog iframe').boundingBox())
+    .toStrictEqual({ x: 0, y: 0, width: 900, height: 700 });
   const [red = 255, green = 255, blue = 255, alpha = 0] = await window.page.evaluate<number[]>(
     `getComputedStyle(document.querySelector('dialog')).backgroundColor.match(/[\\d.]+/g).map(Number)`,
   );

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as fhir from 'fhir/r4.js';
 import { seededChance } from '../../../../larkspur/seed/random.ts';
 import type { CheckedRepository } from '../repository.ts';
@@ -26,5 +27,9 @@ const minute_ms = 60_000;
 
 export async function seedPractice(repo: CheckedRepository, size: PracticeSize): Promise<void> {
   if (size === 'none') return;
-  for (const resource of makePractice(size)) await repo.storeUnchecked(resource);
+  for (const [n, resource] of makePractice(size).entries()) {
+    await repo.storeUnchecked(resource);
+    // The repository is in memory, so nothing else would run until the end.
+    if (n % 50 === 0) await nextTurn();
+  }
 }
