@@ -42,7 +42,7 @@ describe('promise 41: a process that runs out of something refuses with 503, los
     expect(refused.body.code).toBe('connections_exceeded');
     expect(refused.body.message).toBe('Too many connections are open. Try again in a moment.');
     expect((await api.call('GET', '/healthz')).status).toBe(200);
-    expect(service.output()).toContain('too many open connections; raise the limit of open files');
+    await expect.poll(() => service.output()).toContain('too many open connections; raise the limit of open files');
     closeAll();
     await untilWritten(api);
   });
@@ -101,7 +101,7 @@ describe('promise 41: a process that runs out of something refuses with 503, los
         expect(status).toBe(200);
         accepted.push(body.job_id);
       }
-      expect(service.output()).toContain('The disk of the database server is full.');
+      await expect.poll(() => service.output()).toContain('The disk of the database server is full.');
       await unlink(ballast);
       accepted.push(await untilWritten(api));
       await expectAppliedOnce(accepted);
