@@ -21,7 +21,7 @@ type Options = {
   onIdle?: () => void;
 };
 
-/** So long at most a statement waits for entries that are expected. */
+/** The longest wait for expected entries. */
 const wait_max_ms = 20;
 
 /**

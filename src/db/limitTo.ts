@@ -1,6 +1,6 @@
 import type { Fragment, Query } from './database.ts';
 
-/** The pages that are asked for: 50, 100 and 1,000 rows, and one more where the statement finds out whether more follow. */
+/** The usual page sizes: 50, 100 and 1,000 rows, and one row more where a statement checks whether another page follows. */
 const usual = new Set([50, 51, 100, 101, 1_000, 1_001]);
 
 /**

@@ -4,7 +4,7 @@ import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 import { type EventOf, patientsOf } from '../events.ts';
 import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
-import { alone, type InProgress } from './inProgress.ts';
+import { alone, type InProgress } from '../worker/inProgress.ts';
 import { insertSteps } from './jobSteps.ts';
 import { type Job, type JobFailure, setFinished } from './jobs.ts';
 import { advanceLanes, lockLeases } from './lanes.ts';

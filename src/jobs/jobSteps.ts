@@ -3,7 +3,7 @@ import { EmrFailure } from '../connectors/connector.ts';
 import type { Batch } from '../db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import { alone, type InProgress } from './inProgress.ts';
+import { alone, type InProgress } from '../worker/inProgress.ts';
 import type { Job, StoredStep } from './jobs.ts';
 import { checkLease, lockLeases } from './lanes.ts';
 import { type RestoredOperation, restoredOperation } from './restores.ts';

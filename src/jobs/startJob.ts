@@ -1,7 +1,7 @@
 import type { Batch } from '../db/batches.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import { alone, type InProgress } from './inProgress.ts';
+import { alone, type InProgress } from '../worker/inProgress.ts';
 import { historyOf, insertStarts } from './jobSteps.ts';
 import type { Job } from './jobs.ts';
 import { advanceLanes } from './lanes.ts';
