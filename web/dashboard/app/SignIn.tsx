@@ -60,7 +60,7 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
   if (asked === 'nothing' && code === 'operator_passkey_required') setAsked('only_recovery_code');
   const askFor = (code: SecondFactor) => {
     setAsked(code);
-    // An error is about the code that was asked for before.
+    // The error belongs to the other kind of code.
     signIn.reset();
   };
   const submit = (event: FormEvent<HTMLFormElement>) => {
