@@ -16,6 +16,7 @@ import { type RunningApi, startApi } from './startApi.ts';
 type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: ChildProcess[] };
 
 const program = fileURLToPath(new URL('../bin/chartwire.js', import.meta.url));
+/** Enough that most of them run after the code has been compiled. */
 const writes = 5_000;
 const synced_patients = 100_000;
 /** What each of the two workers runs of one client. */

@@ -108,7 +108,8 @@ async function compareCost(work: Work, what: string, large: Installation, small:
   }
   // The first executions of a prepared statement are planned with their values.
   const [ms, baseline_ms] = [median(times.large.slice(repetitions / 10)), median(times.small.slice(repetitions / 10))];
-  const ratio = ms / baseline_ms;
+  // Rounded as it is shown, so that figure and verdict agree.
+  const ratio = Number((ms / baseline_ms).toFixed(2));
   const verdict = ratio > ratio_max ? `: more than ${ratio_max} times` : '';
   process.stdout.write(
     `${work.name}, ${what}: ${ms.toFixed(2)} ms, ${ratio.toFixed(2)} × ${baseline_ms.toFixed(2)} ms${verdict}\n`,

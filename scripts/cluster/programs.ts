@@ -149,7 +149,7 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
 }
 
 function isExplained(error: unknown): error is Error {
-  const { code } = error as { code?: unknown };
+  const { code } = (error ?? {}) as { code?: unknown };
   return error instanceof RunError || (typeof code === 'string' && code.startsWith('ERR_PARSE_ARGS_'));
 }
 
