@@ -196,8 +196,12 @@ describe('a mail server', () => {
     const total_ms = 12_345;
     let expire = () => {};
     const real = globalThis.setTimeout;
-    const caught = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
-      if (ms !== total_ms) return real(work, ms);
+    const caught = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((
+      work: () => void,
+      ms?: number,
+      ...more: []
+    ) => {
+      if (ms !== total_ms) return real(work, ms, ...more);
       expire = work;
       return real(() => {}, 0);
     }) as typeof setTimeout);

@@ -54,7 +54,8 @@ describe('an endpoint', () => {
   test('has a page with its attempts by hour, its last error and its own deliveries', async () => {
     const { receiver, id } = await register(respondWith(503, { 'content-type': 'text/plain' }, 'down'));
     const healthy = await register();
-    await writeUntil(fixture, 'pending');
+    // One attempt per endpoint.
+    await writeUntil(fixture, 'pending', 2);
     const get = async (path: string) => (await fixture.operator.get(`clients/{client}/${path}`)).body;
     const { webhook, hours } = await get(`webhooks/${id}`);
     expect(webhook).toMatchObject({ url: receiver.url, problem: 'The receiver responded with 503.' });
