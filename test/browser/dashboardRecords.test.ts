@@ -147,7 +147,13 @@ describe('records page', () => {
     await page.getByRole('link', { name: 'Marlowe Placeholt, MD' }).click();
     await preview(page).getByRole('listitem').first().waitFor();
     await page.getByText('From the EMR').waitFor();
-    await expect.poll(() => preview(page).getByText('10:00–11:30').count()).toBe(0);
+    await expect
+      .poll(() =>
+        preview(page)
+          .getByText(/10:00\s–\s11:30\sAM/)
+          .count(),
+      )
+      .toBe(0);
     await typeRange(page, free_day, '1000AM', '0930AM');
     await page.getByText('Unsaved changes').waitFor();
     await page.getByRole('button', { name: 'Save hours' }).focus();
@@ -161,7 +167,9 @@ describe('records page', () => {
     await page.keyboard.type('1130AM');
     await page.getByRole('button', { name: 'Save hours' }).focus();
     await page.keyboard.press('Enter');
-    await preview(page).getByText('10:00–11:30').waitFor();
+    await preview(page)
+      .getByText(/10:00\s–\s11:30\sAM/)
+      .waitFor();
     await page.getByText('Set in Chartwire. The EMR’s hours are not used.').waitFor();
     expect(await offered('503')).toStrictEqual(['10:00–11:30']);
     // The other days' quotas and locations are unchanged.
@@ -226,17 +234,25 @@ describe('records page', () => {
     await patchProvider(fixture.product, '508', { hours: [] });
     const page = await fixture.open('/{client}/records');
     await page.getByRole('link', { name: 'Default hours' }).click();
-    await page.getByText('Standard: Monday to Friday, 09:00 to 17:00').waitFor();
+    await page.getByText(/^Standard: Monday to Friday, 9:00\sAM\s–\s5:00\sPM$/).waitFor();
     await preview(page).getByRole('listitem').first().waitFor();
     await expectAccessible(page);
     await typeRange(page, free_day, '0700AM', '0815AM');
     await page.getByRole('button', { name: 'Save hours' }).click();
-    await preview(page).getByText('07:00–08:15').waitFor();
+    await preview(page)
+      .getByText(/7:00\s–\s8:15\sAM/)
+      .waitFor();
     const with_defaults = '&fallback_to_default_hours=true';
     expect(await offered('508', with_defaults)).toStrictEqual(['07:00–08:15']);
     await page.getByRole('button', { name: 'Reset' }).click();
-    await page.getByText('Standard: Monday to Friday, 09:00 to 17:00').waitFor();
-    await expect.poll(() => preview(page).getByText('07:00–08:15').count()).toBe(0);
+    await page.getByText(/^Standard: Monday to Friday, 9:00\sAM\s–\s5:00\sPM$/).waitFor();
+    await expect
+      .poll(() =>
+        preview(page)
+          .getByText(/7:00\s–\s8:15\sAM/)
+          .count(),
+      )
+      .toBe(0);
     await expect.poll(() => offered('508', with_defaults)).toStrictEqual([]);
     await patchProvider(fixture.product, '508', { hours: null });
     expect(fixture.consoleErrors(page)).toStrictEqual([]);

@@ -5,6 +5,7 @@ import { QueryResult } from '../../../parts/QueryResult.tsx';
 import type { ResponseOf } from '../../../service/api.ts';
 import { useQuery } from '../../../service/queries.ts';
 import { useOrganization } from '../organization.tsx';
+import { timeRange } from './times.ts';
 import type { Options } from './useOptions.ts';
 
 type Slot = ResponseOf<'availability.list'>['results']['availability'][number];
@@ -84,7 +85,7 @@ function Slots({ slots }: { slots: readonly Slot[] }) {
             .filter((slot) => slot.date === date)
             .map((slot) => (
               <Text key={JSON.stringify(slot)} size="sm">
-                {slot.range_start.slice(11, 16)}–{slot.range_end.slice(11, 16)}
+                {timeRange(slot.range_start.slice(11, 16), slot.range_end.slice(11, 16))}
                 {slot.available_appointments === null
                   ? ''
                   : ` · ${slot.available_appointments} of ${slot.max_visits} left`}

@@ -10,6 +10,7 @@ import type { Hours } from '../../../service/types.ts';
 import { useOrganization } from '../organization.tsx';
 import { useRecords } from '../RecordList.tsx';
 import { AvailabilityPreview } from './AvailabilityPreview.tsx';
+import { timeRange } from './times.ts';
 import { type Options, useOptions } from './useOptions.ts';
 import { WeekEditor } from './WeekEditor.tsx';
 
@@ -36,7 +37,7 @@ export function DefaultHours() {
               <>
                 <Group mb="sm">
                   <Text size="sm" c="dimmed">
-                    {set ? 'Customized' : 'Standard: Monday to Friday, 09:00 to 17:00'}
+                    {set ? 'Customized' : `Standard: Monday to Friday, ${timeRange('09:00', '17:00')}`}
                   </Text>
                   {set && editable && <ActionButton action={() => save(null)}>Reset</ActionButton>}
                 </Group>

@@ -1,6 +1,7 @@
 import type { MouseEvent } from 'react';
 import { weekdays } from '../../../service/api.gen.ts';
 import type { DraftRange, DraftWeek, Weekday } from './draft.ts';
+import { hourLabel } from './times.ts';
 
 /**
  * The week as a chart for mouse users: a click on a bar goes to its inputs, and a click on a free hour adds it. Hidden
@@ -34,7 +35,7 @@ export function WeekChart({
     <div className="week" aria-hidden="true">
       <div className="week-hours">
         {[first, Math.round((first + last) / 2), last].map((hour) => (
-          <span key={hour}>{`${hour}:00`}</span>
+          <span key={hour}>{hourLabel(hour)}</span>
         ))}
       </div>
       {weekdays.map((day) => (
