@@ -54,7 +54,8 @@ function listEndpoint(kind: Kind, list: RecordList): Endpoint {
         response: Type.Object({ success, [kind.name]: records, pagination, sync: sync_state }),
         handle: async ({ ctx, account, query: { page, page_size, ...filters }, auditPatients }) => {
           const { body, mrns } = await readPage(ctx.db, account, kind, filters, { page, page_size });
-          auditPatients([...mrns, ...patientsOf(filters)]);
+          auditPatients(mrns);
+          auditPatients(patientsOf(filters));
           return new JsonText(body);
         },
       });

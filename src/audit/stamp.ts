@@ -33,14 +33,14 @@ export type Stamp = {
 export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
   const record_key = keys.key('audit.records');
   const macOf = (row: Omit<AuditRow, 'mac'>) => createHmac('sha256', record_key).update(canonical(row)).digest();
-  const mark = openMarks(keys.key('audit.patients'));
+  const marksOf = openMarks(keys.key('audit.patients'));
   return {
-    mark,
+    mark: (client_id, mrn) => marksOf(client_id, [mrn])[0] ?? '',
     isGenuine: (row) => macOf(row).equals(row.mac),
     stamp: ({ mrns = [], detail, ...entry }) => {
       const id = newId();
       const client_id = entry.client_id;
-      const patients = client_id === null ? [] : [...new Set(mrns)].map((mrn) => mark(client_id, mrn));
+      const patients = client_id === null ? [] : marksOf(client_id, mrns instanceof Set ? mrns : new Set(mrns));
       const row = {
         id,
         // Taken from the id, so that the two always agree.
@@ -90,20 +90,28 @@ function canonical(row: Omit<AuditRow, 'mac'>): string {
 const marks_max = 50_000;
 
 /** The first 64 bits of a keyed hash: practically free of collisions within a client, and irreversible without the key. */
-function openMarks(key: Buffer): (client_id: string, mrn: string) => string {
+function openMarks(key: Buffer): (client_id: string, mrns: Iterable<string>) => string[] {
   let known = new Map<string, Map<string, string>>();
   let count = 0;
-  return (client_id, mrn) => {
-    const of_client = known.get(client_id) ?? new Map<string, string>();
-    const found = of_client.get(mrn);
-    if (found !== undefined) return found;
-    const mark = createHmac('sha256', key).update(`${client_id}|${mrn}`).digest().readBigInt64BE(0).toString();
+  const compute = (client_id: string, mrn: string) =>
+    createHmac('sha256', key).update(`${client_id}|${mrn}`).digest().readBigInt64BE(0).toString();
+  return (client_id, mrns) => {
     if (count >= marks_max) {
       known = new Map();
       count = 0;
     }
-    known.set(client_id, of_client.set(mrn, mark));
-    count += 1;
-    return mark;
+    const of_client = known.get(client_id) ?? new Map<string, string>();
+    known.set(client_id, of_client);
+    const marks: string[] = [];
+    for (const mrn of mrns) {
+      let mark = of_client.get(mrn);
+      if (mark === undefined) {
+        mark = compute(client_id, mrn);
+        of_client.set(mrn, mark);
+        count += 1;
+      }
+      marks.push(mark);
+    }
+    return marks;
   };
 }

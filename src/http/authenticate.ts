@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../clients/clients.ts';
@@ -6,7 +7,6 @@ import { apiError } from '../errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
 import { roleIn } from '../operators/operatorAccess.ts';
 import type { Operator } from '../operators/operators.ts';
-import { hashToken } from '../security/hash.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from './endpoint.ts';
 
@@ -61,7 +61,7 @@ export function credentialOf(
   const names = auth === 'link' ? ['link_token'] : ['client_id', 'client_secret', 'access_token'];
   const values = operator ? [readSessionCookie(ctx, headers)] : names.map((name) => header(headers, name));
   if (values[0] === undefined) return undefined;
-  return hashToken(JSON.stringify(values)).toString('base64');
+  return hash('sha256', JSON.stringify(values), 'base64');
 }
 
 const link_errors = { expired: 'link_expired', used: 'link_used', exhausted: 'link_exhausted' } as const;
