@@ -1,7 +1,7 @@
 import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../db/database.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
-import type { AuditRow } from './stamp.ts';
+import type { AuditRow, NewAuditRow } from './stamp.ts';
 
 /** A record with its position in the chain. */
 export type SealedRow = AuditRow & { position: number; chain: Buffer };
@@ -11,16 +11,15 @@ export type Link = { id: string; position: number; chain: Buffer };
 /** Inserts records with a statement whose text does not depend on their number. */
 export function insertRecords(
   sql: Query,
-  rows: readonly AuditRow[],
+  rows: readonly NewAuditRow[],
   condition: Fragment = sql`true`,
 ): Statement<Row[]> {
-  const values = rows.map((row) => ({ ...row, mac: row.mac.toString('hex') }));
   return sql`
     INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id,
                                subject, patients, detail, address, mac)
     SELECT id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject, patients,
            detail::json, address, decode(mac, 'hex')
-      FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
+      FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              actor_kind text, actor text, account_id uuid, action text, outcome text, request_id uuid, job_id bigint,
              subject text, patients bigint[], detail text, address text, mac text)
      WHERE ${condition}`;

@@ -4,7 +4,7 @@ import { groupCommit } from '../db/groupCommit.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
 import { createHead } from './auditHead.ts';
 import { insertRecords } from './auditRecords.ts';
-import { type AuditRow, openStamp } from './stamp.ts';
+import { type NewAuditRow, openStamp } from './stamp.ts';
 
 /**
  * Opens the audit log. Records are inserted unchained: chaining inside each transaction serialized them and cut the
@@ -13,7 +13,7 @@ import { type AuditRow, openStamp } from './stamp.ts';
 export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit & { close(): Promise<void> }> {
   await createHead(db.system, keys.key('audit.chain'));
   const { stamp } = openStamp(keys);
-  const group = groupCommit<AuditRow>((rows) => insertRecords(db.system.pooled, rows));
+  const group = groupCommit<NewAuditRow>((rows) => insertRecords(db.system.pooled, rows));
   return {
     record: async (entry) => {
       await group.add(stamp(entry));

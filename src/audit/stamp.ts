@@ -21,9 +21,15 @@ export type AuditRow = Required<
   mac: Buffer;
 };
 
+/** What the MAC covers. */
+type Covered = Omit<AuditRow, 'mac'>;
+
+/** A new record, with its MAC as the statement that inserts it takes it: hexadecimal. */
+export type NewAuditRow = Covered & { mac: string };
+
 export type Stamp = {
   /** Turns an entry into a record with id, time, patient marks and a MAC over all of it. */
-  stamp(entry: AuditEntry): AuditRow;
+  stamp(entry: AuditEntry): NewAuditRow;
   /** Whether a record is unchanged since it was created. */
   isGenuine(row: AuditRow): boolean;
   /** The mark that identifies a client's patient in records. */
@@ -32,16 +38,16 @@ export type Stamp = {
 
 export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
   const record_key = keys.key('audit.records');
-  const macOf = (row: Omit<AuditRow, 'mac'>) => createHmac('sha256', record_key).update(canonical(row)).digest();
+  const macOf = (row: Covered) => createHmac('sha256', record_key).update(canonical(row));
   const marksOf = openMarks(keys.key('audit.patients'));
   return {
     mark: (client_id, mrn) => marksOf(client_id, [mrn])[0] ?? '',
-    isGenuine: (row) => macOf(row).equals(row.mac),
-    stamp: ({ mrns = [], detail, ...entry }) => {
+    isGenuine: (row) => macOf(row).digest().equals(row.mac),
+    stamp: (entry) => {
       const id = newId();
-      const client_id = entry.client_id;
+      const { client_id, mrns = [], detail } = entry;
       const patients = client_id === null ? [] : marksOf(client_id, mrns instanceof Set ? mrns : new Set(mrns));
-      const row = {
+      const row: NewAuditRow = {
         id,
         // Taken from the id, so that the two always agree.
         at: new Date(Number.parseInt(id.slice(0, 12), 16)),
@@ -57,8 +63,10 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
         patients: patients.sort(),
         detail: detail === undefined ? null : JSON.stringify(detail),
         address: entry.address ?? null,
+        mac: '',
       };
-      return { ...row, mac: macOf(row) };
+      row.mac = macOf(row).digest('hex');
+      return row;
     },
   };
 }
@@ -67,7 +75,7 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
  * The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. Records of 0.1
  * have no address; a record without one has the text that they were signed with.
  */
-function canonical(row: Omit<AuditRow, 'mac'>): string {
+function canonical(row: Covered): string {
   return JSON.stringify([
     row.id,
     row.at.getTime(),

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { LoggedRequest } from '../context.ts';
-import type { Surface } from './endpoint.ts';
+import type { Endpoint, Surface } from './endpoint.ts';
 
 const policies: Record<Surface, { logged: boolean }> = {
   api: { logged: true },
@@ -10,8 +10,7 @@ const policies: Record<Surface, { logged: boolean }> = {
 };
 
 /** A request over its address's limit is not logged: the flood would fill the log. */
-export function isLogged({ routeOptions, code, caller, url }: FastifyRequest): boolean {
-  const { endpoint } = routeOptions.config;
+export function isLogged({ code, caller, url }: FastifyRequest, endpoint: Endpoint | undefined): boolean {
   if (code === 'rate_limited' && !caller) return false;
   if (code === 'route_not_found') return !url.startsWith('/dashboard');
   return endpoint !== undefined && policies[endpoint.surface].logged;
@@ -20,28 +19,27 @@ export function isLogged({ routeOptions, code, caller, url }: FastifyRequest): b
 /** What the request log stores. */
 export function loggedRequest(
   request: FastifyRequest,
-  { endpoint, status, duration_ms }: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
+  endpoint: Endpoint | undefined,
+  fields: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
   maskPath: (url: string) => string,
 ): LoggedRequest {
   return {
     id: request.id,
     client_id: request.caller?.client?.id ?? null,
     account_id: request.caller?.account?.id ?? null,
-    endpoint,
+    ...fields,
     method: request.method,
-    status,
-    duration_ms,
     code: request.code ?? null,
-    path: request.routeOptions.config.endpoint ? null : maskPath(request.url),
-    field: declaredField(request),
+    path: endpoint ? null : maskPath(request.url),
+    field: declaredField(request.error_field, endpoint),
     job_id: request.audit?.jobId() ?? null,
   };
 }
 
 /** The field at fault, if the endpoint declares it: any other name is the caller's text. */
-function declaredField({ error_field, routeOptions }: FastifyRequest): string | null {
+function declaredField(error_field: string | undefined, endpoint: Endpoint | undefined): string | null {
   if (error_field === undefined) return null;
-  const { body, query, params } = routeOptions.config.endpoint ?? {};
+  const { body, query, params } = endpoint ?? {};
   const name = error_field.split(/[.[]/)[0] ?? '';
   const declared = [body, query, params].some((schema) => schema && Object.hasOwn(schema.properties, name));
   return declared ? error_field : null;

@@ -76,18 +76,18 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     done(null, payload);
   });
   server.addHook('onResponse', (request, reply, done) => {
-    const { address_limiting = 'every_request' } = request.routeOptions.config;
+    // Read once: Fastify creates the options at each access.
+    const { address_limiting = 'every_request', endpoint } = request.routeOptions.config;
     if (address_limiting === 'every_request') {
       address_limit.chargeBodies(request, Number(reply.getHeader('content-length') ?? 0));
     }
-    const endpoint = request.routeOptions.config.endpoint?.id ?? 'unknown';
-    const seconds = reply.elapsedTime / 1000;
-    ctx.metrics.requests.observe({ endpoint, status: reply.statusCode }, seconds);
-    const fields = { endpoint, status: reply.statusCode, duration_ms: Math.round(reply.elapsedTime) };
+    const { statusCode: status, elapsedTime } = reply;
+    const fields = { endpoint: endpoint?.id ?? 'unknown', status, duration_ms: Math.round(elapsedTime) };
+    ctx.metrics.requests.observe({ endpoint: fields.endpoint, status }, elapsedTime / 1000);
     const { id: request_id, method, code = '' } = request;
     const client = request.caller?.client?.public_id ?? '';
     ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
-    if (isLogged(request)) ctx.request_log.add(loggedRequest(request, fields, maskPath));
+    if (isLogged(request, endpoint)) ctx.request_log.add(loggedRequest(request, endpoint, fields, maskPath));
     done();
   });
   server.setErrorHandler(async (error, request, reply) => {

@@ -136,13 +136,13 @@ export function rejectFields(
 }
 
 /** The fields of a body that ask for something. `false` and `self` are what happens without the field. */
-export function sentFields(schema: TObject, body: Record<string, unknown>): string[] {
-  return Object.entries(schema.properties).flatMap(([name, property]) => {
-    const { enum: values, default: usual }: { enum?: unknown; default?: unknown } = property;
+export function sentFields({ properties }: TObject, body: Record<string, unknown>): string[] {
+  return Object.keys(properties).filter((name) => {
     const value = body[name];
-    const empty = value === undefined || value === null || value === '';
-    const usual_flag = value === 'false' && Array.isArray(values);
-    return empty || usual_flag || (typeof value === 'string' && value === usual) ? [] : [name];
+    if (value === undefined || value === null || value === '') return false;
+    if (typeof value !== 'string') return true;
+    const { enum: values, default: usual }: { enum?: unknown; default?: unknown } = properties[name] ?? {};
+    return value !== usual && !(value === 'false' && Array.isArray(values));
   });
 }
 
