@@ -41,7 +41,7 @@ export async function measureQueue(rounds = 3): Promise<Row[]> {
     // The sandbox may have queued a sync, for which the workers below have no handler.
     await owner`DELETE FROM lanes`;
     const bench = { ...api, owner, system: server.roles.system, pool, account };
-    return [await compareJobs(bench, rounds), ...(await measureClaims(bench)), await measureDeliveries(bench)];
+    return [await compareJobs(bench, rounds), ...(await measureClaims(bench)), await measureDeliveries(bench, rounds)];
   } finally {
     await pool.end();
     await owner.end();
@@ -184,40 +184,45 @@ async function measureClaims(bench: Bench): Promise<Row[]> {
   ];
 }
 
-async function measureDeliveries(bench: Bench): Promise<Row> {
-  const { ctx } = bench.service;
-  const { client_id, account_id } = bench.account;
+async function measureDeliveries(bench: Bench, rounds: number): Promise<Row> {
   const receiver = createServer((incoming, outgoing) => incoming.resume().on('end', () => outgoing.end()));
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   try {
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-    await ctx.db.tenant(client_id, async (tx) => {
-      await tx`DELETE FROM deliveries`;
-      await tx`DELETE FROM webhook_endpoints`;
-      await addEndpoint(ctx, tx, client_id, { url });
-      const event = {
-        type: 'telephone_encounter_action.created',
-        data: { action_id: '', emr_appointment_id: '', text: '' },
-      } as const;
-      for (let n = 0; n < jobs; n++) await emitEvent(tx, { client_id, account_id, job_id: null, event });
-    });
-    await bench.owner.unsafe('ANALYZE');
-    let left = jobs;
-    const rate = await drain(bench, 'deliveries', (lease, signal, done) =>
-      deliver(ctx, lease, signal).then(() => {
-        left -= 1;
-        if (left === 0) done();
-      }),
-    );
-    const detail = '20 at a time; the receiver responds at once';
+    const rates: number[] = [];
+    // The first round prepares statements and opens connections.
+    for (let round = 0; round <= rounds; round++) rates.push(await deliveryRate(bench, url));
     return report({
       work: 'webhook deliveries to one endpoint',
-      figure: `${rate.toFixed(0)}/s`,
+      figure: `${median(rates.slice(1)).toFixed(0)}/s`,
       goal: '≥ 1,000/s',
-      detail,
+      detail: '20 at a time; the receiver responds at once',
     });
   } finally {
     receiver.closeAllConnections();
     receiver.close();
   }
+}
+
+async function deliveryRate(bench: Bench, url: string): Promise<number> {
+  const { ctx } = bench.service;
+  const { client_id, account_id } = bench.account;
+  await ctx.db.tenant(client_id, async (tx) => {
+    await tx`DELETE FROM deliveries`;
+    await tx`DELETE FROM webhook_endpoints`;
+    await addEndpoint(ctx, tx, client_id, { url });
+    const event = {
+      type: 'telephone_encounter_action.created',
+      data: { action_id: '', emr_appointment_id: '', text: '' },
+    } as const;
+    for (let n = 0; n < jobs; n++) await emitEvent(tx, { client_id, account_id, job_id: null, event });
+  });
+  await bench.owner.unsafe('ANALYZE');
+  let left = jobs;
+  return drain(bench, 'deliveries', (lease, signal, done) =>
+    deliver(ctx, lease, signal).then(() => {
+      left -= 1;
+      if (left === 0) done();
+    }),
+  );
 }
