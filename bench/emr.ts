@@ -1,21 +1,18 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import diagnostics_channel from 'node:diagnostics_channel';
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type Larkspur, startLarkspur } from '../larkspur/start.ts';
 import { connect, type Sql } from '../src/db/database.ts';
 import { openServer } from '../src/db/openServer.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
+import { memory_mb, startProcess, stopProcess } from './process.ts';
 import { type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
 type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: ChildProcess[] };
 
-const program = fileURLToPath(new URL('../bin/chartwire.js', import.meta.url));
 /** Enough that most of them run after the code has been compiled. */
 const writes = 5_000;
 const synced_patients = 100_000;
@@ -37,7 +34,7 @@ export async function measureEmr(): Promise<Row[]> {
     const jobs = await measureJobs(bench);
     return [jobs, await measureSync(bench)];
   } finally {
-    await Promise.all(workers.map(stopWorker));
+    await Promise.all(workers.map((worker) => stopProcess(worker)));
     await emr_owner.end();
     await larkspur.close();
     await owner.end();
@@ -47,19 +44,7 @@ export async function measureEmr(): Promise<Row[]> {
 }
 
 async function startWorker({ config, workers }: Bench): Promise<void> {
-  const env = { PATH: process.env.PATH ?? '', DATA_DIR: config.data_dir, LOG_LEVEL: 'silent', SANDBOX: 'on' };
-  const worker = spawn(process.execPath, [program, 'serve', '--role', 'worker'], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  workers.push(worker);
-  for await (const chunk of worker.stdout) if (String(chunk).includes('ready')) return;
-  throw new Error('The worker ended before it was ready.');
-}
-
-async function stopWorker(worker: ChildProcess): Promise<void> {
-  const ended = once(worker, 'exit');
-  if (worker.exitCode === null && worker.kill('SIGTERM')) await ended;
+  workers.push(await startProcess('worker', { DATA_DIR: config.data_dir }));
 }
 
 /** Telephone encounters for different patients: each opens the account, stores an intent, calls the EMR and ends. */
@@ -124,7 +109,7 @@ async function measureSync(bench: Bench): Promise<Row> {
   await api.untilJob(job_id, 'finished_at');
   const seconds = (performance.now() - start) / 1000;
   diagnostics_channel.unsubscribe('http.server.request.start', count);
-  const peaks = await Promise.all(workers.map(({ pid }) => peakMb(pid ?? 0)));
+  const peaks = await Promise.all(workers.map(({ pid = 0 }) => memory_mb(pid, 'peak')));
   const [stored] = await owner<{ n: number }[]>`SELECT count(*) AS n FROM patients`;
   return report({
     work: 'sync of 100,000 patients',
@@ -132,9 +117,4 @@ async function measureSync(bench: Bench): Promise<Row> {
     goal: '≤ 300 MB',
     detail: `${seconds.toFixed(0)} s, ${requests} requests to the EMR, ${stored?.n ?? 0} patients stored; peak of the worker process`,
   });
-}
-
-async function peakMb(pid: number): Promise<number> {
-  const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) / 1024;
 }

@@ -27,9 +27,8 @@ type Measure = (base: string, path: string) => Promise<Measured>;
 export async function compareRequests(
   only: string | undefined,
   rounds = 5,
-): Promise<{ rows: Row[]; postgres_version: string; memory_mb: number }> {
+): Promise<{ rows: Row[]; postgres_version: string }> {
   const { config, service, headers, example, close } = await startApi();
-  const memory_mb = process.memoryUsage().rss / 2 ** 20;
   const server = await openServer(config, () => {});
   const sql = connect(server.owner, { max: config.database_pool });
   const minimal = await createMinimalServer(sql);
@@ -51,7 +50,7 @@ export async function compareRequests(
       rows.push(await compareWithMinimal(comparison, measure, urls, rounds));
     }
     const [version] = await sql<{ server_version: string }[]>`SHOW server_version`;
-    return { rows, postgres_version: version?.server_version ?? '', memory_mb };
+    return { rows, postgres_version: version?.server_version ?? '' };
   } finally {
     await minimal.close();
     await sql.end();

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { measureEmr } from './emr.ts';
+import { measureProduct } from './product.ts';
 import { measureQueue } from './queue.ts';
-import { type Row, report, writePage } from './report.ts';
+import { writePage } from './report.ts';
 import { compareRequests } from './requests.ts';
 
 /**
@@ -9,13 +10,8 @@ import { compareRequests } from './requests.ts';
  * contains the text, and writes nothing.
  */
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
-const { rows, postgres_version, memory_mb } = await compareRequests(only);
+const { rows, postgres_version } = await compareRequests(only);
 if (only === undefined) {
-  const memory: Row = report({
-    work: 'memory of the API process after start',
-    figure: `${memory_mb.toFixed(0)} MB`,
-    goal: '≤ 350 MB',
-    detail: 'resident, with what seeded the sandbox; without PostgreSQL',
-  });
-  await writePage([...rows, ...(await measureQueue()), ...(await measureEmr()), memory], postgres_version);
+  rows.push(...(await measureQueue()), ...(await measureEmr()), ...(await measureProduct()));
+  await writePage(rows, postgres_version);
 }

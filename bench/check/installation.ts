@@ -1,13 +1,13 @@
-import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
+import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { linkAccount } from '../../scripts/linkAccount.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import { freePort, program, startProcess, stopProcess } from '../process.ts';
 import { type Api, openApi } from './api.ts';
 import type { EmrMode } from './emr.ts';
 
@@ -24,8 +24,6 @@ export type Installation = {
 
 export type Attacker = { accounts: Api[]; setEmr(mode: EmrMode): Promise<void> };
 
-const program = fileURLToPath(new URL('../../bin/chartwire.js', import.meta.url));
-
 export async function startInstallation(): Promise<Installation> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const [port, larkspur_port] = [await freePort(), await freePort()];
@@ -34,11 +32,7 @@ export async function startInstallation(): Promise<Installation> {
     // Requests of known clients are not what is measured; limits by address stay as they are.
     ...{ LOG_LEVEL: 'silent', SANDBOX: 'on', RATE_LIMIT: '1000000', RATE_BURST: '1000000', WEBHOOK_ENDPOINTS: '1000' },
   };
-  const service = spawn(process.execPath, [program, 'serve', '--role', 'all'], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await untilReady(service);
+  const service = await startProcess('all', env);
   const sandbox: Sandbox = JSON.parse(await readFile(join(data_dir, 'sandbox.json'), 'utf8'));
   const { client_id, client_secret, access_token } = sandbox;
   let attackers = 0;
@@ -62,36 +56,10 @@ export async function startInstallation(): Promise<Installation> {
       }
     },
     close: async () => {
-      await stop(service, 'SIGTERM');
+      await stopProcess(service);
       await rm(data_dir, { recursive: true, force: true });
     },
   };
-}
-
-async function untilReady(service: ChildProcess): Promise<void> {
-  let output = '';
-  await new Promise<void>((resolve, reject) => {
-    service.stdout?.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      if (output.includes('is ready')) resolve();
-    });
-    service.once('exit', () => reject(new Error(`The service exited before it was ready:\n${output}`)));
-  });
-}
-
-async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  const exited = once(child, 'exit');
-  child.kill(signal);
-  await exited;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  return address.port;
 }
 
 type ClientCredentials = { client_id: string; client_secret: string };
@@ -137,6 +105,6 @@ async function startEmr(
       child.send(mode);
       await done;
     },
-    close: () => stop(child, 'SIGKILL'),
+    close: () => stopProcess(child, 'SIGKILL'),
   };
 }
