@@ -81,25 +81,33 @@ function Slots({ slots }: { slots: readonly Slot[] }) {
           <Text span fw={600} size="sm">
             {day_format.format(new Date(`${date}T00:00:00Z`))}
           </Text>
-          {slots
-            .filter((slot) => slot.date === date)
-            .map((slot) => (
-              <Text key={JSON.stringify(slot)} size="sm">
-                {timeRange(slot.range_start.slice(11, 16), slot.range_end.slice(11, 16))}
-                {slot.available_appointments === null
-                  ? ''
-                  : ` · ${slot.available_appointments} of ${slot.max_visits} left`}
-                {slot.facility_name && (
-                  <Text span size="xs" c="dimmed">
-                    {` ${slot.facility_name}`}
-                  </Text>
-                )}
-              </Text>
-            ))}
+          <SlotsByLocation slots={slots.filter((slot) => slot.date === date)} />
         </li>
       ))}
     </ul>
   );
+}
+
+/** Each location is named once: with every time, it would not fit in the line. */
+function SlotsByLocation({ slots }: { slots: readonly Slot[] }) {
+  const locations = [...new Set(slots.map(({ facility_name }) => facility_name))];
+  return locations.map((location) => (
+    <div key={location}>
+      {location && (
+        <Text size="xs" c="dimmed">
+          {location}
+        </Text>
+      )}
+      {slots
+        .filter(({ facility_name }) => facility_name === location)
+        .map((slot) => (
+          <Text key={JSON.stringify(slot)} size="sm">
+            {timeRange(slot.range_start.slice(11, 16), slot.range_end.slice(11, 16))}
+            {slot.available_appointments === null ? '' : ` · ${slot.available_appointments} of ${slot.max_visits} left`}
+          </Text>
+        ))}
+    </div>
+  ));
 }
 
 /** The date in the EMR's time zone, some days from now. */
