@@ -50,7 +50,7 @@ export class AddressError extends Error {}
 
 function sslOf(mode: string): DatabaseAddress['ssl'] {
   if (isMode(mode)) return ssl_modes[mode];
-  throw new AddressError('must have an sslmode of disable, require or verify-full');
+  throw new AddressError('must have an sslmode of disable, require, verify-ca or verify-full');
 }
 
 function isMode(mode: string): mode is keyof typeof ssl_modes {

@@ -27,7 +27,8 @@ export function offeredOf({ capabilities, evidence = [] }: Findings): Capability
 
 /**
  * Stores what was found out. What was seen to work stays so until the server does not offer it any more, and what was
- * refused in use until `forgetRefusals`.
+ * refused in use until `forgetRefusals`, with the server's reason. A connector that remembers a refusal reports it, and
+ * then decides when it ends.
  */
 export async function storeEvidence(tx: Tx, { id, client_id }: Owner, findings: Findings): Promise<void> {
   const known = new Map<Capability, Evidence>(
@@ -41,9 +42,11 @@ export async function storeEvidence(tx: Tx, { id, client_id }: Owner, findings: 
   await tx`INSERT INTO account_capabilities AS known (account_id, client_id, capability, state, detail)
     SELECT ${id}::uuid, ${client_id}::uuid, * FROM unnest(${all.map(({ capability }) => capability)}::text[],
       ${all.map(({ state }) => state)}::text[], ${all.map(({ detail }) => detail ?? null)}::text[])
-    ON CONFLICT (account_id, capability) DO UPDATE SET state = excluded.state, detail = excluded.detail, at = now(),
-      records = CASE WHEN excluded.state <> 'refused' THEN known.records END
-    WHERE NOT known.refused_in_use AND (excluded.state <> 'declared' OR known.state = 'refused')`;
+    ON CONFLICT (account_id, capability) DO UPDATE SET state = excluded.state,
+      detail = coalesce(excluded.detail, CASE WHEN excluded.state = 'refused' AND known.state = 'refused' THEN known.detail END),
+      at = CASE WHEN excluded.state = 'refused' AND known.state = 'refused' THEN known.at ELSE now() END,
+      records = CASE WHEN excluded.state <> 'refused' THEN known.records END, refused_in_use = false
+    WHERE (NOT ${refusedInUse(tx)} OR excluded.state = 'refused') AND (excluded.state <> 'declared' OR known.state = 'refused')`;
 }
 
 /**
@@ -81,8 +84,13 @@ export async function recordRefusal(
 /** The capabilities that the server declares but refused in use. */
 export async function listRefusedInUse(tx: Tx, account_id: string): Promise<Capability[]> {
   const rows = await tx<{ capability: Capability }[]>`
-    SELECT capability FROM account_capabilities WHERE account_id = ${account_id} AND refused_in_use`;
+    SELECT capability FROM account_capabilities AS known WHERE account_id = ${account_id} AND ${refusedInUse(tx)}`;
   return rows.map(({ capability }) => capability);
+}
+
+/** A list is read again after a day: the right to read it may be back, and reading it changes nothing. */
+function refusedInUse(sql: Query) {
+  return sql`(known.refused_in_use AND (known.capability NOT LIKE 'list%' OR known.at > now() - interval '1 day'))`;
 }
 
 /** Counts refused capabilities as declared again, and returns them. */

@@ -94,7 +94,7 @@ export async function openAccount(
     ),
     sampleIdentifiers: async () => connector.sampleIdentifiers?.(endpoint, access),
     refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
-      const found = await connector.refreshCapabilities?.(endpoint, access, { thorough });
+      const found = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
       if (retry_refused) await retryRefused(ctx, account);
       if (found) stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found);
       if (found || retry_refused) ctx.lookups.clear();

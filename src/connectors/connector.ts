@@ -210,8 +210,11 @@ export type Connector = {
   refreshCapabilities?: (
     endpoint: EmrEndpoint,
     access: Access,
-    /** `thorough`: probe again what was probed recently. Default: true. */
-    options?: { thorough?: boolean },
+    /**
+     * `thorough`: probe again what was probed recently. Default: true. `retry_refused`: forget which operations the
+     * server refused in use. Default: false.
+     */
+    options?: { thorough?: boolean; retry_refused?: boolean },
   ) => Promise<RefreshedCapabilities | undefined>;
   /** The size of the largest document that the server may accept, if the grant says so. Larger ones are rejected. */
   documentBytesMax?: (grant: Grant) => number | undefined;

@@ -35,7 +35,7 @@ test.each(['prefer', 'allow', 'yes', 'constructor'])(
   'sslmode=%s is rejected, because it could mean plain text',
   (mode) => {
     const url = `postgres://u:p@db.example.org/d?sslmode=${mode}`;
-    const sentence = 'DATABASE_URL must have an sslmode of disable, require or verify-full.';
+    const sentence = 'DATABASE_URL must have an sslmode of disable, require, verify-ca or verify-full.';
     expect(() => parseDatabaseUrl('DATABASE_URL', url)).toThrow(new StartFailure(sentence));
   },
 );

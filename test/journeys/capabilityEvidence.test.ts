@@ -170,6 +170,53 @@ describe('an operation that the server refuses as a whole', () => {
   });
 });
 
+describe('a write that a FHIR server refuses as a whole, which the connector remembers', () => {
+  const reason = 'The server does not allow this account to send new DocumentReference records.';
+
+  test('is withdrawn, and a sync keeps the reason and the date', async () => {
+    server.fail({ kind: 'forbidden', method: 'POST', path: 'DocumentReference', times: 10 });
+    expect(await uploaded()).toMatchObject({ status: 'failed', error: { code: 'not_permitted', message: reason } });
+    server.reset();
+    server.faults.withheld = { ...long_lists, Flag: 'all' };
+    const refusal_date = async () => {
+      const [row] = await fixture.owner<{ at: Date }[]>`SELECT at FROM account_capabilities
+        WHERE account_id = ${await accountId()} AND capability = 'uploadDocument'`;
+      return row?.at;
+    };
+    const before = await refusal_date();
+    await api.sync();
+    expect(await capabilities()).not.toContain('getAlerts');
+    expect(await capabilities()).not.toContain('uploadDocument');
+    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'refused', detail: reason });
+    expect(await refusal_date()).toStrictEqual(before);
+  });
+
+  test('is offered again after an operator checks', async () => {
+    server.faults.withheld = long_lists;
+    expect((await check()).status).toBe(200);
+    expect(await capabilities()).toContain('uploadDocument');
+    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'declared', detail: null });
+    expect((await uploaded()).status).toBe('succeeded');
+    await api.sync();
+    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'works' });
+  });
+
+  test('unlike a list, which is read again after a day', async () => {
+    refused.add('listClaims');
+    await api.sync();
+    refused.clear();
+    server.faults.withheld = { ...long_lists, Flag: 'all' };
+    await api.sync();
+    expect(await capabilities()).not.toContain('listClaims');
+    await fixture.owner`UPDATE account_capabilities SET at = at - interval '25 hours' WHERE capability = 'listClaims'`;
+    server.faults.withheld = long_lists;
+    await api.sync();
+    expect(await capabilities()).toContain('listClaims');
+    await api.sync();
+    expect(await evidenceOf('listClaims')).toMatchObject({ state: 'works' });
+  });
+});
+
 describe('checking again', () => {
   test('is for operators, and audited', async () => {
     const reader = await newOperator(fixture, 'read_only');

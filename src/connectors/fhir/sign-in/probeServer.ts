@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type * as fhir from 'fhir/r4.js';
-import { type Access, type Connector, type EmrEndpoint, EmrFailure } from '../../connector.ts';
+import { type Access, type Capability, type Connector, type EmrEndpoint, EmrFailure } from '../../connector.ts';
+import type { Evidence } from '../../evidence.ts';
 import { operations, supportedCapabilities } from '../operations.ts';
 import { toBundle, toPage } from '../transport/bundles.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
@@ -22,7 +23,7 @@ import { limitToScopes } from './scopes.ts';
 export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> = async (
   endpoint: EmrEndpoint,
   access: Access,
-  { thorough = true } = {},
+  { thorough = true, retry_refused = false } = {},
 ) => {
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
@@ -36,15 +37,26 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
   const probed =
     !thorough && previous && isRecent(previous, facts)
       ? { ...previous, ...facts }
-      : await probeServer(base, facts, session.request, { previous });
+      : await probeServer(base, facts, session.request, { previous, retry_refused });
   const grant = session.grant();
   const capabilities = supportedCapabilities(toCapabilities(probed));
   const server = JSON.stringify({ ...probed, offered: capabilities } satisfies ServerFacts);
   // A server that supports nothing is under maintenance: its previous capabilities are kept.
   return server === grant.server || capabilities.length === 0
     ? undefined
-    : { grant: { ...grant, server }, capabilities };
+    : { grant: { ...grant, server }, capabilities, evidence: refusedInUse(probed, capabilities) };
 };
+
+/** What the account would offer if the server had not refused it in use. */
+function refusedInUse(
+  { refused, dropped_extensions, ...facts }: ServerFacts,
+  offered: readonly Capability[],
+): Evidence[] {
+  if (!refused && !dropped_extensions) return [];
+  return supportedCapabilities(toCapabilities(facts))
+    .filter((capability) => !offered.includes(capability))
+    .map((capability) => ({ capability, state: 'refused' }));
+}
 
 /** Probing takes about 40 requests, so it is not part of every sync while the statement stays the same. */
 const probe_interval_ms = 60 * 60_000;
@@ -63,9 +75,9 @@ export async function probeServer(
   base: URL,
   facts: ServerFacts,
   request: SendRequest,
-  options: { previous?: ServerFacts | undefined; deadline_ms?: number } = {},
+  options: { previous?: ServerFacts | undefined; retry_refused?: boolean; deadline_ms?: number } = {},
 ): Promise<ServerFacts> {
-  const { previous, deadline_ms = Number.POSITIVE_INFINITY } = options;
+  const { previous, retry_refused = false, deadline_ms = Number.POSITIVE_INFINITY } = options;
   const stated = toCapabilities(facts);
   const types = probedTypes().filter((type) => stated.interactions(type).has('search-type'));
   const unprobed: SearchServer = { base, request, capabilities: { searches_by_form: false } };
@@ -107,7 +119,7 @@ export async function probeServer(
     ...probed,
     ...(unmarked && { unmarked }),
     ...(marked && { marked }),
-    ...observedFacts(previous, facts, Date.now()),
+    ...observedFacts(previous, facts, { now_ms: Date.now(), retry_refused }),
     ...(complete && { probed_at: new Date().toISOString() }),
   };
 }

@@ -100,10 +100,18 @@ export function documentBytesMax({ server }: Grant): number | undefined {
 const passing_statuses = new Set([403, 500]);
 const refusal_age_max_ms = 24 * 60 * 60_000;
 
-/** The observations that a new reading of the capability statement keeps. A new version of the server starts afresh. */
-export function observedFacts(previous: ServerFacts | undefined, facts: ServerFacts, now_ms: number): ObservedFacts {
+/**
+ * The observations that a new reading of the capability statement keeps. A new version of the server starts afresh.
+ * `retry_refused` drops those that withdraw an operation or a field.
+ */
+export function observedFacts(
+  previous: ServerFacts | undefined,
+  facts: ServerFacts,
+  { now_ms, retry_refused }: { now_ms: number; retry_refused: boolean },
+): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { refused = {}, failing_updates, books_by_slot, documents, dropped_extensions } = previous;
+  const { books_by_slot, documents } = previous;
+  const { refused = {}, failing_updates, dropped_extensions }: ObservedFacts = retry_refused ? {} : previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
       ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
