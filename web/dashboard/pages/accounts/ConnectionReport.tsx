@@ -68,7 +68,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           }}
         />
         <Text size="sm" c="dimmed" mt="xs">
-          This report contains no health data, tokens or secrets. You can send it to the support of the EMR’s vendor.
+          This report contains no health data, tokens or secrets. You can share it with the EMR vendor’s support team.
         </Text>
       </Section>
       {report.findings.length > 0 && (

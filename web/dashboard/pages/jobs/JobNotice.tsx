@@ -39,7 +39,7 @@ function Review({ job }: { job: Job }) {
       )}
       {markers.length > 0 && (
         <Text size="sm" className="breakable">
-          Marker of the write: {markers.join(', ')}
+          Write marker: {markers.join(', ')}
         </Text>
       )}
     </Alert>
@@ -96,7 +96,7 @@ function Waiting({ job }: { job: Job }) {
     return (
       <Notice title="Waiting for re-linking">
         {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since <Timestamp at={job.parked_since} />
-        . The job resumes after re-linking. Without it, the job fails on <Timestamp at={deadlineOf(job)} />.
+        . The job resumes after re-linking; otherwise it fails on <Timestamp at={deadlineOf(job)} />.
       </Notice>
     );
   }
