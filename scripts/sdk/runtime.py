@@ -265,7 +265,7 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
         retry_after = None
     message = body.get("message")
     if message is None:
-        message = f"{place} returned status {status} without an error of Chartwire. Check base_url, and any proxy in between."
+        message = f"{place} returned status {status}, but the error is not from Chartwire. Check base_url, and any proxy in between."
     elif code in _REMEDIES:
         message = f"{message} {_REMEDIES[code]}"
     return _class_for(status, code)(

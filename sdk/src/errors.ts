@@ -88,7 +88,7 @@ export function errorFor(response: Response, text: string, call: { method: strin
   };
   const Class = classFor(response.status, details.code);
   if (body?.message === undefined) {
-    const message = `${call.method} ${call.path} returned status ${response.status} without an error of Chartwire. Check baseUrl, and any proxy in between.`;
+    const message = `${call.method} ${call.path} returned status ${response.status}, but the error is not from Chartwire. Check baseUrl, and any proxy in between.`;
     return new Class(message, details);
   }
   const remedy = remedies[details.code ?? ''];

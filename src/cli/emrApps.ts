@@ -30,7 +30,7 @@ type Done = { subject: string; value: unknown; text: string };
 /** Lists, adds or removes the EMR apps of a client. Works whether or not the service is running. */
 export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
   const work = { list, add, remove }[what ?? ''];
-  if (!work) throw new StartFailure('Say what to do: list, add or remove. See: chartwire help');
+  if (!work) throw new StartFailure('Specify an action: list, add or remove. See: chartwire help');
   try {
     const { value, text } = await withAudit(config, async (db, audit, { vault }) => {
       const client_id = await findClient(db, values.client);
@@ -83,7 +83,7 @@ async function add({ tx, client_id, vault }: Work, config: Config, values: Value
 async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<Done> {
   const id = parseId(values.app ?? '');
   const app = id && (await findEmrApp({ vault }, tx, id));
-  if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
+  if (!app) throw new StartFailure('--app must be the ID of one of this client’s EMR apps.');
   const used = await removeEmrApp(tx, app.id);
   if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
   return { subject: app.id, value: { emr_app_id: app.id }, text: 'Removed.\n' };

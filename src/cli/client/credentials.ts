@@ -49,7 +49,7 @@ export function isExposed(url: URL, env: Environment): boolean {
   return url.protocol === 'http:' && !isLoopback(url.hostname) && env.CHARTWIRE_INSECURE_HTTP !== 'on';
 }
 
-export const exposure_remedy = 'In a network that you trust, set CHARTWIRE_INSECURE_HTTP=on.';
+export const exposure_remedy = 'On a trusted network, set CHARTWIRE_INSECURE_HTTP=on.';
 
 /** A value that cannot be sent would be reported as a service that cannot be reached. */
 function checked(credentials: Credentials, env: Environment): Credentials {
@@ -71,7 +71,7 @@ function checked(credentials: Credentials, env: Environment): Credentials {
   for (const [name, value] of Object.entries(values)) {
     if ((name === 'access token' && value === undefined) || /^[\x21-\x7e]+$/.test(value ?? '')) continue;
     throw new CommandFailure(
-      `The ${name} in ${source} is empty, or has spaces or other characters that it cannot have. Copy it again.`,
+      `The ${name} in ${source} is empty, or contains spaces or other invalid characters. Copy it again.`,
       'credentials',
     );
   }

@@ -110,14 +110,14 @@ function argumentsOf({ path_parameters, query_parameters, body, verb }: Method, 
       const text = { type: 'string', description: `${schema.description}. Its content in base64` };
       add(`${name}_base64`, text, 'file', !files);
       if (files) {
-        const path = 'A path in the folder of files, instead of the content';
+        const path = 'A path in the allowed folder, instead of the content';
         add(`${name}_path`, { type: 'string', description: path }, 'file');
       }
     }
   }
   if (verb === 'POST' || verb === 'PATCH') {
     const description =
-      'Only to repeat a call whose result was lost: the key that the error named. Such a call has no second effect';
+      'Only to retry a call whose result was lost: the key from the error. The retry does not take effect twice';
     add('idempotency_key', { type: 'string', description }, 'idempotency_key');
   }
   return given;
