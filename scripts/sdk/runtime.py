@@ -52,7 +52,7 @@ class ConflictError(ChartwireError):
 
 
 class LoginRequiredError(ChartwireError):
-    """The link of the account has expired: run Link in update mode. Waiting jobs then resume."""
+    """The account link has expired: run Link in update mode. Waiting jobs then resume."""
 
 
 class RateLimitError(ChartwireError):
