@@ -16,7 +16,7 @@ export function knownToWork(sql: Query) {
     AND known.state = 'works' AND known.at > now() - make_interval(hours => ${known_hours}))`;
 }
 
-/** What linking, or reading a server's capabilities again, found out. */
+/** What linking, or reading a server's capabilities again, has shown. */
 export type Findings = { capabilities: readonly Capability[]; evidence?: readonly Evidence[] };
 
 /** What a server declares and did not refuse when it was probed. */
@@ -26,8 +26,8 @@ export function offeredOf({ capabilities, evidence = [] }: Findings): Capability
 }
 
 /**
- * Stores what was found out. What was seen to work stays so until the server does not offer it any more, and what was
- * refused in use until `forgetRefusals`.
+ * Stores the findings. A capability that was seen to work stays so until the server no longer offers it; one that was
+ * refused in use stays refused until `forgetRefusals`.
  */
 export async function storeEvidence(tx: Tx, { id, client_id }: Owner, findings: Findings): Promise<void> {
   const known = new Map<Capability, Evidence>(

@@ -52,9 +52,9 @@ export type OpenAccount = {
 };
 
 /**
- * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be linked
- * again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was linked again
- * since may belong to somebody else.
+ * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be
+ * linked again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
+ * linked again since may belong to someone else.
  */
 export async function openAccount(
   ctx: Context,

@@ -63,7 +63,7 @@ Examples:
 Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused.
 `;
 
-/** The message for a failed command and its exit code. Errors that nobody expects are thrown on. */
+/** The message for a failed command and its exit code. Unexpected errors are rethrown. */
 function explain(error: unknown, command: Command): { message: string; exit: number } {
   if (error instanceof CommandFailure) return { message: `${error.message}\n`, exit: exit_codes[error.exit] };
   if (error instanceof StartFailure) return { message: `${error.message}\n`, exit: exit_codes.error };

@@ -165,7 +165,7 @@ export type Connector = {
   /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
   /**
-   * The names of the `sign_in_ways` that this server supports, as far as it says so before anybody signs in. Returns
+   * The names of the `sign_in_ways` that this server supports, as far as it says so before anyone signs in. Returns
    * undefined if it does not say.
    */
   offeredWays?: (endpoint: EmrEndpoint) => Promise<readonly string[] | undefined>;

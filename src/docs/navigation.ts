@@ -30,11 +30,7 @@ export const sections: readonly Section[] = [
     pages: [
       guide('link', 'Link', 'Connect an EMR account from your application.'),
       guide('webhooks', 'Webhooks', 'Receive and verify events; retries, order and duplicates.'),
-      guide(
-        'errors-and-retries',
-        'Errors and retries',
-        'What to retry, what to correct, and what to show to users.',
-      ),
+      guide('errors-and-retries', 'Errors and retries', 'What to retry, what to correct, and what to show to users.'),
       guide('testing-with-larkspur', 'Testing with Larkspur', 'Make the sandbox EMR fail in the ways real ones do.'),
       guide('agents', 'AI agents', 'The API as Model Context Protocol tools, and the risks.'),
       guide('fhir', 'FHIR', 'How to connect a FHIR R4 server, and what to expect from it.'),

@@ -120,7 +120,7 @@ export async function readHeldRemovals(
   return row;
 }
 
-/** Marks that removals were held back, or with undefined, that there are none any more. */
+/** Marks that removals were held back or, with undefined, that there are none left. */
 export async function setHeldRemovals(
   tx: Tx,
   { organization_id }: Scope,
