@@ -4,7 +4,7 @@ import { nullable } from './model/fields.ts';
 
 type EventKind = {
   summary: string;
-  /** Whether the envelope carries `job_id` and `access_token_reference_id`. */
+  /** Whether the envelope has `job_id` and `access_token_reference_id`. */
   has_job_id: boolean;
   has_account_reference: boolean;
   data: TSchema;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 /**
- * Whether sending the write again can help: `unchanged` once the cause is gone, `corrected` with other values,
+ * Whether sending the write again can help: `unchanged` once the cause is fixed, `corrected` with other values,
  * `if_not_saved` only after a check in the EMR, `never` for this account or EMR.
  */
 type SendAgain = 'unchanged' | 'corrected' | 'if_not_saved' | 'never';

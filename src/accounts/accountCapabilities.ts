@@ -8,8 +8,8 @@ type Owner = { id: string; client_id: string };
 const known_hours = 24;
 
 /**
- * The capabilities of an account that were seen to work within the last day: another success says nothing new. A part
- * of the query that opens the account, so that the usual write costs no statement of its own.
+ * The capabilities of an account that were seen to work within the last day: another success says nothing new. Part of
+ * the query that opens the account, so that the usual write needs no additional statement.
  */
 export function knownToWork(sql: Query) {
   return sql`ARRAY(SELECT capability FROM account_capabilities AS known WHERE known.account_id = accounts.id

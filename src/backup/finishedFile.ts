@@ -35,7 +35,7 @@ export async function writeFinishedFile<T>(
   }
 }
 
-/** Refuses early, before the work. `writeFinishedFile` checks again when it gives the file its name. */
+/** Fails early, before the work starts. `writeFinishedFile` checks again when it gives the file its name. */
 export async function checkIsNew(to: string, remedy = ''): Promise<void> {
   const exists = await stat(to).then(
     () => true,

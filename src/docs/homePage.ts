@@ -9,7 +9,7 @@ const links = [
   ['/readyz', 'Health', 'Whether this process and its database are ready'],
 ] as const;
 
-/** The page at `/`. It is the same for everyone, and says nothing about the installation. */
+/** The page at `/`. It is the same for everyone, and reveals nothing about the installation. */
 export function homePage(): string {
   return document({
     title: 'Chartwire',

@@ -108,7 +108,7 @@ function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFa
   }
   const id = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
   if (error.code === 'internal') return failure(`${error.message} See the service’s log for the cause.${id}`);
-  // Its name is that of the field, so that the remedy is clear.
+  // Named like the field, so that the remedy is clear.
   const field = error.field === undefined || error.message.includes(error.field) ? '' : ` Field: ${error.field}.`;
   return failure(`${error.message}${field}${id}`, exit);
 }

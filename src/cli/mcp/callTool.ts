@@ -77,7 +77,10 @@ async function fileOf(field: string, given: Arguments, files: string | undefined
   throw new CommandFailure(`${field}_base64${or_path} is required, as a string.`);
 }
 
-/** The accepted request with what became of it. A wait that ends early, for whatever reason, is no error: the job continues. */
+/**
+ * The accepted request with its outcome. A wait that ends early, for whatever reason, is not an error: the job
+ * continues.
+ */
 async function outcomeOf(
   { credentials, transport }: Service,
   { method }: ApiTool,

@@ -17,8 +17,8 @@ export type ApiTool = {
 };
 
 /**
- * Operations that no model gets: they return a secret, decide where health data is sent, or end the access to an EMR. A
- * text in a chart could make a model call them.
+ * Operations that models cannot call: they return a secret, decide where health data is sent, or end the access to an
+ * EMR. A text in a chart could make a model call them.
  */
 export const withheld: readonly string[] = [
   ...['link.token.create', 'link.token.exchange', 'sandbox.public_token.create'],
@@ -75,7 +75,7 @@ function toolName({ operation, resource, name }: Method): string {
   return [verb, ...nouns, ...rest].join('_').replaceAll('-', '_');
 }
 
-/** Where the rule gives a name that does not read well. */
+/** Where the rule produces an awkward name. */
 const names: Record<string, string> = {
   'account.connection-report': 'get_connection_report',
   'link.emrs.list': 'list_emrs',
@@ -123,7 +123,10 @@ function argumentsOf({ path_parameters, query_parameters, body, verb }: Method, 
   return given;
 }
 
-/** Without what only our own pages understand. The explanations of an enum's values go into its description. */
+/**
+ * Without the keywords that only our own pages understand. The explanations of an enum's values go into its
+ * description.
+ */
 function plain(schema: Schema): Schema {
   const { 'x-enumDescriptions': values, examples: _, properties, items, anyOf, ...rest } = schema;
   const explained = Object.entries(values ?? {}).map(([value, text]) => `${value}: ${text}`);

@@ -6,7 +6,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
 import { failureOf, review_labels } from './labels.ts';
 
-/** The one thing to know about the job: what went wrong and what to do, or what it is waiting for. */
+/** What an operator needs to know about the job: what went wrong and what to do, or what it is waiting for. */
 export function JobNotice({ job }: { job: Job }) {
   if (job.state === 'needs_review') return <Review job={job} />;
   if (job.error && job.finished_at !== null) return <FailureNotice job={job} error={job.error} />;
