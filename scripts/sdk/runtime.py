@@ -230,7 +230,7 @@ class _Transport:
         if isinstance(value, dict) and "success" in value:
             return value
         raise ChartwireError(
-            f"{method} {path} did not return a response of Chartwire. Check base_url, and any proxy in between: {self.base_url}"
+            f"{method} {path} did not return a response from Chartwire. Check base_url, and any proxy in between: {self.base_url}"
         )
 
 
