@@ -83,7 +83,7 @@ async function add({ tx, client_id, vault }: Work, config: Config, values: Value
 async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<Done> {
   const id = parseId(values.app ?? '');
   const app = id && (await findEmrApp({ vault }, tx, id));
-  if (!app) throw new StartFailure('--app must be the ID of one of this client’s EMR apps.');
+  if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
   const used = await removeEmrApp(tx, app.id);
   if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
   return { subject: app.id, value: { emr_app_id: app.id }, text: 'Removed.\n' };

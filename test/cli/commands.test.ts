@@ -243,7 +243,7 @@ test('explains a program that is not Chartwire, an older service, and what canno
   const unknown = JSON.stringify({ success: false, code: 'route_not_found', message: 'There is no such endpoint.' });
   await expectAll(at(await startOther(404, unknown)), 1, /^The service at .* older than this command\. Update .*\n$/);
   const broken = JSON.stringify({ success: false, code: 'internal', message: 'Internal error.' });
-  await expectAll(at(await startOther(400, broken)), 1, /^Internal error\. The log of the service has the cause\.\n$/);
+  await expectAll(at(await startOther(400, broken)), 1, /^Internal error\. See the service’s log for the cause\.\n$/);
 
   await expectAll(at('localhost:4000'), 5, /^The URL of the service in .* is not valid\. .*\n$/);
   const secret = { CHARTWIRE_CLIENT_SECRET: `${fixture.sandbox.client_secret}\n` };
