@@ -19,7 +19,7 @@ test('an operator changes a temporary password, sets up the required second fact
   const page = await openPage();
   const credentials = await temporaryOperator();
   await signIn(page, credentials);
-  await page.getByText('Your password is temporary').waitFor();
+  await page.getByText('You are using a temporary password').waitFor();
   await expectAccessible(page);
   const password = 'the shift starts at ten';
   await page.getByLabel('New password').fill('Sunshine2026!');
