@@ -13,13 +13,13 @@ import { type RunningApi, startApi } from './startApi.ts';
 
 type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: ChildProcess[] };
 
-/** Enough that most of them run after the code has been compiled. */
+/** Enough for most of them to run after the code has been compiled. */
 const writes = 5_000;
 const synced_patients = 100_000;
-/** What each of the two workers runs of one client. */
+/** How many jobs of one client each of the two workers runs. */
 const parallel = 32;
 
-/** Measures jobs and a sync with an EMR: two worker processes of their own; API, EMR and client in this one. */
+/** Measures jobs and a sync with an EMR: two separate worker processes; API, EMR and client in this one. */
 export async function measureEmr(): Promise<Row[]> {
   const api = await startApi();
   const server = await openServer(api.config, () => {});

@@ -25,7 +25,7 @@ export async function openInstallation(
   const owner = connect(address, { max: 1 });
   const ids = (await findIds(owner)) ?? (await owner.begin((tx) => insertAll(tx, rows, practices)));
   const db = openDatabase(roles, 2);
-  // A page of events does that when it finds 1,000 new ones: then a page would count them in the small database only.
+  // Otherwise a page of events does this when it finds 1,000 new ones, which would happen in the small database only.
   await countEvents(db, { ...ids, days: event_days_max });
   // Also sets what index-only scans and HOT updates need, as autovacuum has done in a database of some age.
   await owner`VACUUM ANALYZE`;

@@ -16,7 +16,7 @@ export type Request = {
 
 const requests_per_round = 1_500;
 
-/** Repeats a request and returns how many were answered per second, and the median time of one. */
+/** Repeats a request and returns how many were completed per second, and the median time of one. */
 export async function measureRate({
   base,
   path,

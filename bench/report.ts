@@ -19,7 +19,9 @@ export function median(values: readonly number[]): number {
 
 const page = 'docs/reference/performance.md';
 
-/** The date and the machine, for a page of figures. Absolute ones depend on it, and on what else it does; ratios do less. */
+/**
+ * The date and the machine, for a page of figures. Absolute figures depend on the machine and its load; ratios less so.
+ */
 export async function measuredOn(postgres_version: string): Promise<string> {
   const load = (await promisify(execFile)('uptime')).stdout.trim().replace(/.*load/, 'load');
   const machine = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB`;

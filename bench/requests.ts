@@ -8,7 +8,7 @@ import { type RunningApi, startApi } from './startApi.ts';
 
 type Comparison = {
   work: string;
-  /** The least ratio; undefined if the ratio is only shown. */
+  /** The minimum ratio; undefined if the ratio is only shown. */
   goal: number | undefined;
   in_flight: number;
   method: Request['method'];

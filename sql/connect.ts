@@ -254,7 +254,7 @@ function rename(row: Row, fromColumn: (column: string) => string): Row {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [fromColumn(column), value]));
 }
 
-/** Statements that were sent together with one that failed are refused, and may be the first that `work` hears of. */
+/** Statements that were sent together with one that failed are refused, and may be the first error that `work` sees. */
 function isConsequence(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '25P02';
 }

@@ -23,7 +23,7 @@ export type DailyTime = { at_min: number; timezone: string; text: string };
 export const alert_settings = {
   ALERT_SMTP_URL: {
     description:
-      'Mail server for alerts: smtps://user:password@host (port 465), or smtp://user:password@host (port 587) with STARTTLS, which is required unless the server is on this machine. The certificate must be valid. Percent-encode special characters of the password.',
+      'Mail server for alerts: smtps://user:password@host (port 465), or smtp://user:password@host (port 587) with STARTTLS, which is required unless the server is on this machine. The certificate must be valid. Percent-encode special characters in the password.',
     example: 'smtps://alerts%40example.org:secret@mail.example.org',
     default: 'none: no email',
     parse: (value, env, name) => {
@@ -69,7 +69,7 @@ export const alert_settings = {
   } satisfies Setting<string | undefined>,
   ALERT_QUIET_HOURS: {
     description:
-      'Time of day, with an IANA time zone (UTC if omitted), in which only critical alerts are sent. The others follow in one message afterwards.',
+      'Daily period, with an IANA time zone (UTC if omitted), in which only critical alerts are sent. The others follow in one message afterwards.',
     example: '22:00-07:00 Europe/Berlin',
     default: 'none',
     parse: (value, _env, name) => (value ? quietHours(name, value) : undefined),

@@ -52,7 +52,7 @@ export const settings = {
   } satisfies Setting<string>,
   DATABASE_URL: {
     description:
-      'Connection URL of a PostgreSQL server, version 15 or newer. If unset, an embedded PostgreSQL in DATA_DIR is used. On other machines, TLS with a valid certificate is required: ?sslrootcert=/path names the file of a private authority, ?sslmode=disable turns TLS off.',
+      'Connection URL of a PostgreSQL server, version 15 or newer. If unset, an embedded PostgreSQL in DATA_DIR is used. If the server is on another machine, TLS with a valid certificate is required: ?sslrootcert=/path names the CA file of a private authority, ?sslmode=disable turns TLS off.',
     example: 'postgres://chartwire:secret@db.example.org:5432/chartwire',
     default: 'embedded',
     parse: (value) => (value ? postgresAddress('DATABASE_URL', value) : undefined),
@@ -70,7 +70,7 @@ export const settings = {
   } satisfies Setting<string | undefined>,
   DATABASE_PREPARE: {
     description:
-      'off: uses no named prepared statements, which PgBouncer before 1.21 does not support in transaction mode. Requires DATABASE_LISTEN_URL.',
+      'off: does not use named prepared statements, which PgBouncer before 1.21 does not support in transaction mode. Requires DATABASE_LISTEN_URL.',
     example: 'on',
     default: 'on',
     parse: (value, env, name) => {
@@ -83,7 +83,7 @@ export const settings = {
   } satisfies Setting<boolean>,
   ALLOW_NOBODY: {
     description:
-      'on: root may run the embedded database as the user "nobody" if the user chartwire-db cannot be created. Any process of "nobody" can then read and change the database. The option --allow-nobody does the same.',
+      'on: root may run the embedded database as the user "nobody" if the user chartwire-db cannot be created. Any process running as "nobody" can then read and change the database. Same as the option --allow-nobody.',
     example: 'on',
     default: 'on in the sandbox, with a warning; otherwise off',
     parse: (value, env) =>
@@ -124,7 +124,7 @@ export const settings = {
   ...operator_settings,
   OUTBOUND_ALLOW_EMR: {
     description:
-      'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR in your own network: comma-separated host names or addresses, with an optional port.',
+      'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR on your own network: comma-separated host names or addresses, with an optional port.',
     example: 'emr.internal,10.1.2.3:8443',
     default: 'none',
     parse: (value, env) => list(value || env.OUTBOUND_ALLOW),
@@ -144,14 +144,14 @@ export const settings = {
   } satisfies Setting<string[]>,
   AUDIT_ANCHOR_FILE: {
     description:
-      'File to which the end of the audit log is appended once a minute, in addition to DATA_DIR/audit.anchor. Put it where the service cannot change it (chattr +a, a WORM volume): removed audit records are then found even if the whole machine was changed.',
+      'File to which the end of the audit log is appended once a minute, in addition to DATA_DIR/audit.anchor. Put it where the service cannot change it (chattr +a, a WORM volume): removed audit records are then detected even if the whole machine was compromised.',
     example: '/var/log/chartwire/audit.anchors',
     default: 'none',
     parse: (value) => (value ? resolve(value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_ANCHOR_URL: {
     description:
-      'URL of your own to which the end of the audit log is sent once a minute (POST, JSON). Store the lines: chartwire audit verify --anchor-file reads them.',
+      'URL that you control, to which the end of the audit log is sent once a minute (POST, JSON). Store the lines: chartwire audit verify --anchor-file reads them.',
     example: 'https://log.example.org/chartwire',
     default: 'none',
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
@@ -164,8 +164,7 @@ export const settings = {
     'info',
   ),
   LOG_FORMAT: {
-    description:
-      'Format of the log: json, or text, which has one readable line per request and leaves out reads that succeeded.',
+    description: 'Log format: json, or text, which has one readable line per request and omits successful reads.',
     example: 'json',
     default: 'text on a terminal, except with NODE_ENV=production; otherwise json',
     parse: (value, { NODE_ENV }) => {
@@ -198,7 +197,7 @@ export const settings = {
     default: '1',
     parse: (value, _env, name) => share(name, value || '1'),
   } satisfies Setting<number>,
-  OTEL_METRIC_EXPORT_INTERVAL: number('Milliseconds between two exports of the metrics.', 60_000, 100, 3_600_000),
+  OTEL_METRIC_EXPORT_INTERVAL: number('Milliseconds between metric exports.', 60_000, 100, 3_600_000),
   RATE_LIMIT: number('Average requests per second allowed per client, per API process.', 100, 1, 1_000_000),
   RATE_BURST: number('Burst of requests allowed per client, per API process.', 200, 1, 1_000_000),
   ADDRESS_RATE_LIMIT: number(
@@ -221,13 +220,13 @@ export const settings = {
     parse: (value, _env, name) => networks(name, list(value)),
   } satisfies Setting<string[]>,
   DRAIN_SECONDS: number(
-    'Seconds for which a process that was asked to stop still serves requests while GET /readyz returns 503, so that a load balancer stops using it. Longer than the load balancer takes to notice; 0 without one. The supervisor must wait for this time and 30 s before it kills the process.',
+    'Seconds for which a stopping process keeps serving requests while GET /readyz returns 503, so that a load balancer stops using it. Must be longer than the load balancer takes to notice; 0 without one. The supervisor must wait this long plus 30 s before it kills the process.',
     0,
     0,
     300,
   ),
   UPLOADS_PARALLEL: number(
-    'Documents in memory at the same time per process: uploads, and separately jobs that send them. A small heap allows fewer.',
+    'Documents a process holds in memory at once, counted separately for uploads and for jobs that send them. A small heap lowers the limit.',
     8,
     1,
     100,
@@ -265,13 +264,13 @@ export const settings = {
   ),
   SYNC_MINUTES: number('Minutes between syncs of each organization with its EMR.', 15, 1, 10_080),
   SYNC_REMOVALS_PERCENT: number(
-    'Share of a list, in percent, that a sync removes without confirmation. 100: any share.',
+    'Percentage of a list that a sync can remove without confirmation. 100: no limit.',
     20,
     1,
     100,
   ),
   SYNC_REMOVALS_COUNT: number(
-    'Records of a list that a sync removes without confirmation, whatever their share.',
+    'Number of records that a sync can remove from a list without confirmation, whatever the percentage.',
     10,
     0,
     1_000_000,

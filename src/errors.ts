@@ -40,8 +40,8 @@ export const errors = {
   },
   emr_domain_invalid: { status: 400, message: 'emr_instance_domain {rule}' },
   emr_app_not_found: { status: 404, message: "EMR app with ID '{id}' not found." },
-  emr_app_mismatch: { status: 400, message: 'emr_app_id belongs to another EMR than this organization.' },
-  emr_app_exists: { status: 409, message: 'There is already an EMR app for this address.' },
+  emr_app_mismatch: { status: 400, message: 'emr_app_id belongs to a different EMR than this organization.' },
+  emr_app_exists: { status: 409, message: 'An EMR app for this address already exists.' },
   emr_app_in_use: {
     status: 409,
     message: '{count} linked accounts use this EMR app. Unlink them, or link them again with another app.',
@@ -58,7 +58,7 @@ export const errors = {
   emr_code_wrong: { status: 400, message: '{emr} rejected this one-time code. Try the current one.' },
   emr_locked: { status: 400, message: '{emr} has locked this user after too many failed attempts. Try again later.' },
   emr_access_refused: { status: 400, message: '{emr} rejected these credentials.' },
-  emr_client_refused: { status: 400, message: '{emr} does not know this client ID.' },
+  emr_client_refused: { status: 400, message: '{emr} does not recognize this client ID.' },
   emr_secret_refused: { status: 400, message: '{emr} rejected the client secret.' },
   emr_key_refused: {
     status: 400,
@@ -67,7 +67,7 @@ export const errors = {
   emr_scope_refused: { status: 400, message: '{emr} does not grant this client the requested scopes: {scopes}' },
   emr_method_refused: {
     status: 400,
-    message: '{emr} does not allow this way to sign in. credentials.way can be one of: {methods}',
+    message: '{emr} does not allow this sign-in method. credentials.way can be one of: {methods}',
   },
   emr_no_records: { status: 400, message: '{emr} accepted the sign-in, but this account cannot read any records.' },
   emr_user_mismatch: {
@@ -81,7 +81,7 @@ export const errors = {
     message: 'This sign-in was started in another window or has expired. Start again in Link.',
   },
   emr_sign_in_refused: { status: 400, message: '{emr} rejected the sign-in: {reason}' },
-  emr_check_refused: { status: 400, message: '{emr} did not say what it supports: {reason}' },
+  emr_check_refused: { status: 400, message: 'The capabilities of {emr} could not be read: {reason}' },
   webhook_endpoints_max: {
     status: 400,
     message: 'A client can have at most {max} webhook endpoints. Delete one that is no longer used.',
@@ -141,12 +141,12 @@ export const errors = {
   document_too_large: { status: 413, message: 'document exceeds the maximum size of 5 MB.' },
   document_over_emr_limit: {
     status: 400,
-    message: 'document is larger than the EMR accepts: up to {limit} per document.',
+    message: 'document exceeds the EMR’s limit of {limit} per document.',
   },
   document_script_refused: {
     status: 415,
     message:
-      'document is a PDF with JavaScript, or one whose protection prevents the check. Print it to a new PDF and upload that.',
+      'document is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.',
   },
   document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
@@ -163,7 +163,7 @@ export const errors = {
   internal: { status: 500, message: 'Internal error. Include the request_id when you report it.' },
   database_unavailable: {
     status: 503,
-    message: 'The service cannot use its database right now. Try again in a moment.',
+    message: 'The database is unavailable right now. Try again in a moment.',
   },
   database_slow: {
     status: 503,

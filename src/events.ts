@@ -4,7 +4,7 @@ import { nullable } from './model/fields.ts';
 
 type EventKind = {
   summary: string;
-  /** Whether the envelope carries `job_id` and `access_token_reference_id`. */
+  /** Whether the envelope has `job_id` and `access_token_reference_id`. */
   has_job_id: boolean;
   has_account_reference: boolean;
   data: TSchema;
@@ -74,7 +74,7 @@ export const events = {
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String() }),
   },
   'patient.failed': {
-    summary: 'The patient was not created. For a duplicate, the event carries the MRN of the existing patient.',
+    summary: 'The patient was not created. For a duplicate, the event includes the MRN of the existing patient.',
     has_job_id: true,
     has_account_reference: true,
     data: Type.Object({
@@ -115,7 +115,7 @@ export const events = {
     data: Type.Object({
       patient_insurance_id: Type.String(),
       patient_mrn: Type.String(),
-      error: Type.String({ description: 'Why it failed, for people' }),
+      error: Type.String({ description: 'Human-readable reason for the failure' }),
     }),
   },
   'patient.live_fetch_completed': {
@@ -191,7 +191,7 @@ export const events = {
       ),
       conflict_details: Type.Optional(
         Type.String({
-          description: 'The appointment or block in words',
+          description: 'Description of the appointment or block',
           examples: ['Harper Samplewell, MD has an appointment from 10:00 to 10:20.'],
         }),
       ),
@@ -210,7 +210,7 @@ export const events = {
     data: Type.Object({ ...document, failure_reason: Type.String() }),
   },
   'sync.completed': {
-    summary: 'A sync started with POST /v1/sync finished. The event carries the number of records of each kind.',
+    summary: 'A sync started with POST /v1/sync finished. The event includes the number of records of each kind.',
     has_job_id: true,
     has_account_reference: true,
     data: Type.Object({ org_id: Type.String(), records: synced }),

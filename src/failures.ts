@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 /**
- * Whether sending the write again can help: `unchanged` once the cause is gone, `corrected` with other values,
+ * Whether sending the write again can help: `unchanged` once the cause is fixed, `corrected` with other values,
  * `if_not_saved` only after a check in the EMR, `never` for this account or EMR.
  */
 type SendAgain = 'unchanged' | 'corrected' | 'if_not_saved' | 'never';
@@ -53,7 +53,8 @@ export const failures = {
   },
   record_not_found: {
     label: 'Record not found',
-    cause: 'A record that the request refers to does not exist in the EMR (any more). The failure reason names it.',
+    cause:
+      'A record that the request refers to does not exist in the EMR, or no longer does. The failure reason names it.',
     remedy: 'Check the ID or name in the EMR. Start a sync if the record was deleted there recently.',
     send_again: 'corrected',
   },
@@ -70,8 +71,8 @@ export const failures = {
     send_again: 'corrected',
   },
   record_changed: {
-    label: 'Changed at the same time',
-    cause: 'Somebody changed the same value in the EMR while it was being updated. Nothing was saved.',
+    label: 'Concurrent change',
+    cause: 'Someone changed the same value in the EMR while it was being updated. Nothing was saved.',
     remedy: 'Compare the current value in the EMR with yours.',
     send_again: 'unchanged',
   },
@@ -90,19 +91,19 @@ export const failures = {
   },
   emr_validation: {
     label: 'Invalid for the EMR',
-    cause: 'A rule of the EMR rejects the values: one is missing, malformed, too long or does not fit another one.',
+    cause: 'The EMR’s rules reject the values: one is missing, malformed, too long or in conflict with another.',
     remedy: 'Correct the value that the failure reason names.',
     send_again: 'corrected',
   },
   emr_refused: {
     label: 'Rejected by the EMR',
-    cause: 'The EMR rejected the request for a reason that has no code of its own. The failure reason quotes the EMR.',
+    cause: 'The EMR rejected the request for a reason that has no specific code. The failure reason quotes the EMR.',
     remedy: 'Resolve the cause in the EMR or in the request.',
     send_again: 'unchanged',
   },
   not_permitted: {
     label: 'Not permitted',
-    cause: 'The linked EMR user may not do this in the EMR.',
+    cause: 'The linked EMR user is not allowed to do this in the EMR.',
     remedy: 'Have the EMR’s administrator grant the permission, or link another EMR user.',
     send_again: 'unchanged',
   },
@@ -121,8 +122,7 @@ export const failures = {
   },
   emr_address_refused: {
     label: 'EMR address not allowed',
-    cause:
-      'The outbound guard of this installation does not allow the EMR’s address, for example because it is private.',
+    cause: 'This installation’s outbound guard does not allow the EMR’s address, for example because it is private.',
     remedy: 'Have the operator allow the address in the settings, or link the EMR at another one.',
     send_again: 'unchanged',
   },
@@ -152,7 +152,7 @@ export const failures = {
   },
   internal: {
     label: 'Internal error',
-    cause: 'An error in this service. Its log has the details, by job ID.',
+    cause: 'An internal error in this service. Its log has the details under the job ID.',
     remedy: 'Report the job ID to the operator of this service.',
     send_again: 'unchanged',
   },

@@ -35,7 +35,7 @@ type Client = {
 
 /**
  * Divides a number of slots among clients. A free slot goes to the client that holds the fewest, and among these to the
- * one whose last turn is longest ago: a client that sends much waits behind its own work.
+ * one whose last turn is longest ago: a busy client waits behind its own work.
  */
 export function fairSlots({
   total,

@@ -56,9 +56,7 @@ export function openLog(
   );
 }
 
-/**
- * What the machine or the database server ran out of, by error code: the code alone does not tell an operator what to do.
- */
+/** What the machine or the database server ran out of, by error code: the code alone does not help an operator. */
 const explanations: Record<string, string> = {
   '25006': 'The database server allows no writes.',
   '53100': 'The disk of the database server is full.',

@@ -61,7 +61,7 @@ export type Service = {
   close(): Promise<void>;
 };
 
-/** A message about alerts that is being sent is sent again after the next start if it takes longer. */
+/** An alert message that takes longer than this to send is sent again after the next start. */
 const alerts_grace_ms = 1_000;
 
 /** What to call when the service stops, last added first. */

@@ -53,7 +53,7 @@ export function openMetrics() {
     }),
     removals_held_back: new Counter({
       name: 'chartwire_removals_held_back_total',
-      help: 'Full readings of a list that missed too many records to be applied, by record kind.',
+      help: 'Full reads of a list that were missing too many records to be applied, by record kind.',
       labelNames: ['kind'],
       registers: [registry],
     }),

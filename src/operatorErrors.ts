@@ -43,7 +43,7 @@ export const operator_errors = {
   sso_invalid: {
     status: 502,
     message:
-      'The response of the identity provider is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.',
+      'The identity provider’s response is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.',
   },
   sso_unavailable: {
     status: 503,
@@ -81,7 +81,7 @@ export const operator_errors = {
   operator_role_lacking: { status: 403, message: 'This requires the {role} role.' },
   reveal_not_allowed: {
     status: 403,
-    message: 'You may not reveal patient details. Ask an owner for the right to reveal them.',
+    message: 'You do not have permission to reveal patient details. Ask an owner for it.',
   },
   operator_clients_lacking: { status: 403, message: 'This requires access to all clients.' },
   operator_request_foreign: {

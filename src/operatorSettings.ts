@@ -16,7 +16,7 @@ export const operator_settings = {
   ),
   OIDC_ISSUER: {
     description:
-      'Issuer URL of the OpenID Connect provider with which operators sign in to the dashboard. Its host may be private. Register BASE_URL/dashboard/sign-in/callback as redirect URI.',
+      'Issuer URL of the OpenID Connect provider with which operators sign in to the dashboard. Its host may be private. Register BASE_URL/dashboard/sign-in/callback as the redirect URI.',
     example: 'https://login.example.org/realms/clinic',
     default: 'none: operators sign in with local passwords',
     parse: (value, env, name) => {
@@ -30,7 +30,7 @@ export const operator_settings = {
   OIDC_CLIENT_ID: forIssuer('Client ID that the provider issued for this service.', 'chartwire'),
   OIDC_CLIENT_SECRET: forIssuer('Client secret that the provider issued for this service.', '<secret>'),
   OIDC_ROLE_CLAIM: text(
-    'Claim of the ID token or of the user info that lists an operator’s groups or roles. Dots lead into objects, such as realm_access.roles.',
+    'Claim in the ID token or user info that lists an operator’s groups or roles. Use dots for nested objects, such as realm_access.roles.',
     'roles',
   ),
   OIDC_ROLES: {

@@ -2,7 +2,7 @@ import { isColorSupported, prettyFactory } from 'pino-pretty';
 
 type Line = Record<string, unknown> & { msg?: string };
 
-/** Shown in a form of their own, or of no use to a person at a terminal. */
+/** Formatted separately, or of no use to a person at a terminal. */
 const hidden = new Set(['level', 'time', 'msg', 'client', 'trace_id', 'span_id']);
 
 /**

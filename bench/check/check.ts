@@ -2,7 +2,7 @@
 export type Check<Bench> = {
   /** For `--only`: a name selects its check, the part before a colon its group. */
   name: string;
-  /** The most that passes. */
+  /** The highest value that passes. */
   limit: number;
   /** What the figure means: `s`, `MB` or `× quiet`. */
   unit: string;

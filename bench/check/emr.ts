@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { constants, setPriority } from 'node:os';
 
 /**
- * A process that passes requests to Larkspur, until it is told to respond in another way: not at all, with 16 MB of
- * nested JSON, without an end, or one byte at a time.
+ * A process that passes requests to Larkspur, until it is told to respond differently: not at all, with 16 MB of nested
+ * JSON, without an end, or one byte at a time.
  */
 export type EmrMode = 'pass' | 'hang' | 'nested' | 'endless' | 'slow';
 

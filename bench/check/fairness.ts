@@ -5,8 +5,8 @@ import type { Check } from './check.ts';
 import type { Attacker, Installation } from './installation.ts';
 
 /**
- * Whatever of one client hangs, the work of another client starts within two seconds, and 95 % of the first attempts to
- * deliver its events within one.
+ * Whatever hangs for one client, another client's work starts within two seconds, and 95 % of the first attempts to
+ * deliver its events start within one.
  */
 export const fairnessChecks: readonly Check<Installation>[] = [
   {
@@ -60,12 +60,11 @@ export const fairnessChecks: readonly Check<Installation>[] = [
 
 const samples = 8;
 
-/** The largest of a few figures. */
 async function longest(measure: () => Promise<number>): Promise<number> {
   return Math.max(...(await repeat(measure, samples)));
 }
 
-/** What 95 % of the figures do not exceed. */
+/** The 95th percentile. */
 async function p95(measure: () => Promise<number>): Promise<number> {
   const figures = await repeat(measure, 40);
   return figures.toSorted((a, b) => a - b)[Math.ceil(figures.length * 0.95) - 1] ?? Number.NaN;

@@ -19,7 +19,7 @@ export const floodChecks: readonly Check<Installation>[] = Object.entries(floods
       await other.call('GET', '/v1/patients?page_size=20');
       const during = (sent: Flood | null) => async () => {
         await send(sent);
-        // Connecting, and the burst that the limits allow, are over.
+        // By then, connecting and the burst that the limits allow are over.
         await pause(settle_ms);
         return p95(other);
       };

@@ -33,7 +33,7 @@ export function part(title: string, emptyText: string, content: Html[]): Part {
   return { title, content: section(title, emptyText, content) };
 }
 
-/** Links to the parts, which stay visible while the page scrolls, and the parts. */
+/** The parts, preceded by links to them that stay visible while the page scrolls. */
 export function parts(label: string, all: Part[]): Html {
   const links = all.map(({ title }) => html`<li><a href="#${anchorOf(title)}">${title}</a></li>`);
   return html`<nav class="parts" aria-label="${label}"><ul>${links}</ul></nav>

@@ -84,7 +84,7 @@ function earlierRows(chance: Chance, now: Date, patients: SeededPatient[], count
   );
 }
 
-/** The example patient where `turn` is 0 and for visits before another one's birth, otherwise anybody. */
+/** The example patient if `turn` is 0 or the visit is before the picked patient's birth, otherwise any patient. */
 function patientFor(chance: Chance, visit: Visit, turn: number, patients: SeededPatient[]): SeededPatient | undefined {
   const patient = patients[turn === 0 ? 0 : chance.below(patients.length)];
   return patient && daysBetween(patient.birthDate, usDay(visit.now, visit.day)) > 0 ? patient : patients[0];

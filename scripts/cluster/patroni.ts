@@ -232,7 +232,7 @@ function createNetwork(): void {
   run(['ip', 'link', 'set', bridge, 'up']);
 }
 
-/** Also what an interrupted run has left. */
+/** Also removes what an interrupted run has left. */
 function removeNetwork(): void {
   for (let number = 1; number <= node_count; number++) {
     if (run(['ip', 'netns', 'list']).includes(`chartwire-node${number}`)) {

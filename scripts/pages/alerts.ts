@@ -7,7 +7,7 @@ export function alertsPage(): string {
     return [code(name), title, severity, cause, remedy, opens];
   });
   return page('Alert codes', [
-    'Problems that operators are notified of; the [guide](../guides/alerts.md) says how. Critical alerts are also sent during quiet hours. Codes never change. New ones may be added.',
+    'Problems that operators are notified about; the [guide](../guides/alerts.md) explains how. Critical alerts are also sent during quiet hours. Codes never change. New ones may be added.',
     table(['Code', 'Title', 'Severity', 'Cause', 'What to do', 'Opens'], rows),
   ]);
 }

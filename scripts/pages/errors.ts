@@ -16,7 +16,7 @@ export function errorsPage(document: Document): string {
   const example = (status: string) =>
     Object.values(post?.responses[status]?.content?.['application/json']?.examples ?? {})[0]?.value;
   return page('Errors', [
-    'Every error has an HTTP status and this body. `message` is for people and may change. `code` is for programs and never changes. `field` is present if one field is at fault. `request_id` is also sent in the `x-request-id` header; include it when you ask for help.',
+    'Every error has an HTTP status and this body. `message` is human-readable and may change. `code` is machine-readable and never changes. `field` is present if a single field caused the error. `request_id` is also sent in the `x-request-id` header; include it when you ask for help.',
     json(example('404')),
     '`login_required` has exactly these three fields. It means that the account’s link has expired. Run Link in update mode; waiting jobs then resume.',
     json(example('403')),

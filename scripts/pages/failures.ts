@@ -12,7 +12,7 @@ export function failuresPage(document: Document): string {
   const { example } = document.webhooks['patient.update_failed']?.post.requestBody.content['application/json'] ?? {};
   return page('Failure codes', [
     'Requests that the service rejects have an [error code](errors.md) and an HTTP status. A failure code says why a write that was accepted, or a sync, failed later. Codes never change. New ones may be added: treat an unknown code like `emr_refused`.',
-    `The code is in \`error.code\` of \`GET /v1/jobs/{job_id}\` and in \`reasons[].code\` of these events: ${with_reasons.map(code).join(', ')}. Other failure events have only the fields of the specification; if they carry a \`job_id\`, the job has the code. The text next to a code (\`message\`, \`description\`, \`failure_reason\`) is for people and may change.`,
+    `The code is in \`error.code\` of \`GET /v1/jobs/{job_id}\` and in \`reasons[].code\` of these events: ${with_reasons.map(code).join(', ')}. Other failure events have only the fields of the specification; if they have a \`job_id\`, the job has the code. The text next to a code (\`message\`, \`description\`, \`failure_reason\`) is human-readable and may change.`,
     json(example),
     table(['Code', 'Cause', 'Remedy', 'Send the write again?'], rows),
   ]);

@@ -11,7 +11,7 @@ export async function promisesPage(root: string): Promise<string> {
   const measured = promises.filter((row) => figuresOf(runs, row).length > 0).length;
   const open = promises.filter((row) => isOpen(runs, row));
   return page('Promises', [
-    'What the service guarantees when something fails, and what shows it. The short form of each check is a test of `npm test`. The long form is `npm run soak`: API, workers, database, EMR and receivers as real processes, with faults from a seed. Afterwards a program of its own compares the database, the EMR’s ledger, and what clients and receivers noted.',
+    'What the service guarantees when something fails, and how it is checked. The short form of each check is part of `npm test`. The long form is `npm run soak`: API, workers, database, EMR and receivers as real processes, with faults from a seed. Afterwards a separate program compares the database, the EMR’s ledger, and the records kept by clients and receivers.',
     `Of ${promises.length} promises, ${measured} have a figure from a long run, and ${open.length} have something open, which is listed. A figure counts only faults that had an effect.`,
     table(
       ['Stage', 'Ended', 'Result', 'Took', 'Repeat with'],

@@ -52,7 +52,7 @@ class ConflictError(ChartwireError):
 
 
 class LoginRequiredError(ChartwireError):
-    """The link of the account has expired: run Link in update mode. Waiting jobs then resume."""
+    """The account link has expired: run Link in update mode. Waiting jobs then resume."""
 
 
 class RateLimitError(ChartwireError):
@@ -230,7 +230,7 @@ class _Transport:
         if isinstance(value, dict) and "success" in value:
             return value
         raise ChartwireError(
-            f"{method} {path} did not return a response of Chartwire. Check base_url, and any proxy in between: {self.base_url}"
+            f"{method} {path} did not return a response from Chartwire. Check base_url, and any proxy in between: {self.base_url}"
         )
 
 
@@ -265,7 +265,7 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
         retry_after = None
     message = body.get("message")
     if message is None:
-        message = f"{place} returned status {status} without an error of Chartwire. Check base_url, and any proxy in between."
+        message = f"{place} returned status {status}, but the error is not from Chartwire. Check base_url, and any proxy in between."
     elif code in _REMEDIES:
         message = f"{message} {_REMEDIES[code]}"
     return _class_for(status, code)(

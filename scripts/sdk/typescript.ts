@@ -141,7 +141,7 @@ function printMethod(document: Document, method: Method): string[] {
   const wait_texts = [
     `${operation.summary}, and wait for the outcome. Throws \`JobFailedError\` if it fails.`,
     ...(undefined_too
-      ? ['Undefined if the service queued no job: the change became part of one that is waiting.']
+      ? ['Undefined if the service queued no job: the change was merged into one that is still waiting.']
       : []),
   ];
   return [

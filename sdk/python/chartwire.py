@@ -60,7 +60,7 @@ class ConflictError(ChartwireError):
 
 
 class LoginRequiredError(ChartwireError):
-    """The link of the account has expired: run Link in update mode. Waiting jobs then resume."""
+    """The account link has expired: run Link in update mode. Waiting jobs then resume."""
 
 
 class RateLimitError(ChartwireError):
@@ -238,7 +238,7 @@ class _Transport:
         if isinstance(value, dict) and "success" in value:
             return value
         raise ChartwireError(
-            f"{method} {path} did not return a response of Chartwire. Check base_url, and any proxy in between: {self.base_url}"
+            f"{method} {path} did not return a response from Chartwire. Check base_url, and any proxy in between: {self.base_url}"
         )
 
 
@@ -273,7 +273,7 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
         retry_after = None
     message = body.get("message")
     if message is None:
-        message = f"{place} returned status {status} without an error of Chartwire. Check base_url, and any proxy in between."
+        message = f"{place} returned status {status}, but the error is not from Chartwire. Check base_url, and any proxy in between."
     elif code in _REMEDIES:
         message = f"{message} {_REMEDIES[code]}"
     return _class_for(status, code)(
@@ -490,7 +490,7 @@ class Appointment(TypedDict):
     secondary_insurance_number: Optional[str]
     """Subscriber number of the second insurance"""
     object_metadata: Dict[str, Any]
-    """About the record itself"""
+    """Metadata of the record"""
 
 
 class _AppointmentCreateOptional(TypedDict, total=False):
@@ -552,7 +552,7 @@ class AppointmentDiagnosis(TypedDict):
     code: Optional[str]
     """Code of the diagnosis (ICD-10)"""
     description: Optional[str]
-    """The diagnosis in words"""
+    """Description of the diagnosis"""
 
 
 class AppointmentFailedEvent(TypedDict):
@@ -618,7 +618,7 @@ class AvailableTime(TypedDict):
     date: str
     """Day of the range (YYYY-MM-DD)"""
     duration_string: str
-    """Length of the range in words"""
+    """Length of the range as text"""
     range_start: str
     """Start of the range, with the offset of the EMR instance"""
     range_end: str
@@ -657,7 +657,7 @@ class Claim(TypedDict):
     claim_status: Optional[str]
     """Status of the claim in the EMR, as its code; EMRs have different codes"""
     claim_status_description: Optional[str]
-    """The status of the claim in words"""
+    """Description of the claim status"""
     claim_type: Optional[str]
     """Kind of claim as the EMR names it, such as professional (CMS-1500) or institutional (UB-04)"""
     void_flag: bool
@@ -735,7 +735,7 @@ class ClaimBalances(TypedDict):
     balance: Optional[str]
     """What is still owed, in dollars"""
     patient_balance: Optional[str]
-    """Part of the patient’s share that is not paid yet, in dollars"""
+    """Unpaid part of the patient’s share, in dollars"""
     patient_payment: Optional[str]
     """What the patient has paid, in dollars"""
     patient_responsibility: Optional[str]
@@ -756,7 +756,7 @@ class ClaimInsurance(TypedDict):
     claim_indicator: Optional[str]
     """Whether the insurance is primary or secondary for this claim, as the EMR’s code"""
     claim_indicator_description: Optional[str]
-    """The claim indicator in words, such as Primary"""
+    """Description of the claim indicator, such as Primary"""
     sequence_number: Optional[str]
     """Order in which the insurances are billed; 1 is primary"""
     subscriber_name: Optional[str]
@@ -808,7 +808,7 @@ class ClaimLine(_ClaimLineOptional):
     cpt_code: Optional[str]
     """CPT or HCPCS Level II code of the service, without modifiers"""
     description: Optional[str]
-    """The service in words"""
+    """Description of the service"""
     modifiers: List[str]
     """CPT or HCPCS modifiers of the code, such as 25, in the order of the claim"""
     units: Optional[float]
@@ -869,9 +869,9 @@ class ClaimPayment(TypedDict):
     withheld: Optional[float]
     """Amount that the payer held back under its contract with the provider, in dollars"""
     era_claim_status: Optional[str]
-    """Outcome of the adjudication in words, from the electronic remittance advice (ERA, X12 835)"""
+    """Description of the adjudication outcome, from the electronic remittance advice (ERA, X12 835)"""
     era_claim_status_code: Optional[str]
-    """Outcome as a code: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own"""
+    """Code of the outcome: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own"""
     era_payer_name: Optional[str]
     """Name of the payer in the ERA"""
     era_check_amount: Optional[float]
@@ -921,7 +921,7 @@ class ConnectionReport(TypedDict):
     at: str
     """When the sign-in took place"""
     steps: List[ConnectionStep]
-    """The requests, in their order"""
+    """The requests, in order"""
     error_code: Optional[str]
     """The error code; null if the sign-in succeeded"""
     error_message: Optional[str]
@@ -939,7 +939,7 @@ class ConnectionStep(_ConnectionStepOptional):
     """A request to the EMR’s server during a sign-in"""
 
     stage: Literal["discovery", "sign_in", "probe"]
-    """What the request was for. discovery: Finding the server’s documents. sign_in: Requesting a token. probe: A test request"""
+    """What the request was for. discovery: Discovery of the server’s metadata. sign_in: Requesting a token. probe: A test request"""
     request: str
     """Method and URL. `[base]` is `address`; ids and search values are replaced"""
     status: Optional[int]
@@ -947,7 +947,7 @@ class ConnectionStep(_ConnectionStepOptional):
     duration_ms: int
     """Time until the response, in milliseconds"""
     outcome: Literal["ok", "refused", "failed"]
-    """How the request ended. ok: The server answered as expected. refused: The server rejected the request. failed: There was no usable response"""
+    """How the request ended. ok: The server responded as expected. refused: The server rejected the request. failed: There was no usable response"""
 
 
 class _DocumentCreateOptional(TypedDict, total=False):
@@ -1015,7 +1015,7 @@ class Emr(_EmrOptional):
     emr_name: str
     """Name of the EMR product"""
     display_name: str
-    """Name of the EMR for people"""
+    """Display name of the EMR"""
     credential_fields: List[EmrCredentialField]
     """The fields that a person fills in to sign in"""
     capabilities: List[str]
@@ -1046,7 +1046,7 @@ class EmrSignInWay(TypedDict):
 
 class _ErrorBodyOptional(TypedDict, total=False):
     field: str
-    """The field that is at fault, if there is one"""
+    """The field that caused the error, if there is one"""
 
 
 class ErrorBody(_ErrorBodyOptional):
@@ -1055,20 +1055,20 @@ class ErrorBody(_ErrorBodyOptional):
     success: Literal[False]
     """Always false"""
     message: str
-    """What is wrong, for people; it may change"""
+    """Human-readable message; its wording may change"""
     code: str
-    """Stable code of the error, for programs; new codes may be added"""
+    """Stable, machine-readable error code; new codes may be added"""
     request_id: str
-    """ID of the request, to include when you ask for help"""
+    """ID of the request; include it when you ask for help"""
 
 
 class FailureReason(TypedDict):
-    """A reason of a failure"""
+    """A reason for a failure"""
 
     code: str
     """A failure code. New ones may be added."""
     description: str
-    """The reason for people"""
+    """Human-readable reason"""
 
 
 class _FieldChangeOptional(TypedDict, total=False):
@@ -1122,9 +1122,9 @@ class Job(TypedDict):
     type: str
     """The write that the job performs"""
     status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting, also for the next attempt. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     attempts: int
-    """How often the job was started"""
+    """How many times the job was started"""
     created_at: str
     """When the request was accepted"""
     started_at: Optional[str]
@@ -1145,7 +1145,7 @@ class JobError(TypedDict):
     code: str
     """A failure code. New ones may be added."""
     message: str
-    """Why the job failed, for people"""
+    """Human-readable reason for the failure"""
 
 
 class JobSummary(TypedDict):
@@ -1156,7 +1156,7 @@ class JobSummary(TypedDict):
     type: str
     """The write that the job performs"""
     status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting, also for the next attempt. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     waiting_for_relink: bool
     """Whether the job is queued until the account is linked again"""
     access_token_reference_id: str
@@ -1166,7 +1166,7 @@ class JobSummary(TypedDict):
     org_id: str
     """Your ID for the user’s organization"""
     attempts: int
-    """How often the job was started"""
+    """How many times the job was started"""
     created_at: str
     """When the request was accepted"""
     started_at: Optional[str]
@@ -1200,7 +1200,7 @@ class LastSync(TypedDict):
     job_id: int
     """ID of the sync’s job"""
     status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting, also for the next attempt. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     at: str
     """When the sync finished, or started if it is still running"""
 
@@ -1217,11 +1217,11 @@ class _LinkTokenCreateOptional(TypedDict, total=False):
     callback_url: str
     """URL to which the hosted page redirects; must be registered for the client"""
     language: Literal["en", "es"]
-    """Language of Link. Default: that of the browser. en: English. es: Spanish"""
+    """Language of Link. Default: the browser’s. en: English. es: Spanish"""
 
 
 class LinkTokenCreate(_LinkTokenCreateOptional):
-    """Whom to link, and with which EMR"""
+    """The user to link, and the EMR"""
 
     user_id: str
     """Your ID for the end user. Do not use an email address or a phone number."""
@@ -1286,7 +1286,7 @@ class LocationAddress(TypedDict):
 
 
 class LocationUpdate(TypedDict):
-    """Changes of a location’s settings"""
+    """Changes to a location’s settings"""
 
     status: str
     """Whether the location is `active` or `inactive`, case-insensitive"""
@@ -1314,12 +1314,12 @@ class LoggedRequest(TypedDict):
 
 
 class LoginRequiredErrorBody(TypedDict):
-    """The link of the account has expired: run Link in update mode"""
+    """The account link has expired: run Link in update mode"""
 
     success: Literal[False]
     """Always false"""
     message: str
-    """What to do, for people; it may change"""
+    """Human-readable instructions; their wording may change"""
     error: Literal["login_required"]
     """Always `login_required`"""
 
@@ -1559,7 +1559,7 @@ class PatientCreatedEvent(TypedDict):
 
 
 class PatientFailedEvent(TypedDict):
-    """The patient was not created. For a duplicate, the event carries the MRN of the existing patient."""
+    """The patient was not created. For a duplicate, the event includes the MRN of the existing patient."""
 
     id: str
     """ID of the event, the same for every delivery attempt"""
@@ -1687,7 +1687,7 @@ class PatientInsuranceFailedEvent(TypedDict):
 
 
 class PatientInsuranceUpdate(TypedDict, total=False):
-    """Changes of an insurance; null clears a field"""
+    """Changes to an insurance; null clears a field"""
 
     member_id: str
     """Member or policy ID"""
@@ -1706,7 +1706,7 @@ class PatientInsuranceUpdate(TypedDict, total=False):
     relationship_to_subscriber: Optional[str]
     """The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive"""
     subscriber_demographics: Optional[SubscriberUpdate]
-    """Changes of the subscriber"""
+    """Changes to the subscriber"""
 
 
 class PatientInsuranceUpdatedEvent(TypedDict):
@@ -1767,7 +1767,7 @@ class PatientLiveFetchFailedEvent(TypedDict):
 
 
 class PatientUpdate(TypedDict, total=False):
-    """Changes of a patient; null clears a field"""
+    """Changes to a patient; null clears a field"""
 
     first_name: str
     """First name"""
@@ -1950,7 +1950,7 @@ class Provider(TypedDict):
     status: Literal["active", "inactive"]
     """Whether the practice still uses it. active: In use. inactive: No longer in use"""
     hide_in_availability: bool
-    """Whether GET /v1/availability leaves the provider out"""
+    """Whether GET /v1/availability omits the provider"""
     hours: List[ProviderDay]
     """The working hours of a week, day by day"""
 
@@ -1974,12 +1974,12 @@ class ProviderDayUpdate(TypedDict):
 
 
 class ProviderUpdate(TypedDict, total=False):
-    """Changes of a provider’s settings"""
+    """Changes to a provider’s settings"""
 
     status: str
     """Whether the provider is `active` or `inactive`, case-insensitive"""
     hide_in_availability: Union[Literal["true", "false"], bool]
-    """Whether GET /v1/availability leaves the provider out"""
+    """Whether GET /v1/availability omits the provider"""
     hours: Optional[List[ProviderDayUpdate]]
     """The working hours of a week, day by day; null restores those of the EMR"""
 
@@ -1999,7 +1999,7 @@ class Recurrence(_RecurrenceOptional):
     recur_interval_amount: int
     """Number of units between two occurrences"""
     recur_interval_description: str
-    """The interval in words"""
+    """The interval as text"""
 
 
 class _RecurrenceUpdateOptional(TypedDict, total=False):
@@ -2081,7 +2081,7 @@ class Settings(TypedDict):
     timezone: str
     """Time zone of the EMR instance (IANA name)"""
     default_appointment_minutes: int
-    """Length of appointments whose request and visit type give none"""
+    """Appointment length if neither the request nor the visit type specifies one"""
     capabilities: List[str]
     """Operations that the EMR supports for this account, named as in `GET /link/emrs`, and fields that not every server of the EMR supports (`uploadDocument.is_high_priority`)"""
     visit_types: List[VisitCode]
@@ -2194,7 +2194,7 @@ class StoredEvent(_StoredEventOptional):
     data: Dict[str, Any]
     """The fields of the event type"""
     delivery_status: Optional[Literal["success", "failed", "pending"]]
-    """State of the deliveries. success: Delivered to every endpoint. failed: At least one endpoint did not receive it, and no further attempt follows. pending: At least one delivery is still being attempted"""
+    """State of the deliveries. success: Delivered to every endpoint. failed: At least one endpoint did not receive it, and no further attempts follow. pending: At least one delivery is still being attempted"""
 
 
 class Subscriber(TypedDict, total=False):
@@ -2221,7 +2221,7 @@ class Subscriber(TypedDict, total=False):
 
 
 class SubscriberUpdate(TypedDict, total=False):
-    """Changes of the subscriber"""
+    """Changes to the subscriber"""
 
     first_name: Optional[str]
     """First name"""
@@ -2244,7 +2244,7 @@ class SubscriberUpdate(TypedDict, total=False):
 
 
 class SyncCompletedEvent(TypedDict):
-    """A sync started with POST /v1/sync finished. The event carries the number of records of each kind."""
+    """A sync started with POST /v1/sync finished. The event includes the number of records of each kind."""
 
     id: str
     """ID of the event, the same for every delivery attempt"""
@@ -2477,7 +2477,7 @@ class VisitCode(TypedDict):
     code: str
     """The EMR’s code"""
     description: str
-    """The code in words"""
+    """Description of the code"""
 
 
 class VisitTypeRule(TypedDict):
@@ -2544,7 +2544,7 @@ class WebhookEndpointSecret(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     webhook_id: str
     """ID of the webhook endpoint"""
     webhook_url: str
@@ -2573,7 +2573,7 @@ class AccountRotateTokenResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     access_token: str
     """Access token of the linked account; keep it secret"""
     access_token_reference_id: str
@@ -2584,11 +2584,11 @@ class AccountDeleteResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     access_token_reference_id: str
     """Stable reference to the linked account; not a secret"""
     unfinished_jobs: int
-    """Jobs that end `failed`"""
+    """Number of jobs that end as `failed`"""
 
 
 class AccountsListResponse(TypedDict):
@@ -2609,7 +2609,7 @@ class TelephoneEncountersCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     telephone_encounter_id: str
     """Chartwire’s ID of the telephone encounter"""
     job_id: int
@@ -2620,7 +2620,7 @@ class TelephoneEncountersActionsCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     action_id: str
     """Chartwire’s ID of the action"""
     job_id: int
@@ -2631,13 +2631,13 @@ class AppointmentsCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     appointment_id: str
     """Chartwire’s ID of the appointment"""
     job_id: int
     """ID of the job that performs the write"""
     data: Dict[str, Any]
-    """The same IDs again"""
+    """The same IDs as above"""
 
 
 class AppointmentsGetResponse(TypedDict):
@@ -2662,7 +2662,7 @@ class DocumentsCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     document_id: str
     """Chartwire’s ID of the document"""
 
@@ -2682,7 +2682,7 @@ class ProvidersUpdateByEhrIdResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     provider_id: str
     """Chartwire’s ID of the provider"""
 
@@ -2691,7 +2691,7 @@ class ProvidersUpdateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     provider_id: str
     """Chartwire’s ID of the provider"""
 
@@ -2711,7 +2711,7 @@ class LocationsUpdateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     location_id: str
     """Chartwire’s ID of the location"""
 
@@ -2800,13 +2800,13 @@ class PatientsCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     patient_id: str
     """Chartwire’s ID of the patient"""
     job_id: int
     """ID of the job that performs the write"""
     data: Dict[str, Any]
-    """The same IDs again"""
+    """The same IDs as above"""
 
 
 class _PatientsUpdateResponseOptional(TypedDict, total=False):
@@ -2818,14 +2818,14 @@ class PatientsUpdateResponse(_PatientsUpdateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
 
 
 class PatientsFetchResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     job_id: int
     """ID of the job that performs the write"""
 
@@ -2834,7 +2834,7 @@ class PatientsInsurancesCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     patient_insurance_id: str
     """Chartwire’s ID of the insurance; it stays the same when the insurance is updated"""
     job_id: int
@@ -2845,7 +2845,7 @@ class PatientsInsurancesUpdateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     patient_insurance_id: str
     """Chartwire’s ID of the insurance; it stays the same when the insurance is updated"""
     job_id: int
@@ -2890,7 +2890,7 @@ class SyncCreateResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     job_id: int
     """ID of the job that performs the write"""
 
@@ -2912,9 +2912,9 @@ class JobsGetResponse(TypedDict):
     type: str
     """The write that the job performs"""
     status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting, also for the next attempt. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     attempts: int
-    """How often the job was started"""
+    """How many times the job was started"""
     created_at: str
     """When the request was accepted"""
     started_at: Optional[str]
@@ -2958,7 +2958,7 @@ class WebhookEventsResendResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     event_id: str
     """ID of the event"""
     deliveries: int
@@ -2980,7 +2980,7 @@ class WebhookDeleteResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     webhook_id: str
     """ID of the webhook endpoint"""
 
@@ -2989,7 +2989,7 @@ class WebhookRotateOldestSecretResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     webhook_id: str
     """ID of the webhook endpoint"""
     webhook_url: str
@@ -3004,7 +3004,7 @@ class WebhookRotateSecretResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
-    """What happened, for people; it may change"""
+    """Human-readable message; its wording may change"""
     webhook_id: str
     """ID of the webhook endpoint"""
     webhook_url: str
@@ -3093,7 +3093,7 @@ class AccountResource(_Resource):
         return cast(Any, self._transport.request("POST", "/v1/account/rotate-token", body={}, timeout=timeout, idempotency_key=idempotency_key))
 
     def delete(self, *, timeout: Optional[float] = None) -> AccountDeleteResponse:
-        """Unlink an account. Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again."""
+        """Unlink an account. Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end as `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again."""
         return cast(Any, self._transport.request("DELETE", "/v1/account", timeout=timeout))
 
 
@@ -3293,7 +3293,7 @@ class SyncResource(_Resource):
 
 class JobsResource(_Resource):
     def list(self, *, status: Optional[Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]] = None, type: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, before: Optional[str] = None, page_size: Optional[int] = None) -> Page:
-        """List your jobs. Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened."""
+        """List your jobs. Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains no patient data; `GET /v1/jobs/{job_id}` returns the details."""
         return Page(self._transport, "/v1/jobs", {"status": status, "type": type, "created_after": created_after, "created_before": created_before, "before": before, "page_size": page_size}, "jobs")
 
     def get(self, job_id: Union[int, str], *, timeout: Optional[float] = None) -> JobsGetResponse:
@@ -3301,7 +3301,7 @@ class JobsResource(_Resource):
         return cast(Any, self._transport.request("GET", f"/v1/jobs/{_quote(job_id)}", timeout=timeout))
 
     def run_again(self, job_id: Union[int, str], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> JobsRunAgainResponse:
-        """Run a job again. Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: steps that were completed are recognized in the EMR."""
+        """Run a job again. Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR."""
         return cast(Any, self._transport.request("POST", f"/v1/jobs/{_quote(job_id)}/run-again", timeout=timeout, idempotency_key=idempotency_key))
 
     def wait(self, job_id: int, *, timeout: float = 120) -> Any:

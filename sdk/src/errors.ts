@@ -15,7 +15,7 @@ export class ChartwireError extends Error {
   readonly code: ErrorCode | (string & {}) | undefined;
   /** HTTP status of the response, if there was one. */
   readonly status: number | undefined;
-  /** ID of the request, to include when you ask for help. */
+  /** ID of the request; include it when you ask for help. */
   readonly requestId: string | undefined;
   /** The field of the request that is at fault, if there is one. */
   readonly field: string | undefined;
@@ -41,7 +41,7 @@ export class AuthenticationError extends ChartwireError {}
 export class NotFoundError extends ChartwireError {}
 /** The request conflicts with the current state. */
 export class ConflictError extends ChartwireError {}
-/** The link of the account has expired: run Link in update mode. Waiting jobs then resume. */
+/** The account link has expired: run Link in update mode. Waiting jobs then resume. */
 export class LoginRequiredError extends ChartwireError {}
 /** Too many requests, also after retries. */
 export class RateLimitError extends ChartwireError {}
@@ -88,7 +88,7 @@ export function errorFor(response: Response, text: string, call: { method: strin
   };
   const Class = classFor(response.status, details.code);
   if (body?.message === undefined) {
-    const message = `${call.method} ${call.path} returned status ${response.status} without an error of Chartwire. Check baseUrl, and any proxy in between.`;
+    const message = `${call.method} ${call.path} returned status ${response.status}, but the error is not from Chartwire. Check baseUrl, and any proxy in between.`;
     return new Class(message, details);
   }
   const remedy = remedies[details.code ?? ''];

@@ -123,7 +123,7 @@ function parse<T>(text: string, status: number, { method, path }: Call): T {
   // Every response of an operation says so; those of other paths, such as /readyz, do not.
   const is_operation = /^\/(v1|link|sandbox)\//.test(path);
   if (typeof value === 'object' && value !== null && (!is_operation || 'success' in value)) return value as T;
-  const message = `${method} ${path} returned status ${status} without a response of Chartwire. Check baseUrl, and any proxy in between.`;
+  const message = `${method} ${path} returned status ${status}, but the response is not from Chartwire. Check baseUrl, and any proxy in between.`;
   throw new ChartwireError(message, { status });
 }
 

@@ -8,15 +8,15 @@ type Owner = { id: string; client_id: string };
 const known_hours = 24;
 
 /**
- * The capabilities of an account that were seen to work within the last day: another success says nothing new. A part
- * of the query that opens the account, so that the usual write costs no statement of its own.
+ * The capabilities of an account that were seen to work within the last day: another success says nothing new. Part of
+ * the query that opens the account, so that the usual write needs no additional statement.
  */
 export function knownToWork(sql: Query) {
   return sql`ARRAY(SELECT capability FROM account_capabilities AS known WHERE known.account_id = accounts.id
     AND known.state = 'works' AND known.at > now() - make_interval(hours => ${known_hours}))`;
 }
 
-/** What linking, or reading a server's capabilities again, found out. */
+/** What linking, or reading a server's capabilities again, has shown. */
 export type Findings = { capabilities: readonly Capability[]; evidence?: readonly Evidence[] };
 
 /** What a server declares and did not refuse when it was probed. */
@@ -26,9 +26,9 @@ export function offeredOf({ capabilities, evidence = [] }: Findings): Capability
 }
 
 /**
- * Stores what was found out. What was seen to work stays so until the server does not offer it any more, and what was
- * refused in use until `forgetRefusals`, with the server's reason. A connector that remembers a refusal reports it, and
- * then decides when it ends.
+ * Stores the findings. A capability that was seen to work stays so until the server no longer offers it. One that was
+ * refused in use stays refused until `forgetRefusals`, with the server's reason. A connector that remembers a refusal
+ * reports it, and then decides when it ends.
  */
 export async function storeEvidence(tx: Tx, { id, client_id }: Owner, findings: Findings): Promise<void> {
   const known = new Map<Capability, Evidence>(

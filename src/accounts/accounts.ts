@@ -211,7 +211,7 @@ export async function replaceGrant(
 
 /**
  * Stops offering a capability. `all` are those of the connector, for an account that offers all of them. Returns false
- * if the account does not offer it any more, or was linked again since.
+ * if the account no longer offers it, or was linked again since.
  */
 export async function withdrawCapability(
   tx: Tx,

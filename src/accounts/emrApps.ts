@@ -78,8 +78,8 @@ export async function addEmrApp(ctx: VaultContext, tx: Tx, app: NewEmrApp): Prom
 }
 
 /**
- * Accounts of the app use its new credentials with their next sign-in. Those that expired because the EMR had refused
- * the old ones are tried again, with their parked jobs.
+ * Accounts of the app use its new credentials at their next sign-in. Those that expired because the EMR had refused the
+ * old ones are retried, with their parked jobs.
  */
 export async function changeEmrApp(
   ctx: VaultContext & Pick<Context, 'connectors'>,
@@ -96,7 +96,7 @@ export async function changeEmrApp(
 
 /** Deletes an app that no linked account uses. Returns how many do. */
 export async function removeEmrApp(tx: Tx, id: string): Promise<number> {
-  // Locked, so that no account starts to use it meanwhile.
+  // Locked, so that no account starts to use it in the meantime.
   await tx`SELECT FROM emr_apps WHERE id = ${id} FOR UPDATE`;
   const [{ used } = { used: 0 }] = await tx<{ used: number }[]>`
     SELECT count(*) AS used FROM accounts WHERE emr_app_id = ${id} AND status <> 'revoked'`;

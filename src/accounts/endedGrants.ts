@@ -10,7 +10,7 @@ export type EndedGrant = Pick<StoredAccount, 'credentials_sealed' | 'grant_seale
   overdue: boolean;
 };
 
-/** An EMR that cannot be reached for this long keeps its tokens; they are deleted here. */
+/** If an EMR cannot be reached for this long, its tokens are not revoked, only deleted here. */
 const attempt_hours_max = 24;
 const retry_minutes = 5;
 

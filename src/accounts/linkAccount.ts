@@ -26,7 +26,7 @@ export type NewLink = {
 /**
  * Stores an account after a successful sign-in, and its organization with the first account. Linking again keeps the
  * account and its access token, replaces the credentials and resumes parked jobs. It requires the same EMR user, or
- * later writes would be signed by somebody else. A revoked account is linked like a new one.
+ * later writes would be signed by someone else. A revoked account is linked like a new one.
  */
 export async function linkAccount(
   ctx: Context,
@@ -71,7 +71,7 @@ export async function linkAccount(
 
 type KnownAccount = { id: string; status: string; emr_user_id: string; emr_user_name: string };
 
-/** Throws if somebody else signed in than the EMR user that the account was linked with. */
+/** Throws if someone other than the EMR user that the account was linked with signed in. */
 export function requireSameUser(
   account: Pick<KnownAccount, 'emr_user_id' | 'emr_user_name'>,
   user: { ehr_id: string },

@@ -52,9 +52,9 @@ export type OpenAccount = {
 };
 
 /**
- * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be linked
- * again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was linked again
- * since may belong to somebody else.
+ * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be
+ * linked again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
+ * linked again since may belong to someone else.
  */
 export async function openAccount(
   ctx: Context,
@@ -128,7 +128,10 @@ function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
   };
 }
 
-/** Measures how many writes the account's server copes with. What would not change anything is not recorded. */
+/**
+ * Measures how many writes the account's server can handle. Observations that would not change anything are not
+ * recorded.
+ */
 function loadObserver(ctx: Context, account: StoredAccount, connector: Connector): EmrEndpoint['observeLoad'] {
   const { measured_max } = connector.limits;
   if (measured_max === undefined) return undefined;
@@ -140,7 +143,7 @@ function loadObserver(ctx: Context, account: StoredAccount, connector: Connector
   };
 }
 
-/** Records what the use of an account shows. A failure is only logged: the EMR has responded, either way. */
+/** Records what using an account has shown. A failure is only logged: the EMR has responded either way. */
 function recorderOf(ctx: Context, { client_id }: StoredAccount): (work: (tx: Tx) => Promise<void>) => Promise<void> {
   return async (work) => {
     try {
@@ -229,7 +232,7 @@ async function storeGrant(
   const { id, client_id } = account;
   return ctx.db.tenant(client_id, async (tx) => {
     const sealed = await ctx.vault.seal(tx, { client_id, owner_id: id }, bindings.grant(id), JSON.stringify(grant));
-    // What was refused in use stays so, whatever the server says: it said so before, too.
+    // What was refused in use stays refused, whatever the server declares: it declared the same before.
     const refused = found ? await listRefusedInUse(tx, id) : [];
     const capabilities = found && offeredOf(found).filter((name) => !refused.includes(name));
     const document_bytes_max = connectorOf(ctx, account.connector).documentBytesMax?.(grant) ?? null;

@@ -13,7 +13,7 @@ export type SignOutContext = Pick<
 const parallel_max = 20;
 const timeout_ms = 10_000;
 
-/** Ends the sessions and revokes the tokens of unlinked accounts at their EMRs. What fails is tried again later. */
+/** Ends the sessions and revokes the tokens of unlinked accounts at their EMRs. Failures are retried later. */
 export async function signOutAccounts(ctx: SignOutContext): Promise<void> {
   const due = await findDueGrants(ctx.db.system, parallel_max);
   await Promise.all(
@@ -52,7 +52,7 @@ async function signOutOnce(ctx: SignOutContext, client_id: string, id: string): 
 
 type Outcome = 'signed_out' | 'not_offered' | 'given_up';
 
-/** Undefined: to be tried again. */
+/** Undefined: to be retried. */
 async function attempt(ctx: SignOutContext, account: StoredAccount, ended: EndedGrant): Promise<Outcome | undefined> {
   try {
     const access = await ctx.db.tenant(account.client_id, async (tx) => ({

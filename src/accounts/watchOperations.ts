@@ -1,7 +1,7 @@
 import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
 import { record_kinds } from '../model/records/kinds.ts';
 
-/** Learns what happens when an operation is used. */
+/** Observes what happens when an operation is used. */
 export type OperationObserver = {
   /** Makes the call; for a list, once per page. */
   call: <T>(name: OperationName, work: () => Promise<T>) => Promise<T>;

@@ -4,13 +4,13 @@ import type { StoredAccount } from './accounts.ts';
 
 /** After this many creates without a failure, twice as many writes may run at the same time. */
 const creates_per_step = 20;
-/** How long only one write runs at a time after the EMR could not cope with more. */
+/** How long writes run one at a time after the EMR could not handle more. */
 const hold_minutes = 60;
 
 type Measured = Pick<StoredAccount, 'id' | 'organization_id'>;
 
 /**
- * Records how the EMR copes with the writes of an account. `measured_max`: the connector's limit, unless the
+ * Records how well the EMR handles the writes of an account. `measured_max`: the connector's limit, unless the
  * organization has its own.
  */
 export async function recordLoad(tx: Tx, account: Measured, sign: LoadSign, measured_max: number): Promise<void> {

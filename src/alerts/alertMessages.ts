@@ -23,7 +23,7 @@ export type SentMessage = {
 /** The last message of a channel that was sent, and the problem of the last attempt if it failed. */
 export type ChannelHealth = { channel: ChannelName; last_sent_at: string | null; problem: string | null };
 
-/** A process that dies while it sends a message leaves it to the others after this time. Longer than any attempt. */
+/** If a process dies while it sends a message, another process takes over after this time. Longer than any attempt. */
 const claim_s = 120;
 
 /** Queues a message for each channel. One that exists for this day, for a digest, is not queued again. */

@@ -33,7 +33,7 @@ export type AlertText = {
 const recent_max = 50;
 /** How long resolved alerts are kept, and messages. */
 export const alert_days = 90;
-/** A problem that was gone sooner and was not sent yet is not sent at all. */
+/** A problem that is resolved sooner, before it was sent, is never sent. */
 const shortest_s = 60;
 
 /** Opens an alert for every new problem, and updates those that are open. */

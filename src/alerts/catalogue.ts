@@ -31,7 +31,7 @@ export const alert_catalogue = {
     title: 'Queue stalled',
     severity: 'critical',
     cause:
-      'Work that could run has not been started for five minutes: no worker is running, all slots are taken, or the database is slow.',
+      'Work that is ready to run has not started for five minutes: no worker is running, all slots are taken, or the database is slow.',
     remedy:
       'Check that a worker process is running (GET /readyz). If all are busy, add one or raise WORKER_JOBS or WORKER_DELIVERIES.',
     page: 'Overview',
@@ -55,14 +55,14 @@ export const alert_catalogue = {
     title: 'Account needs re-linking',
     severity: 'warning',
     cause: 'The EMR no longer accepts the sign-in of a linked account. Its jobs wait, and fail after 14 days.',
-    remedy: 'Send the user through Link in update mode, or create a link for re-linking on the accounts page.',
+    remedy: 'Send the user through Link in update mode, or create a link for re-linking on the Accounts page.',
     page: 'Accounts',
     reminder_days: [1, 3, 7],
   },
   sync_held_back: {
     title: 'Removals held back',
     severity: 'warning',
-    cause: 'A complete list from the EMR lacked so many known records that none was removed.',
+    cause: 'A complete list from the EMR was missing so many known records that none were removed.',
     remedy:
       'Check in the EMR whether the records are gone. If so, confirm the removal on the accounts page; if not, check the EMR and the permissions of the linked user.',
     page: 'Accounts',
@@ -71,8 +71,8 @@ export const alert_catalogue = {
     title: 'Old database transaction',
     severity: 'warning',
     cause:
-      'A transaction has been open for 15 minutes. PostgreSQL cannot remove deleted rows meanwhile, and queues slow down.',
-    remedy: 'Find it in pg_stat_activity and end it. A forgotten session of a person or a backup is the usual cause.',
+      'A transaction has been open for 15 minutes. Until it ends, PostgreSQL cannot remove deleted rows, and queues slow down.',
+    remedy: 'Find it in pg_stat_activity and end it. The usual cause is a forgotten interactive session or a backup.',
     page: 'Alerts',
   },
 } as const satisfies Record<string, Alert>;

@@ -15,7 +15,7 @@ export type Problem = {
   count: number;
 };
 
-/** Everything that is wrong now, of all clients and of the installation. */
+/** Every current problem of all clients and of the installation. */
 export async function findProblems(sql: Query, queues: QueueDepth): Promise<Problem[]> {
   const found: Problem[] = [];
   for (const code of alert_codes) {

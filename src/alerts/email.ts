@@ -11,7 +11,7 @@ export class EmailFailure extends Error {
   }
 }
 
-/** A server that does not respond occupies the sender this long at most. */
+/** How long a server that does not respond can occupy the sender. */
 const total_timeout_ms = 30_000;
 const step_timeout_ms = 10_000;
 

@@ -44,7 +44,7 @@ export async function evaluateAlerts(ctx: Pick<Context, 'config' | 'db'>, now = 
   });
 }
 
-/** What is to be sent of an alert, and since when. `reminders`: see `markReminded`. */
+/** What to send about an alert, and since when. `reminders`: see `markReminded`. */
 type Change = { id: string; what: 'opened' | 'reminded' | 'resolved'; since: number; reminders: number };
 
 async function queueChanges(tx: Tx, config: Config, channels: readonly ChannelName[], now: Date): Promise<void> {
@@ -70,7 +70,7 @@ function changeOf(alert: AlertState, now_ms: number): Change | undefined {
     .map((days) => opened_at.getTime() + days * day_ms)
     .filter((at) => at > notified_at.getTime() && at <= now_ms);
   const reminders = due.length;
-  // Several days may have passed while no process ran: one reminder stands for all of them.
+  // Several days may have passed while no process ran: one reminder replaces all of them.
   const last = due.at(-1);
   if (last !== undefined && reminders > alert.reminders) return { id, what: 'reminded', since: last, reminders };
   const grown = repeats_when_growing && alert.count > (alert.notified_count ?? 0);

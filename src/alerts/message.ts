@@ -1,7 +1,7 @@
 import type { AlertText } from './alerts.ts';
 import { alertOf } from './catalogue.ts';
 
-/** What is sent, before it is written in the form of a channel. */
+/** A message before it is formatted for a channel. */
 export type Message = {
   /** The same at every attempt. */
   id: string;

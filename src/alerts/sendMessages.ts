@@ -7,7 +7,7 @@ import type { Message } from './message.ts';
 
 type SendContext = Pick<Context, 'config' | 'base_url' | 'webhook_outbound' | 'db' | 'log'>;
 
-/** The pauses between attempts. After the last one, a day later, the message is given up. */
+/** The pauses between attempts. After the last one, a day later, delivery is abandoned. */
 const retry_minutes = [1, 2, 5, 15, 30, 60, 120, 240, 480, 480] as const;
 
 /** Sends every message that is due. Channels do not wait for each other. */
@@ -15,7 +15,7 @@ export async function sendMessages(ctx: SendContext, now: () => Date = () => new
   await Promise.all(openChannels(ctx).map((channel) => sendDue(ctx, channel, now)));
 }
 
-/** Sends a test message through every channel at once, and returns what came of it. */
+/** Sends a test message through every channel at once, and returns the results. */
 export async function sendTest(
   ctx: Pick<Context, 'config' | 'base_url' | 'webhook_outbound'>,
 ): Promise<(Attempt & { channel: ChannelName; target: string })[]> {

@@ -54,7 +54,7 @@ export function readUnsealed(sql: Query, after: string, limit: number): Promise<
 /** Which records an export contains. Times are compared with the records' ids, which contain theirs. */
 export type ExportRange = { since?: Date | undefined; until: Date; client_id?: string | undefined };
 
-/** A record as exported: everything that its MAC covers, and the ids under which people know client and account. */
+/** A record as exported: everything that its MAC covers, and the public ids of client and account. */
 export type ExportedRow = AuditRow & {
   position: number | null;
   chain: Buffer | null;

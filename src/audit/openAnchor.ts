@@ -149,7 +149,7 @@ function openCopies({ config, log }: Pick<AnchorContext, 'config' | 'log'>) {
   return {
     send: async (line: string) => {
       if (file) await attempt('AUDIT_ANCHOR_FILE', () => appendAnchor(file, line));
-      // Not awaited: records must be chained while a receiver is slow.
+      // Not awaited: a slow receiver must not delay the chaining of records.
       posting = posting.then(() => attempt('AUDIT_ANCHOR_URL', () => post(line)));
     },
     close: () => {

@@ -2,7 +2,7 @@ import type { Context, LoggedRequest, RequestLog } from '../context.ts';
 import { groupCommit } from '../db/groupCommit.ts';
 import { insertRequests } from './requests.ts';
 
-/** Requests of this time are stored by one statement. No response waits for it. */
+/** Requests that end within this time are stored by one statement. No response waits for it. */
 const interval_ms = 100;
 /** Requests waiting to be stored: a few seconds of a busy process, two megabytes. */
 const waiting_max = 10_000;

@@ -7,7 +7,7 @@ import { findLinks, lastPosition, readChain, readUnsealed } from './auditRecords
 import { openStamp } from './stamp.ts';
 
 export type VerifyOptions = {
-  /** From `collectAnchors`. Without them a log that was replaced as a whole is not noticed. */
+  /** From `collectAnchors`. Without them, a log that was replaced as a whole goes unnoticed. */
   anchors?: AnchorFile;
   onProgress?: (progress: AuditProgress) => void;
   batch?: number;

@@ -121,7 +121,7 @@ function openReader(source: AsyncIterable<Buffer>) {
       for await (const chunk of upTo(bytes, () => {})) parts.push(chunk);
       return Buffer.concat(parts);
     },
-    /** Reads on, so that the end of the encrypted stream is authenticated too. */
+    /** Keeps reading, so that the end of the encrypted stream is authenticated too. */
     expectEnd: async (): Promise<void> => {
       if (held.length > 0 || !(await chunks.next()).done) throw damaged();
     },

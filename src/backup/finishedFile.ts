@@ -15,7 +15,9 @@ export async function writeFinishedFile<T>(
   const partial = `${to}.partial`;
   const file = await open(partial, 'wx', 0o600).catch((cause: unknown) => {
     throw codeOf(cause) === 'EEXIST'
-      ? new StartFailure(`${partial} exists: ${to} is being written, or was interrupted. If so, remove the file.`)
+      ? new StartFailure(
+          `${partial} exists: another process is writing ${to}, or was interrupted. If it was interrupted, remove the file.`,
+        )
       : new StartFailure(`${to} cannot be written: ${messageOf(cause)}.`, { cause });
   });
   try {
@@ -33,7 +35,7 @@ export async function writeFinishedFile<T>(
   }
 }
 
-/** Refuses early, before the work. `writeFinishedFile` checks again when it gives the file its name. */
+/** Fails early, before the work starts. `writeFinishedFile` checks again when it gives the file its name. */
 export async function checkIsNew(to: string, remedy = ''): Promise<void> {
   const exists = await stat(to).then(
     () => true,
@@ -50,7 +52,7 @@ async function linkNew(partial: string, to: string): Promise<void> {
 }
 
 function alreadyExists(to: string, remedy = ''): StartFailure {
-  return new StartFailure(`${to} exists already and is not overwritten.${remedy}`);
+  return new StartFailure(`${to} already exists and will not be overwritten.${remedy}`);
 }
 
 /** The new name must survive a power failure like the file's content. */

@@ -108,7 +108,7 @@ async function loadRows(config: Config): Promise<void> {
 async function refuseForeign({ version, platform, migrations }: ArchiveStart): Promise<void> {
   if (platform !== own_platform && platform !== any_platform) {
     throw new StartFailure(
-      `The backup was made on ${platform} and cannot be restored on ${own_platform}. Make it there with --portable.`,
+      `The backup was made on ${platform} and cannot be restored on ${own_platform}. Create it there with --portable.`,
     );
   }
   const known = new Set(await migrationNames());

@@ -33,7 +33,7 @@ export function booksFreeSlotsOnly(env: Environment): Promise<boolean> {
       if (emr.createAppointment) await env.track(emr.createAppointment.send(input, env.marker()));
       return false;
     } catch (error) {
-      // What else may be wrong, the checks find out.
+      // The checks find whatever else may be wrong.
       return error instanceof EmrFailure && error.code === 'slot_taken';
     }
   });

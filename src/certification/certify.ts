@@ -28,7 +28,7 @@ export type CheckResult = {
   check: Check;
   /**
    * `unsupported`: skipped, because the EMR does not have the operation. `refused`: the EMR declared the operation and
-   * refused it in use, and the connector said so: the product then does not offer it any more.
+   * refused it in use, and the connector said so: the product then no longer offers it.
    */
   outcome: 'passed' | 'failed' | 'skipped' | 'unsupported' | 'refused';
   reason: string;

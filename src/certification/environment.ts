@@ -100,7 +100,7 @@ export function createEnvironment(target: CertificationTarget): Environment {
     },
     track: (work) =>
       work.catch((error: unknown) => {
-        // What the kit throws itself is no failure of the connector.
+        // Errors thrown by the kit itself are not failures of the connector.
         if (!(error instanceof CheckSkipped || error instanceof CheckFailed)) env.failures.push(error);
         throw error;
       }),

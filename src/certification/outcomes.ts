@@ -1,7 +1,7 @@
 /** The rule is not met. The message contains no value of a record. */
 export class CheckFailed extends Error {}
 
-/** The check cannot run here, or not without doing harm. `not_supported`: the EMR lacks the operation. */
+/** The check cannot run here, or only by doing harm. `not_supported`: the EMR lacks the operation. */
 export class CheckSkipped extends Error {
   readonly not_supported: boolean;
 

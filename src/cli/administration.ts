@@ -27,7 +27,7 @@ export function addAdministration(program: Command, env: Environment): void {
   addServe(program, config);
   program
     .command('doctor')
-    .description('check settings, database, keys, network, clock, disk and ports, and say what to do')
+    .description('check settings, database, keys, network, clock, disk and ports, and suggest fixes')
     .option(...json)
     .action(async (options) => (await import('./doctor.ts')).doctorCommand(env, options));
   addClients(program, config);
@@ -47,7 +47,7 @@ function addServe(program: Command, config: LoadConfig): void {
     .command('serve')
     .description('run the service')
     .option('--role <role>', 'all, api or worker', 'all')
-    .option('--allow-nobody', 'accept that root runs the embedded database as "nobody"')
+    .option('--allow-nobody', 'allow root to run the embedded database as "nobody"')
     .action(async ({ role, allowNobody }) => {
       const { roleOf, serve } = await import('./serve.ts');
       await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), roleOf(role));
@@ -62,19 +62,19 @@ function addClients(program: Command, config: LoadConfig): void {
     .description('create a client; its secret is shown once')
     .option('--name <name>', 'name of the application (required)')
     .option('--mode <mode>', 'live or test')
-    .addOption(repeated('--callback-url <url>', 'where Link may return to; can be repeated'))
-    .addOption(repeated('--frame-origin <origin>', 'a site that may show Link; can be repeated'))
+    .addOption(repeated('--callback-url <url>', 'a URL that Link may redirect to; repeatable'))
+    .addOption(repeated('--frame-origin <origin>', 'an origin that may embed Link; repeatable'))
     .option('--logo <file>', 'a .png, .jpg or .svg file')
-    .option('--colour <#rrggbb>', 'color of the buttons in Link')
+    .option('--colour <#rrggbb>', 'button color in Link')
     .option(...json)
     .action(async (options) =>
       (await import('./createClient.ts')).createClientCommand(await config(), asWritten(options)),
     );
   program
     .command('operators')
-    .description('manage operators of the dashboard')
+    .description('manage dashboard operators')
     .command('reset')
-    .description('reset the password of an operator')
+    .description('reset an operator’s password')
     .option('--email <email>', 'email address of the operator (required)')
     .option(...json)
     .action(async ({ email, json }) =>
@@ -97,9 +97,9 @@ function addConnectors(program: Command, config: LoadConfig): void {
     .description('test a connector against a live EMR and print a report; read-only by default')
     .option('--address <url>', 'URL of the EMR (required)')
     .option('--credentials-file <file>', 'JSON file with the credentials (required)')
-    .option('--write-synthetic-records', 'write synthetic records too')
+    .option('--write-synthetic-records', 'also write synthetic records')
     .option('--patient-mrn <mrn>', 'the chart to use')
-    .option('--one-time-code <code>', 'the code of the sign-in')
+    .option('--one-time-code <code>', 'one-time code for the sign-in')
     .option('--only <check>', 'run only the checks with this name')
     .option('--empty-lists <names>', 'lists that are empty in this EMR, such as listOrders,listClaims')
     .option(...json)
@@ -111,7 +111,7 @@ function addConnectors(program: Command, config: LoadConfig): void {
 function addErase(program: Command, config: LoadConfig): void {
   program
     .command('erase [what]')
-    .description('delete everything stored of a client, a practice or a patient; without --yes only count it')
+    .description('delete everything stored about a client, practice or patient; without --yes, only count it')
     .option('--client <client_id>', 'the client (required)')
     .option('--org <org_id>', 'the practice')
     .option('--patient <id or mrn>', 'the patient')
@@ -134,8 +134,8 @@ function addAudit(program: Command, config: LoadConfig): void {
   const audit = program.command('audit').description('verify or export the audit log');
   audit
     .command('verify')
-    .description('verify the audit log, also against further files of anchors')
-    .addOption(repeated('--anchor-file <file>', 'a file of anchors; can be repeated'))
+    .description('verify the audit log, optionally against additional anchor files')
+    .addOption(repeated('--anchor-file <file>', 'an anchor file; repeatable'))
     .addOption(new Option('--export <file>', 'verify this export (JSON lines) instead').conflicts('anchorFile'))
     .option(...json)
     .action(async ({ anchorFile = [], export: file, json }) => {
@@ -145,32 +145,32 @@ function addAudit(program: Command, config: LoadConfig): void {
     });
   audit
     .command('export')
-    .description('write the records of the audit log, with the hashes by which they can be verified')
-    .option('--since <time>', 'only records from this time on, such as 2031-03-03 or 2031-03-03T14:00:00Z')
+    .description('export audit records, with the hashes needed to verify them')
+    .option('--since <time>', 'only records since this time, such as 2031-03-03 or 2031-03-03T14:00:00Z')
     .option('--until <time>', 'only records before this time')
     .option('--client <client_id>', 'only records of this client')
-    .addOption(new Option('--format <format>', 'of the records').choices(['jsonl', 'csv']).default('jsonl'))
-    .option('--output <file>', 'the file to write; default: the standard output')
+    .addOption(new Option('--format <format>', 'record format').choices(['jsonl', 'csv']).default('jsonl'))
+    .option('--output <file>', 'output file; default: standard output')
     .option('--force', 'replace the file if it exists')
     .option('--json', 'print the number of records as JSON; needs --output')
     .action(async (options) => (await import('./exportAudit.ts')).exportAuditCommand(await config(), options));
   audit
     .command('reanchor')
-    .description('accept the audit log as it is, after a restore from a backup')
+    .description('accept the current audit log after a restore from a backup')
     .option(...json)
     .action(async (options) => (await import('./audit.ts')).reanchorAuditCommand(await config(), options));
 }
 
 function addAlerts(program: Command, config: LoadConfig): void {
-  const alerts = program.command('alerts').description('list open alerts, and test where they are sent');
+  const alerts = program.command('alerts').description('list open alerts and test the alert channels');
   alerts
     .command('list')
-    .description('list the open alerts')
+    .description('list open alerts')
     .option(...json)
     .action(async (options) => (await import('./alerts.ts')).listAlertsCommand(await config(), options));
   alerts
     .command('test')
-    .description('send a test message by email and webhook, as configured')
+    .description('send a test message to each configured channel')
     .option(...json)
     .action(async (options) => (await import('./alerts.ts')).testAlertsCommand(await config(), options));
 }
@@ -178,15 +178,15 @@ function addAlerts(program: Command, config: LoadConfig): void {
 function addEmrApps(program: Command, config: LoadConfig): void {
   program
     .command('emr-apps [what]')
-    .description('list, add or remove what an EMR issued to a client, so that staff need not enter it')
+    .description('list, add or remove EMR apps: client IDs issued by an EMR, which staff then need not enter')
     .option('--client <client_id>', 'the client (required)')
     .option('--name <name>', 'add: name of the clinic')
     .option('--emr <emr>', 'add: the EMR')
     .option('--credentials-file <file>', 'add: JSON file with the client ID that the EMR issued')
-    .option('--address <url>', 'add: URL of the EMR; without it, it is the default')
+    .option('--address <url>', 'add: URL of the EMR; if omitted, the app is the default')
     .option('--logo <file>', 'add: a .png, .jpg or .svg file')
-    .option('--mrn-system <uri>', 'add: system of the identifiers that are MRNs')
-    .option('--mrn-type <code>', 'add: type of the identifiers that are MRNs')
+    .option('--mrn-system <uri>', 'add: identifier system of the MRN')
+    .option('--mrn-type <code>', 'add: identifier type of the MRN')
     .option('--app <app_id>', 'remove: the app')
     .option(...json)
     .action(async (what, options) =>
@@ -197,11 +197,11 @@ function addEmrApps(program: Command, config: LoadConfig): void {
 function addBackups(program: Command, config: LoadConfig, env: Environment): void {
   program
     .command('backup')
-    .description('write an encrypted backup of the embedded database, also while the service runs')
+    .description('write an encrypted backup of the embedded database, even while the service is running')
     .option('--to <file>', 'the file to write (required)')
-    .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
-    .option('--verify', 'start a scratch server on the backup')
-    .option('--portable', 'for a new major version of PostgreSQL, or another platform')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: prompt')
+    .option('--verify', 'verify the backup by starting a temporary server on it')
+    .option('--portable', 'allow restoring on another platform or major version of PostgreSQL')
     .option(...json)
     .action(async (options) => (await import('./backup.ts')).backupCommand(await config(), asWritten(options)));
   const restore = program
@@ -209,7 +209,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .description('restore a backup into an empty folder')
     .option('--from <file>', 'the backup (required)')
     .option('--data-dir <folder>', 'an empty folder (required)')
-    .option('--passphrase-file <file>', 'file with the passphrase; default: ask')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: prompt')
     .option(...json)
     .action(async (options) => {
       const { loadConfig } = await import('../config.ts');
@@ -218,7 +218,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     });
   restore
     .command('mark')
-    .description('note that the database of DATABASE_URL was restored; run it before the service starts')
+    .description('mark the database at DATABASE_URL as restored; run this before starting the service')
     .option('--backup-time <time>', 'when the backup was made (required)')
     .option(...json)
     .action(async ({ backupTime }, command: Command) =>

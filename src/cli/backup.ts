@@ -42,7 +42,7 @@ export async function backupCommand(config: Config, values: Values): Promise<voi
   const { size } = await stat(to);
   const { files, bytes, backup_at } = end;
   if (!values.json) {
-    const from = `${files} files of ${megabytes(bytes)} MB`;
+    const from = `${files} files (${megabytes(bytes)} MB uncompressed)`;
     process.stdout.write(`${to}: ${megabytes(size)} MB, ${from}, as of ${backup_at}.\n`);
   }
   const verified = values.verify ? await verifyOnScratchServer(config, to, passphrase) : null;
@@ -86,7 +86,7 @@ async function verifyOnScratchServer(config: Config, file: string, passphrase: s
 function checkAudit({ ok, checked }: { ok: boolean; checked: number }, end: ArchiveEnd): void {
   if (!ok) throw new StartFailure('The audit log in the backup is not intact: run chartwire audit verify.');
   if (checked < end.audit_position) {
-    throw new StartFailure(`The backup lacks audit records: it has ${checked} of at least ${end.audit_position}.`);
+    throw new StartFailure(`The backup is missing audit records: it has ${checked} of at least ${end.audit_position}.`);
   }
 }
 

@@ -66,7 +66,7 @@ async function readValues(
 ): Promise<{ connector: Connector; address: string; credentials: Credentials }> {
   const connector = connectors.get(name ?? '');
   if (!connector) {
-    throw new StartFailure(`Name a connector: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
+    throw new StartFailure(`Specify a connector: ${[...connectors.keys()].join(', ')}. See: chartwire help`);
   }
   const { address, 'credentials-file': file } = values;
   if (address === undefined) throw new StartFailure('--address must be the URL of the EMR, starting with https://.');

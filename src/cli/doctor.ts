@@ -112,7 +112,7 @@ async function checkPort(config: Config): Promise<Check> {
   const body = (await response?.json().catch(() => undefined)) as { status?: string } | undefined;
   if (body?.status === 'ready') return ok('ports', `the service is running at ${where} and ready`);
   if (body?.status === 'not ready') {
-    return problem('ports', `the service is running at ${where}, but it is not ready`, 'Look at its log.');
+    return problem('ports', `the service is running at ${where}, but it is not ready`, 'Check its log.');
   }
   return problem('ports', `another program uses ${where}`, 'Stop it, or set PORT to another number.');
 }
@@ -192,7 +192,7 @@ async function checkKey(config: Config, sql?: Sql): Promise<Check> {
     if (sql && known.includes(master.current.id)) await checkMasterKey(sql, master);
     else if (known.length > 0 && !(master.previous && known.includes(master.previous.id))) {
       const remedy = 'Restore the key that the database was used with, in MASTER_KEY or the file master.key.';
-      return problem(name, 'it is not the key of this database', remedy);
+      return problem(name, 'this is not the key for this database', remedy);
     }
     const [warning] = warnings;
     if (warning !== undefined) return { name, status: 'warning', message: warning, remedy: `Run: chmod 600 ${file}` };
@@ -216,7 +216,7 @@ async function checkOutbound(config: Config, sql: Sql): Promise<Check[]> {
     hosts.map(async (url) => {
       const failure = await connectionFailure(url);
       if (failure === undefined) return ok('outbound', `${url.host} accepts connections`);
-      const remedy = 'Check DNS, the firewall and the proxy of this machine. Jobs for this address wait meanwhile.';
+      const remedy = 'Check DNS, the firewall and the proxy of this machine. Until then, jobs for this address wait.';
       return problem('outbound', `${url.host} cannot be reached (${failure})`, remedy);
     }),
   );
@@ -244,7 +244,7 @@ async function checkIssuer(config: Config): Promise<Check[]> {
     return [ok('sign-in', `${host} is ready for single sign-on`)];
   } catch (error) {
     if (!(error instanceof IdentityFailure)) throw error;
-    const remedy = 'Check OIDC_ISSUER, DNS and the firewall. Operators cannot use single sign-on meanwhile.';
+    const remedy = 'Check OIDC_ISSUER, DNS and the firewall. Until then, operators cannot use single sign-on.';
     return [problem('sign-in', `single sign-on is not ready: ${error.message} (${error.code})`, remedy)];
   } finally {
     await provider.close();

@@ -30,7 +30,7 @@ type Done = { subject: string; value: unknown; text: string };
 /** Lists, adds or removes the EMR apps of a client. Works whether or not the service is running. */
 export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
   const work = { list, add, remove }[what ?? ''];
-  if (!work) throw new StartFailure('Say what to do: list, add or remove. See: chartwire help');
+  if (!work) throw new StartFailure('Specify an action: list, add or remove. See: chartwire help');
   try {
     const { value, text } = await withAudit(config, async (db, audit, { vault }) => {
       const client_id = await findClient(db, values.client);

@@ -33,7 +33,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
       const scope = await findScope(db, subject, values);
       const plan = await planErasure({ db }, scope);
       if (scope.of === 'patient' && scope.patient.id === null && Object.keys(plan.rows).length === 0) {
-        throw new StartFailure('--patient must be the ID or the MRN of a patient of this practice.');
+        throw new StartFailure('--patient must be the ID or the MRN of a patient in this practice.');
       }
       if (!values.yes) {
         const { rows, linked_accounts, unfinished_jobs } = plan;
@@ -64,7 +64,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
           detail: { rows: erased },
         }),
       );
-      printResult(values, { erased: true, rows }, `${table(rows)}\n\nErased. The audit log has the record.\n`);
+      printResult(values, { erased: true, rows }, `${table(rows)}\n\nErased. This is recorded in the audit log.\n`);
     });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -85,7 +85,7 @@ type Subject = (typeof subjects)[number]['name'];
 /** An option that names something smaller would be ignored, and more erased than was meant. */
 function readSubject(what: string | undefined, values: Values): Subject {
   const subject = subjects.find(({ name }) => name === what);
-  if (!subject) throw new StartFailure('Say what to erase: client, practice or patient. See: chartwire help');
+  if (!subject) throw new StartFailure('Specify what to erase: client, practice or patient. See: chartwire help');
   const smaller = subjects.slice(subjects.indexOf(subject) + 1);
   const unused = smaller.find(({ option }) => values[option] !== undefined);
   if (unused) throw new StartFailure(`--${unused.option} is not an option of: chartwire erase ${subject.name}`);
@@ -99,7 +99,7 @@ async function findScope(db: Database, subject: Subject, values: Values): Promis
   const practice = await findOrganizationScope({ db }, client_id, org ?? '');
   if (!practice) throw new StartFailure('--org must be the org_id of a practice of this client.');
   if (subject === 'practice') return practice;
-  if (!patient) throw new StartFailure('--patient must be the ID or the MRN of a patient of this practice.');
+  if (!patient) throw new StartFailure('--patient must be the ID or the MRN of a patient in this practice.');
   const { organization_id } = practice;
   return findPatientScope({ db }, { client_id, organization_id }, patient);
 }

@@ -17,7 +17,7 @@ export async function readPassphrase(file: string | undefined, { confirmed }: { 
     throw new StartFailure(`The passphrase must have at least ${length_min} characters.`);
   }
   if (file === undefined && (await typed('Repeat it: ')) !== passphrase) {
-    throw new StartFailure('The two passphrases differ.');
+    throw new StartFailure('The passphrases do not match.');
   }
   return passphrase;
 }

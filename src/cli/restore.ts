@@ -83,13 +83,13 @@ async function asOwner(owner: DatabaseAddress, backup_at: Date, unfinished_jobs:
 }
 
 function notice({ backup_at, unfinished_jobs }: Restored): string {
-  return `The database is as of ${backup_at.toISOString()}. What happened afterwards is not in it:
-- Unfinished jobs: ${unfinished_jobs}. Each looks up its writes in the EMR before it sends anything. Where the EMR cannot
-  be searched, the job ends as needs_review.
+  return `The database is as of ${backup_at.toISOString()}. Anything that happened later is missing from it:
+- Unfinished jobs: ${unfinished_jobs}. Each looks up its writes in the EMR before it sends anything. If the EMR cannot be
+  searched, the job ends as needs_review.
 - Requests accepted after that time are lost, with their jobs, events and Idempotency-Keys. What they wrote is in the EMR.
-  A client that sends one again, also with the same key, writes it again.
+  If a client resends one, even with the same key, it is written again.
 - Webhooks that were sent after that time may be sent again. Those of lost jobs cannot be listed or resent.
-- Accounts that were linked, tokens that were rotated or revoked, operators that were removed and patients that were
-  erased after that time are as before. Repeat what is still needed.
+- Account links, token rotations and revocations, operator removals and patient erasures made after that time are undone.
+  Repeat those that are still needed.
 `;
 }

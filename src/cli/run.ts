@@ -51,19 +51,19 @@ function createProgram(): Command {
 }
 
 const closing = `
-Commands that talk to the service take their credentials from CHARTWIRE_BASE_URL, CHARTWIRE_CLIENT_ID,
+Commands that talk to the service read their credentials from CHARTWIRE_BASE_URL, CHARTWIRE_CLIENT_ID,
 CHARTWIRE_CLIENT_SECRET and CHARTWIRE_ACCESS_TOKEN, else from a profile (chartwire profile add), else from sandbox.json
-in the data folder. Settings of the service are environment variables, or lines of a .env file next to package.json.
+in the data folder. The service’s settings are environment variables, or lines in a .env file next to package.json.
 
 Examples:
   $ chartwire listen --forward-to http://localhost:3000/webhooks
   $ chartwire trigger patient.created
   $ chartwire jobs list --status failed --json
 
-Exit codes: 0 success, 1 error, 2 wrong usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused.
+Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused.
 `;
 
-/** The message for a failed command and its exit code. Errors that nobody expects are thrown on. */
+/** The message for a failed command and its exit code. Unexpected errors are rethrown. */
 function explain(error: unknown, command: Command): { message: string; exit: number } {
   if (error instanceof CommandFailure) return { message: `${error.message}\n`, exit: exit_codes[error.exit] };
   if (error instanceof StartFailure) return { message: `${error.message}\n`, exit: exit_codes.error };

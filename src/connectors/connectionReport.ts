@@ -12,5 +12,5 @@ export type ReportStep = {
   note?: string;
 };
 
-/** What was asked of a server while linking, for the support of the EMR's vendor. `at`: ISO 8601. */
+/** What was requested from a server while linking, for the EMR vendor's support. `at`: ISO 8601. */
 export type ConnectionReport = { address: string; at: string; steps: readonly ReportStep[] };

@@ -30,13 +30,15 @@ export type EmrEndpoint = {
   keys?: Pick<SigningKeys, 'current'> | undefined;
   /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
   record?: ((step: ReportStep) => void) | undefined;
-  /** Called with every sign of how the EMR copes with writes, by connectors with a `measured_max`. Does not throw. */
+  /**
+   * Called by connectors with a `measured_max` whenever a response shows how the EMR handles writes. Does not throw.
+   */
   observeLoad?: ((sign: LoadSign) => Promise<void>) | undefined;
 };
 
 /**
- * How an EMR copes with the writes sent to it. `created`: it stored a new record. `failed`: a server error to a write.
- * `too_busy`: too many requests. `collided`: a write was refused because of a concurrent one.
+ * How well an EMR handles the writes sent to it. `created`: it stored a new record. `failed`: a server error to a
+ * write. `too_busy`: too many requests. `collided`: a write was refused because of a concurrent one.
  */
 export type LoadSign = 'created' | 'failed' | 'too_busy' | 'collided';
 
@@ -165,7 +167,7 @@ export type Connector = {
   /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
   /**
-   * The names of the `sign_in_ways` that this server supports, as far as it says so before anybody signs in. Returns
+   * The names of the `sign_in_ways` that this server supports, as far as it says so before anyone signs in. Returns
    * undefined if it does not say.
    */
   offeredWays?: (endpoint: EmrEndpoint) => Promise<readonly string[] | undefined>;
@@ -177,7 +179,7 @@ export type Connector = {
   resend_code?: boolean;
   /**
    * `parallel_max`: how many lanes of one account may use the EMR at the same time. `measured_max`: for EMRs whose
-   * servers differ, up to how many that is raised while the server copes; see `observeLoad`.
+   * servers differ, the limit up to which it is raised while the server keeps up; see `observeLoad`.
    */
   limits: { parallel_max: number; measured_max?: number };
   /**

@@ -25,7 +25,7 @@ export const error_bytes_max = 262_144;
 const depth_max = 100;
 
 /**
- * The JSON of a response, undefined if it is none, or `too_complex`. The parser's error quotes the body, so it is
+ * The JSON of a response, undefined if it is not JSON, or `too_complex`. The parser's error quotes the body, so it is
  * dropped. Large responses are parsed in parts, so that other requests are served meanwhile.
  */
 export async function jsonOf(

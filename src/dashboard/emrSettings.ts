@@ -75,7 +75,7 @@ export const accountsIdentifiers = endpoint({
   },
 });
 
-/** Only the last two characters, and not the length. Of a short value nothing. */
+/** Only the last two characters, without the length; nothing for a short value. */
 function mask(value: string): string {
   const characters = [...value];
   return `•••${characters.length < 4 ? '' : characters.slice(-2).join('')}`;

@@ -23,7 +23,7 @@ export type Live = {
 /** One per open tab. */
 const streams_per_session_max = 20;
 
-/** A page that reads nothing for so long is gone, or means harm. About 2,000 changes. */
+/** About 2,000 changes. A page that has not read this much is gone, or hostile. */
 const unread_bytes_max = 65_536;
 
 /** Proxies close a stream that is silent for a minute. The session is checked at the same interval. */
@@ -78,7 +78,7 @@ export const liveGet = (live: Live): Endpoint =>
     method: 'GET',
     path: '/dashboard/api/live',
     auth: 'operator',
-    // It says what has changed, but not how, and only of the operator's clients.
+    // It says what has changed, not how, and only for the operator's clients.
     reach: 'own',
     // A browser reopens the stream by itself and cannot send the x-background header.
     background: true,

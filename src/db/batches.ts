@@ -27,7 +27,7 @@ export type Batches = <Entry, Result>(
 
 /**
  * Collects entries by batch and tenant. A statement sets one tenant, so tenants are never mixed, and each has one
- * statement of a batch in progress: a tenant that sends much waits behind its own work.
+ * statement of a batch in progress: a busy tenant waits behind its own work.
  */
 export function openBatches(
   execute: <T>(client_id: string, kind: Batch<never, never>['kind'], work: (sql: Query) => Promise<T>) => Promise<T>,
@@ -77,8 +77,9 @@ export function readBatch<Request extends object, Row>(
 }
 
 /**
- * Whether a batch failed because of one of its entries: a constraint, a value, a trigger, a lock. Nothing was committed, so that
- * each entry can be tried alone. A lost connection, a shutdown and a statement that took a minute are not of this kind.
+ * Whether a batch failed because of one of its entries: a constraint, a value, a trigger, a lock. Nothing was
+ * committed, so each entry can be retried alone. A lost connection, a shutdown and a statement that took a minute are
+ * not of this kind.
  */
 export function isRefusedBatch(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };

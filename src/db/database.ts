@@ -40,7 +40,9 @@ export type Database = {
    */
   service: Sql;
   system: Sql;
-  /** Throws a StartFailure unless the connections run as the two roles, and these cannot do more than they should. */
+  /**
+   * Throws a StartFailure unless the connections run as the two roles, and these have no more rights than they should.
+   */
   checkRoles(): Promise<void>;
   listen(channel: string, onNotification: OnNotification): Promise<void>;
   close(): Promise<void>;

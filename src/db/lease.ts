@@ -29,7 +29,7 @@ export async function claimLeases(
   return (await claimSince(system, name, claim, undefined)).leases;
 }
 
-/** A full scan for ready rows is made this often at most, and at most a twentieth of the time. */
+/** A full scan for ready rows runs at most this often, and takes at most a twentieth of the time. */
 const full_scan = { every_ms: 1_000, share: 1 / 20 };
 
 /** Like `claimLeases`, for a worker that claims again and again: most claims skip the rows that are known to be done. */
@@ -53,7 +53,7 @@ export function createClaimer(
   };
 }
 
-/** `since`: rows that became ready earlier are not looked at. `oldest` is the value for the next claim. */
+/** `since`: rows that became ready earlier are skipped. `oldest` is the value for the next claim. */
 async function claimSince(
   system: Sql,
   name: LeasedTable,
@@ -82,8 +82,8 @@ export async function extendLeases(
   const table = sql(name);
   const ids = leases.map((lease) => lease.id);
   const fences = leases.map((lease) => lease.fence);
-  // Rows are locked in the order of their ids, as everywhere several are locked, so that no two processes wait for each
-  // other. A row given back while this heartbeat was on its way keeps its fence: extending it would lock unowned work.
+  // Rows are locked in id order, like in all code that locks several, so that no two processes deadlock. A row given
+  // back while this heartbeat was on its way keeps its fence: extending it would lock unowned work.
   const rows = await sql<{ id: string }[]>`
     WITH held AS (
       SELECT row.id FROM ${table} AS row JOIN unnest(${ids}::uuid[], ${fences}::bigint[]) AS lease (id, fence)

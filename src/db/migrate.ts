@@ -81,7 +81,7 @@ export function databaseFailure(name: string, address: DatabaseAddress, error: u
     return new StartFailure(`${name} cannot be used: ${where} does not offer TLS. ${remedy}.`, { cause: error });
   }
   if (certificate_codes.test(code)) {
-    const remedy = 'Connect by the name in its certificate, and name the file of its authority with sslrootcert=/path';
+    const remedy = 'Connect using the name in its certificate, and name its CA file with sslrootcert=/path';
     return new StartFailure(
       `${name} cannot be used: the certificate of ${where} cannot be verified (${code}). ${remedy}.`,
       { cause: error },
@@ -94,8 +94,8 @@ export function databaseFailure(name: string, address: DatabaseAddress, error: u
     ETIMEDOUT: `${where} did not respond`,
     CONNECT_TIMEOUT: `${where} did not respond`,
     ENOENT: `there is no socket in ${address.host}`,
-    '28P01': `the server refuses the password of user ${address.user}`,
-    '28000': `the server refuses the user ${address.user}`,
+    '28P01': `the server rejected the password of user ${address.user}`,
+    '28000': `the server rejected the user ${address.user}`,
     '3D000': `the database ${address.database} does not exist`,
     '42501': `the user ${address.user} may not create roles or tables there`,
   };

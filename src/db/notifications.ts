@@ -15,8 +15,8 @@ export type Channel =
 
 export type Notifications = {
   /**
-   * The payload names the client whose jobs, deliveries or access have changed (empty: none or all of them), so that the
-   * dashboard's pages of other clients do not hear of it. Of `chartwire_live`, it is a topic and the client.
+   * The payload names the client whose jobs, deliveries or access have changed (empty: none or all of them), so that
+   * dashboard pages of other clients are not notified. Of `chartwire_live`, it is a topic and the client.
    */
   notify(channel: Channel, payload: string): void;
   /** `onNotification` gets undefined when notifications may have been missed, which every (re)connection counts as. */

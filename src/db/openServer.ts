@@ -75,7 +75,7 @@ export async function openEmbedded(config: Config, log: (line: string) => void):
   };
 }
 
-/** Starts the embedded server again if it ends while we run (killed, out of memory): nothing else supervises it. */
+/** Restarts the embedded server if it exits while we run (killed, out of memory): nothing else supervises it. */
 function keepRunning(server: EmbeddedServer, start: () => Promise<EmbeddedServer>, log: (line: string) => void) {
   let ended = false;
   let checking: Promise<void> = Promise.resolve();

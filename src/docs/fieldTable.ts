@@ -89,7 +89,7 @@ function limitsOf(schema: Schema): string[] {
   ].filter((limit): limit is string => typeof limit === 'string' && limit !== '');
 }
 
-/** The limit of every text is in the overview. That a value has a character is said by `required`. */
+/** The limit of every text is in the overview. A minimum length of one is implied by `required`. */
 function lengthOf({ minLength, maxLength }: Schema): string {
   const most = maxLength === text_max ? undefined : maxLength;
   return most === undefined && minLength === 1 ? '' : range(minLength, most, 'characters');

@@ -3,13 +3,13 @@ import { document, mark } from './layout.ts';
 
 const links = [
   ['/docs', 'Documentation', 'Quickstart, concepts and guides'],
-  ['/docs/reference', 'API reference', 'Every operation, with code samples and forms to try it'],
+  ['/docs/reference', 'API reference', 'Every operation, with code samples and a form to try it'],
   ['/dashboard', 'Dashboard', 'Jobs, events, accounts and settings, for operators'],
-  ['/openapi.json', 'OpenAPI', 'The description of the API for programs'],
+  ['/openapi.json', 'OpenAPI', 'Machine-readable description of the API'],
   ['/readyz', 'Health', 'Whether this process and its database are ready'],
 ] as const;
 
-/** The page at `/`. It is the same for everyone, and says nothing about the installation. */
+/** The page at `/`. It is the same for everyone, and reveals nothing about the installation. */
 export function homePage(): string {
   return document({
     title: 'Chartwire',

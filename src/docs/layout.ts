@@ -68,7 +68,7 @@ ${alternate && html`<link rel="alternate" type="text/markdown" href="${alternate
 }
 
 function bar(page?: DocPage): Html {
-  return html`<a class="skip" href="#main">Skip to the content</a>
+  return html`<a class="skip" href="#main">Skip to content</a>
 <header class="top"><button type="button" class="menu" aria-expanded="false" aria-controls="side" hidden>Menu</button>
 <a class="brand" href="/">${mark}Chartwire</a>
 <div class="search" role="search" hidden><input id="search" type="search" placeholder="Search" autocomplete="off" spellcheck="false"

@@ -22,7 +22,7 @@ export const sections: readonly Section[] = [
       guide('quickstart', 'Quickstart', 'From an empty machine to a first write and its event.', '/docs'),
       guide('concepts', 'Concepts', 'Accounts, jobs, events, order, idempotency and states.'),
       file('client-libraries', 'Client libraries', 'sdk/README.md', 'TypeScript and Python, without dependencies.'),
-      guide('command-line', 'Command line', 'The commands of chartwire, credentials and exit codes.'),
+      guide('command-line', 'Command line', 'Commands, credentials and exit codes.'),
     ],
   },
   {
@@ -30,14 +30,10 @@ export const sections: readonly Section[] = [
     pages: [
       guide('link', 'Link', 'Connect an EMR account from your application.'),
       guide('webhooks', 'Webhooks', 'Receive and verify events; retries, order and duplicates.'),
-      guide(
-        'errors-and-retries',
-        'Errors and retries',
-        'What to repeat, what to correct, and what to show to a person.',
-      ),
+      guide('errors-and-retries', 'Errors and retries', 'What to retry, what to correct, and what to show to users.'),
       guide('testing-with-larkspur', 'Testing with Larkspur', 'Make the sandbox EMR fail in the ways real ones do.'),
-      guide('agents', 'AI agents', 'The API as tools of the Model Context Protocol, and the risks.'),
-      guide('fhir', 'FHIR', 'Connect a FHIR R4 server, and what to expect of it.'),
+      guide('agents', 'AI agents', 'The API as Model Context Protocol tools, and the risks.'),
+      guide('fhir', 'FHIR', 'How to connect a FHIR R4 server, and what to expect from it.'),
       file('emrs', 'Supported EMRs', 'docs/reference/emrs.md', 'Operations and fields that each EMR supports.'),
     ],
   },
@@ -45,7 +41,7 @@ export const sections: readonly Section[] = [
     title: 'Operations',
     pages: [
       guide('going-live', 'Going live', 'From the release folder to production.'),
-      guide('dashboard', 'Dashboard', 'Pages, roles and tasks of operators.'),
+      guide('dashboard', 'Dashboard', 'Pages, roles and operator tasks.'),
       guide('dashboard-changes', 'Dashboard: what changed', 'The main pages before and after the redesign.'),
       guide('operators', 'Operators and sign-in', 'Single sign-on with OpenID Connect, roles by claim, and passwords.'),
       guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
@@ -69,7 +65,7 @@ export const sections: readonly Section[] = [
       },
       ...groups.filter(({ name }) => name !== 'Sandbox').map(resource),
       reference('events', 'Event types', 'Every event with its fields and an example.'),
-      reference('errors', 'Error codes', 'Every error of a request, and which ones to retry.'),
+      reference('errors', 'Error codes', 'Every request error, and which ones to retry.'),
       reference('failures', 'Failure codes', 'Why an accepted write failed, and what to do about it.'),
       reference('changes', 'Changes', 'The history of /v1.'),
     ],
@@ -78,7 +74,7 @@ export const sections: readonly Section[] = [
     title: 'Extending',
     pages: [
       guide('write-a-connector', 'Write a connector', 'Support another EMR.'),
-      file('larkspur', 'Larkspur reference', 'docs/larkspur.md', 'The API, faults and seed of the sandbox EMR.'),
+      file('larkspur', 'Larkspur reference', 'docs/larkspur.md', 'The API, faults and seed data of the sandbox EMR.'),
     ],
   },
 ];

@@ -11,7 +11,7 @@ The base URL is \`${document.servers[0]?.url ?? ''}\`. Requests and responses ar
 
 ## Authentication
 
-Every request has the credentials of your application, and most have the access token of a linked EMR account. Each operation lists the headers that it needs.
+Every request carries your application’s credentials, and most also carry the access token of a linked EMR account. Each operation lists the headers it needs.
 
 | Header | Description |
 |---|---|
@@ -25,19 +25,19 @@ Bodies are checked strictly: an unknown field or query parameter is an error, an
 
 Writes are accepted immediately and performed by a job. The response has its \`job_id\`, and the outcome is sent as an [event](/docs/reference/events). See [Concepts](/docs/concepts).
 
-Send an \`Idempotency-Key\` with a POST or PATCH request, so that it can be [repeated safely](/docs/errors-and-retries#idempotency).
+Send an \`Idempotency-Key\` with a POST or PATCH request, so that you can [retry it safely](/docs/errors-and-retries#idempotency).
 
 ## Responses
 
-Every response has \`success\` and the header \`x-request-id\`. Fields of a record are always present: \`null\` or an empty array means that the value is unknown. Ids are strings of 32 hexadecimal characters; a \`job_id\` is a number in responses and a string in events. Errors have a stable [code](/docs/reference/errors).
+Every response has \`success\` and the header \`x-request-id\`. Fields of a record are always present: \`null\` or an empty array means that the value is unknown. IDs are strings of 32 hexadecimal characters; a \`job_id\` is a number in responses and a string in events. Errors have a stable [code](/docs/reference/errors).
 
 ## Lists
 
-Lists have pages, chosen with \`page\` (from 1) and \`page_size\`. \`pagination\` in the response has \`page\`, \`current_page\` (the same number), \`page_size\`, \`total_count\` and \`total_pages\`. Lists of EMR records show the state of the last sync. Until the first sync of a list has finished, its response has \`"sync": { "state": "pending" }\`.
+Lists are paginated with \`page\` (from 1) and \`page_size\`. \`pagination\` in the response has \`page\`, \`current_page\` (the same number), \`page_size\`, \`total_count\` and \`total_pages\`. Lists of EMR records show the state of the last sync. Until the first sync of a list has finished, its response has \`"sync": { "state": "pending" }\`.
 
 ## Limits
 
-Requests of a client over its rate limit get 429 with \`retry-after\`. Responses to authenticated requests have the headers \`ratelimit-limit\`, \`ratelimit-remaining\` and \`ratelimit-reset\`. The limit is a [setting](/docs/reference/settings).
+Requests over a client’s rate limit get 429 with \`retry-after\`. Responses to authenticated requests have the headers \`ratelimit-limit\`, \`ratelimit-remaining\` and \`ratelimit-reset\`. The limit is a [setting](/docs/reference/settings).
 
 ## Versions
 

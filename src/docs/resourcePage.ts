@@ -32,7 +32,7 @@ export function resourceMarkdown(page: DocPage, resources: readonly Resource[]):
 function credentialsForm({ components }: Document): Html {
   return html`<details class="credentials" hidden><summary>Credentials for “Try it”</summary>
 <form id="credentials" autocomplete="off">
-<p id="credentials.state" role="status">They are kept in memory only, until you leave this page.</p>
+<p id="credentials.state" role="status">Kept in memory only, until you leave this page.</p>
 ${Object.keys(components.securitySchemes).map(
   (name) => html`<label for="credentials.${name}"><code>${name}</code></label><input id="credentials.${name}"
  name="${name}" type="${name === 'client_id' ? 'text' : 'password'}" autocomplete="off" spellcheck="false">`,

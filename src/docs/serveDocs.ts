@@ -25,7 +25,7 @@ export function serveDocs(
     opened ??= openSite(document(), tryItValues !== undefined);
     return opened;
   };
-  // Every text is made and compressed when it is first requested, and then kept.
+  // Every text is rendered and compressed when it is first requested, and then cached.
   const texts = new Map<string, Promise<PreparedText>>();
   const textOf = (path: string, make: () => string) => {
     const text = texts.get(path) ?? prepareText(make());

@@ -67,7 +67,7 @@ export async function findPatientScope(
 }
 
 /**
- * Live fetches that searched for this name, date of birth or phone number. They may have been about somebody else: that
+ * Live fetches that searched for this name, date of birth or phone number. They may have been about someone else: that
  * costs only their history.
  */
 function liveFetches(

@@ -15,11 +15,11 @@ type Caller = Pick<FastifyRequest, 'ip' | 'headers'>;
 export type AddressLimit = {
   /** Counts a request without credentials, or throws `rate_limited`. */
   count(request: Caller, cost: number): Promise<void>;
-  /** Takes what the bodies of a counted request and of its response cost beyond that. */
+  /** Charges what the bodies of a counted request and its response cost in addition. */
   chargeBodies(request: Caller, response_bytes: number): void;
   /**
    * Authenticates a request and counts it if that fails, more than once if it has a large body. Once the limit is
-   * reached, only credentials that were valid before are looked at: a flood must not lock out the callers behind the same
+   * reached, only credentials that were valid before are checked: a flood must not lock out the callers behind the same
    * proxy, and must not cost lookups.
    */
   authenticate<T>(request: Caller, credential: string | undefined, authenticate: () => Promise<T>): Promise<T>;
@@ -28,10 +28,10 @@ export type AddressLimit = {
 const credentials_max = 20_000;
 
 /**
- * A rejection is sent late: a sender that waits for it before it sends again would otherwise keep the process busy with
- * rejections alone. The delay varies, or the next requests of many connections would arrive together. It is up to four
- * times as long for a large body: the sender's next one takes time to arrive even if nobody reads it. Over `delayed_max`
- * it is sent at once, so that waiting requests take little memory.
+ * Rejections are delayed: otherwise a sender that waits for each one before it sends again would keep the process busy
+ * with rejections alone. The delay varies, or the next requests of many connections would arrive together. It is up to
+ * four times as long for a large body: the sender's next one takes time to arrive even if nobody reads it. Over
+ * `delayed_max` it is sent at once, so that waiting requests take little memory.
  */
 const delay_ms = 500;
 const delayed_max = 1000;

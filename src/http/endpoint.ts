@@ -31,8 +31,8 @@ export type Surface = 'api' | 'link_page' | 'dashboard';
 export type Auth = 'none' | 'client' | 'account' | 'link' | 'operator' | 'operator_in_client';
 
 /**
- * The size of a JSON body by authentication. A stranger's is small, because it is read from anyone; the forms of Link
- * contain up to four credentials of 8,000 characters.
+ * The maximum size of a JSON body, by authentication. Without authentication it is small, because anyone can send one;
+ * the forms of Link contain up to four credentials of 8,000 characters.
  */
 export const body_bytes_max: Record<Auth, number> = {
   none: 16_384,

@@ -7,7 +7,7 @@ import type { Operator } from '../operators/operators.ts';
 import { readSessionCookie } from './authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';
 
-/** What stands for a hidden text. */
+/** Replaces a hidden text. */
 const hidden_text = '•••';
 
 /** The response as the caller may see it: without patient details, if the role of an operator hides them. */

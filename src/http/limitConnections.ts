@@ -9,8 +9,8 @@ const log_interval_ms = 10_000;
 
 /**
  * Leaves file descriptors for the database, EMRs and files: without one, a process cannot open a connection to its
- * database, and nobody gets a response. Connections above three fifths of the limit get a 503 and are closed, those above
- * four fifths are closed at once. Probes are served up to there: a process that is restarted helps nobody.
+ * database, and nobody gets a response. Connections above three fifths of the limit get a 503 and are closed, those
+ * above four fifths are closed at once. Probes are served up to that point: restarting the process would help nobody.
  */
 export function limitConnections(
   { log }: Pick<Context, 'log'>,

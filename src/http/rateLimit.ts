@@ -6,15 +6,15 @@ export type Allowance = { allowed: boolean; limit: number; remaining: number; re
 
 export type RateLimiter = {
   (key: string, cost?: number): Allowance;
-  /** Returns what a request cost. */
+  /** Gives back what a request cost. */
   refund(key: string, cost?: number): void;
-  /** Takes what turned out to be the cost of a request that was allowed, at most as much as is refilled in a second more. */
+  /** Charges a cost that became known after a request was allowed, at most to one second's refill below zero. */
   charge(key: string, cost: number): void;
-  /** Takes what another process granted, also below zero. */
+  /** Charges what another process granted, even below zero. */
   count(key: string, cost: number): void;
 };
 
-/** More callers than one process serves; bounds the memory that requests from invented addresses can take. */
+/** More callers than one process serves; bounds the memory that requests from made-up addresses can take. */
 const buckets_max = 50_000;
 
 /** A token bucket per caller that refills at `per_second` up to `burst`, in memory. */

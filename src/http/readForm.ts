@@ -9,7 +9,7 @@ export type UploadedFile = { content: Buffer };
 
 export type Form = { fields: Record<string, unknown>; file: UploadedFile | undefined };
 
-/** Forms of one client that may wait for their turn. Their bodies are not read meanwhile. */
+/** How many forms of one client may wait for their turn. Their bodies are not read meanwhile. */
 const waiting_max = 32;
 /** Shorter than the 30 s that a request may take to arrive, so that the sender gets an explanation. */
 const wait_ms_max = 10_000;

@@ -16,10 +16,10 @@ const interval_ms = 100;
 const keys_max = 100;
 
 /**
- * Limits that hold for all API processes together, without a round trip per request: each process grants from memory,
- * reports every 100 ms what it granted, and counts what the others granted against its own buckets. A burst that reaches
- * several processes within that time is granted by each of them and is missing afterwards, so that a caller gets the
- * configured rate in the end. Without a database connection each process grants the whole rate.
+ * Limits enforced across all API processes, without a round trip per request: each process grants from memory, reports
+ * every 100 ms what it granted, and counts what the others granted against its own buckets. A burst that reaches
+ * several processes within that time is granted by each of them and deducted afterwards, so that a caller gets the
+ * configured rate on average. Without a database connection each process grants the whole rate.
  */
 export function openSharedLimits({ notify, listen }: Notifications): SharedLimits {
   const own = randomUUID();

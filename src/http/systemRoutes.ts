@@ -16,7 +16,7 @@ export function addSystemRoutes(
   openapi_document: () => object,
   health: Health,
 ): void {
-  // A probe that were limited would have a healthy process restarted. Both cost no more than an error response.
+  // Limiting a probe could get a healthy process restarted. Both cost no more than an error response.
   const exempt = { config: { address_limiting: 'exempt' } } as const;
   const checkDatabase = shared(() => databaseChecks(ctx));
   server.get('/healthz', exempt, async () => ({ status: 'ok' }));

@@ -2,7 +2,10 @@ import type { Context } from '../context.ts';
 import { type Batch, batch_wait, isRefusedBatch } from '../db/batches.ts';
 import { type DescribedJob, describe, enqueue, enqueueAll, type NewJob } from './enqueue.ts';
 
-/** A job of more characters is stored alone: others would wait while it is sent. Few requests have a tenth of it. */
+/**
+ * A larger job is stored on its own, so that others do not wait while it is sent. Few requests reach a tenth of this
+ * size.
+ */
 const text_max = 32_768;
 
 const jobs_accepted_together: Batch<DescribedJob, number | undefined> = {
@@ -12,9 +15,9 @@ const jobs_accepted_together: Batch<DescribedJob, number | undefined> = {
 };
 
 /**
- * Like `enqueue`, together with the other jobs of the client that arrive at the same time: one statement and one commit
- * for all of them. If the statement fails because of one of them, each is stored alone, so that one that waits for its
- * key, or cannot be stored, neither fails nor delays the others.
+ * Like `enqueue`, but the client's jobs that arrive at the same time share one statement and one commit. If the
+ * statement fails because of one job, each job is stored on its own, so that a job that waits for its key, or cannot be
+ * stored, neither fails nor delays the others.
  */
 export async function acceptJob({ db }: Pick<Context, 'db'>, new_job: NewJob): Promise<number | undefined> {
   const alone = () => db.tenant(new_job.client_id, (tx) => enqueue(tx, new_job));

@@ -48,7 +48,7 @@ export async function enqueue(sql: Query, new_job: NewJob): Promise<number | und
   return id;
 }
 
-/** A job as the statement takes it: its columns as JSON text. */
+/** A job in the form that the statement takes: its columns as JSON text. */
 export type DescribedJob = { operation_id: string; text: string; auditStatement: AuditStatement | undefined };
 
 export function describe(new_job: NewJob): DescribedJob {
@@ -72,9 +72,9 @@ export function describe(new_job: NewJob): DescribedJob {
 }
 
 /**
- * Does the same for many jobs of one client, in their order: the one commit costs as much as that of a single job. Each
- * result is the job's id, or undefined if its key is in use, also by an earlier one of these jobs. `wait` limits how long
- * it waits for a key or a lane. `upload` is the file of a single job.
+ * The same for many jobs of one client, in order; the commit costs no more than that of a single job. Each result is
+ * the job's id, or undefined if its key is in use, including by an earlier job of the batch. `wait` limits how long it
+ * waits for a key or a lane. `upload` is the file of a single job.
  */
 export async function enqueueAll(
   sql: Query,

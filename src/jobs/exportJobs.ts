@@ -4,7 +4,7 @@ import type { JobRow } from '../model/dashboard/jobs.ts';
 import { readJobPatients } from './jobPatients.ts';
 import { type JobFilters, listJobs } from './listJobs.ts';
 
-/** The file is complete before it is sent, because its patients are in the audit log first. About a megabyte. */
+/** The file, about a megabyte, is complete before it is sent, because its patients must be in the audit log first. */
 const jobs_max = 5_000;
 const page_size = 1_000;
 

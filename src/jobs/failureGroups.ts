@@ -4,10 +4,10 @@ import { unfixed } from './listJobs.ts';
 
 /** Only the newest are read, so that a week of failures does not slow down the overview. */
 const jobs_max = 10_000;
-/** Older failures are past helping; the jobs page lists them. */
+/** Older failures are no longer worth acting on; the jobs page still lists them. */
 const days = 7;
 
-/** What went wrong and was not run again, by failure code, the most frequent first. */
+/** Failed jobs that were not run again, by failure code, most frequent first. */
 export function listFailureGroups(db: Database, client_id: string): Promise<Attention['failures']> {
   return db.search<Attention['failures'][number]>(
     client_id,

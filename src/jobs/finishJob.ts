@@ -22,8 +22,8 @@ export type JobResult = {
 
 /**
  * Commits the record, the job, its event with the deliveries, and the audit record in one transaction, together with
- * other jobs of the client that end at the same time. Jobs that change records of their own, and those with a large
- * event, have a transaction of their own. Returns the number of deliveries.
+ * other jobs of the client that end at the same time. Jobs that change stored records, and those with a large event,
+ * get their own transaction. Returns the number of deliveries.
  */
 export async function finishJob(
   ctx: Context,
@@ -50,7 +50,7 @@ export async function finishJob(
 
 type Finishing = { ctx: Context; lease: Lease; job: Job; result: JobResult; traceparent: string | null };
 
-/** Others would wait while more than this is sent. Few events have a tenth of it. */
+/** Other jobs would wait while a larger event is sent. Few events reach a tenth of this size. */
 const characters_max = 32_768;
 
 function sizeOf({ event }: JobResult): number {

@@ -21,8 +21,8 @@ export type KeyRow = {
 
 /**
  * Inserts the keys of the rows of the CTE `request` and returns the operations of those that were not in use. Of equal
- * keys the first one counts. Keys are inserted in their own order: two statements with the same keys in different orders
- * would wait for each other.
+ * keys, the first one wins. Keys are inserted in sorted order: two statements with the same keys in different orders
+ * would deadlock.
  */
 export function insertOperationKeys(sql: Query): Fragment {
   return sql`

@@ -112,7 +112,7 @@ export function openSteps(db: Database, lease: Lease, job: Job, in_progress: InP
         if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
       }
       await record({ name, kind: 'intent', detail: { marker }, data: with_intent });
-      // Steps run in order: as this one was not in the EMR, neither are later ones.
+      // Steps run in order: since this one is not in the EMR, neither are later ones.
       if (restored) restored.unproven = false;
       open.add(name);
       cleared.delete(name);

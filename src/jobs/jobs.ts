@@ -32,7 +32,9 @@ export type Job<Input = unknown> = {
   history: StepHistory;
 };
 
-/** What is known of a job's operation: its steps so far, null if there are none, and whether a backup contained it. */
+/**
+ * What is known about a job's operation: its steps so far, null if there are none, and whether a backup contained it.
+ */
 export type StepHistory = { steps: StoredStep[] | null; restored: RestoredOperation | null };
 
 /** A step of any job of an operation. `cleared`: a reviewer found that the job's writes were not done. */
@@ -49,8 +51,8 @@ export type StoredStep = {
 export type JobFailure = { code: FailureCode; message: string; details?: Record<string, unknown> };
 
 /**
- * Inserts a job for each row of the CTE `operation`, as described by the CTE `request`: in the earlier lane if that
- * exists or is about to, otherwise in its own. The ids have the order of the requests.
+ * Inserts a job for each row of the CTE `operation`, as described by the CTE `request`: in the earlier lane if it
+ * exists or is being created, otherwise in its own. Ids follow the order of the requests.
  */
 export function insertJobs(sql: Query): Fragment {
   return sql`

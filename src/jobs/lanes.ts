@@ -2,14 +2,14 @@ import type { Fragment, Query, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 
 /**
- * A lane is the queue of one patient (or of another thing that has to be changed in order) in one organization. It has
- * a row here while it has jobs that can run. db/lease.ts claims the rows and extends their leases.
+ * A lane is the job queue of one patient (or of another record whose changes must be applied in order) in one
+ * organization. It has a row while it has jobs that can run. db/lease.ts claims the rows and extends their leases.
  */
 export type LaneKey = { organization_id: string; key: string };
 
 /**
- * Locks the lanes of these leases, in the order of their ids as everywhere several are locked. Undefined for each lane
- * that this worker no longer holds. Called before everything a worker commits.
+ * Locks the lanes of these leases, in id order like all code that locks several. Undefined for each lane that this
+ * worker no longer holds. Called before anything a worker commits.
  */
 export async function lockLeases(tx: Tx, leases: readonly Lease[]): Promise<(LaneKey | undefined)[]> {
   const lanes = await tx<(LaneKey & { position: number })[]>`
@@ -27,7 +27,7 @@ export async function checkLease(tx: Tx, lease: Lease): Promise<void> {
   if (!lane) throw new LeaseLost();
 }
 
-/** Locks the lanes of the CTE `job` that exist, in the order of their ids. */
+/** Locks the existing lanes of the CTE `job`, in id order. */
 export function lockLanes(sql: Query): Fragment {
   return sql`
     SELECT lanes.id FROM lanes
@@ -36,9 +36,8 @@ export function lockLanes(sql: Query): Fragment {
 }
 
 /**
- * Creates the lanes of the CTE `job`, or locks them (the CTE `existing`): the update that changes nothing makes a worker
- * that is about to delete the empty lane see the new job, or makes us see the deletion. A lane has the account of its
- * first job.
+ * Creates the lanes of the CTE `job`, or locks them (the CTE `existing`): the no-op update ensures that either a worker
+ * about to delete the empty lane sees the new job, or we see the deletion. A lane has the account of its first job.
  */
 export function insertLanes(sql: Query): Fragment {
   return sql`
@@ -57,7 +56,10 @@ export async function releaseLane(tx: Tx, lane_id: string, pause_ms: number): Pr
              ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lane_id}`;
 }
 
-/** Ends the leases after the heads have left: each lane goes to its next job and that job's account, or is deleted. */
+/**
+ * Ends the leases once the first jobs are gone: each lane moves on to its next job and that job's account, or is
+ * deleted.
+ */
 export async function advanceLanes(tx: Tx, lane_ids: readonly string[]): Promise<void> {
   await tx`
     WITH ${headsOf(tx, lane_ids)}, deleted AS (

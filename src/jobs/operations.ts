@@ -19,7 +19,7 @@ export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'i
     RETURNING id, client_id`;
 }
 
-/** Deletes the inputs of these operations, where that has not been done yet. Returns the ids of those. */
+/** Deletes the inputs of those operations that still have one. Returns their ids. */
 export async function clearInputs(tx: Tx, ids: readonly string[]): Promise<string[]> {
   const cleared = await tx<{ id: string }[]>`
     UPDATE operations SET input = '{}', input_deleted_at = now()

@@ -1,15 +1,15 @@
 import type { Fragment, Query, Sql } from '../db/database.ts';
 import type { Restore } from '../model/dashboard/overview.ts';
 
-/** Jobs that were accepted after the backup had ids that clients know. They are skipped, so that no other job gets one. */
+/** Clients know the ids of jobs accepted after the backup. These ids are skipped, so that no other job reuses one. */
 const skipped_job_ids = 1_000_000;
 
 /** How long the dashboard shows a restore. */
 const shown_days = 14;
 
 /**
- * What is known of an operation that a restored backup contained. Steps up to `last_step` are from before the backup.
- * `reviewed`: since the restore, a person found that it was not saved in the EMR.
+ * What is known about an operation that a restored backup contained. Steps up to `last_step` are from before the
+ * backup. `reviewed`: since the restore, a person found that it was not saved in the EMR.
  */
 export type RestoredOperation = { last_step: number; reviewed: boolean };
 

@@ -121,7 +121,7 @@ function reportOnce(circuits: Circuits, circuit: string): Report {
   };
 }
 
-/** What a failed attempt tells about the EMR. */
+/** What a failed attempt says about the EMR. */
 function healthOf(error: unknown, duration_ms: number): Parameters<Report>[0] {
   if (!(error instanceof EmrFailure)) return 'unknown';
   if (error.kind !== 'unavailable' && error.kind !== 'unknown_outcome') return 'responded';
@@ -129,8 +129,8 @@ function healthOf(error: unknown, duration_ms: number): Parameters<Report>[0] {
 }
 
 /**
- * Throws LeaseLost also if the lost lease only shows while a failure is being stored: when a worker was frozen, the EMR
- * has closed its connection meanwhile.
+ * Also throws LeaseLost if the lost lease is noticed only while a failure is being stored: the EMR may have closed its
+ * connection while the worker was frozen.
  */
 async function runJob(
   ctx: Context,
@@ -160,7 +160,7 @@ async function runJob(
 
 async function finish(ctx: Context, lease: Lease, { job, in_progress }: Attempt, result: JobResult): Promise<void> {
   const deliveries = await finishJob(ctx, lease, job, result, in_progress);
-  // Without deliveries, only open pages hear of the event: every worker would look for some.
+  // Without deliveries, only open pages are notified: otherwise every worker would look for deliveries.
   if (deliveries > 0) ctx.notifications.notify('chartwire_deliveries', job.client_id);
   else if (result.event) ctx.notifications.notify('chartwire_live', `events ${job.client_id}`);
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);

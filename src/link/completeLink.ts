@@ -52,7 +52,7 @@ export async function signInForLink(
   const page_grant = on_page ? paged?.grant : undefined;
   const input = { credentials, one_time_code: given.one_time_code, page_grant };
   const link = { token_hash: hashToken(link_token), purpose };
-  // Not within the time that the EMR has to respond.
+  // Outside of the EMR's time limit, which starts with `attemptSignIn`.
   if (way?.must_register === 'key_set') await ctx.signing_keys.ensure();
   const { result: signed_in, report } = await attemptSignIn(ctx, link, async (endpoint) => {
     const person = await signIn(ctx, connector, endpoint, input);

@@ -44,7 +44,7 @@ export async function removeLinkReport(tx: Tx, link_token_hash: Buffer): Promise
   await tx`DELETE FROM connection_reports WHERE link_token_hash = ${link_token_hash}`;
 }
 
-/** More would mean that an application retries in a loop. */
+/** Beyond this, an application is probably retrying in a loop. */
 const failed_links_max = 100;
 
 /** The latest sign-in of each account, and the latest failed ones of links. */

@@ -47,7 +47,7 @@ export async function createLinkToken(
 
 /**
  * Recognizes email addresses, and phone numbers by their format: seven to fifteen digits with `+`, spaces, dashes or
- * brackets, or the form 202.555.0143. Plain digits are a common form of ids.
+ * brackets, or the form 202.555.0143. Plain digits are not matched: many ids look like that.
  */
 function looksPersonal(user_id: string): boolean {
   if (/\S@\S+\.\S/.test(user_id) || /^(1\.)?\d{3}\.\d{3}\.\d{4}$/.test(user_id)) return true;

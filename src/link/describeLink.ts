@@ -51,7 +51,7 @@ function isOptional({ credential_fields }: Connector, name: string): boolean {
   return credential_fields.find((field) => field.name === name)?.optional ?? false;
 }
 
-/** The page waits for this. A slow server is asked when somebody signs in. */
+/** The page waits for this. A slow server is asked at sign-in instead. */
 const discovery_timeout_ms = 4_000;
 
 /** The ways that the server supports, or all of them if that is not known. The one of a linked account is among them. */

@@ -66,7 +66,7 @@ export const AvailabilityResponse = Type.Object({
               description: 'Day of the week, 1 for Monday to 7 for Sunday',
             }),
             date: day({ description: 'Day of the range', examples: ['2031-03-03'] }),
-            duration_string: Type.String({ description: 'Length of the range in words', examples: ['3h'] }),
+            duration_string: Type.String({ description: 'Length of the range as text', examples: ['3h'] }),
             range_start: Type.String({
               description: 'Start of the range, with the offset of the EMR instance',
               examples: ['2031-03-03T09:00:00-05:00'],

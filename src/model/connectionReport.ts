@@ -4,7 +4,7 @@ import { choices, date_time, id, nullable, patientDetail } from './fields.ts';
 const step = Type.Object(
   {
     stage: choices(
-      { discovery: 'Finding the server’s documents', sign_in: 'Requesting a token', probe: 'A test request' },
+      { discovery: 'Discovery of the server’s metadata', sign_in: 'Requesting a token', probe: 'A test request' },
       { description: 'What the request was for' },
     ),
     request: Type.String({
@@ -15,7 +15,7 @@ const step = Type.Object(
     duration_ms: Type.Integer({ description: 'Time until the response, in milliseconds', examples: [84] }),
     outcome: choices(
       {
-        ok: 'The server answered as expected',
+        ok: 'The server responded as expected',
         refused: 'The server rejected the request',
         failed: 'There was no usable response',
       },
@@ -32,7 +32,7 @@ const step = Type.Object(
 export const connection_report = Type.Object({
   address: Type.String({ description: 'The address of the EMR', examples: ['https://emr.example.org/r4'] }),
   at: Type.String({ format: 'date-time', description: 'When the sign-in took place' }),
-  steps: Type.Array(step, { description: 'The requests, in their order' }),
+  steps: Type.Array(step, { description: 'The requests, in order' }),
 });
 
 /** How the sign-in ended. */

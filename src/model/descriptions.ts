@@ -6,7 +6,7 @@
 export const descriptions: Readonly<Record<string, string>> = {
   // Responses
   success: 'Always true; an error response has false',
-  message: 'What happened, for people; it may change',
+  message: 'Human-readable message; its wording may change',
   data: 'The content of the response or event',
   job_id: 'ID of the job that performs the write',
   id: 'Chartwire’s ID of the record',
@@ -87,7 +87,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   assigned_to_id: 'EMR ID of the staff member it is assigned to',
   emr_assigned_to_id: 'EMR ID of the staff member it is assigned to',
   assigned_to_name: 'Name of the staff member it is assigned to',
-  hide_in_availability: 'Whether GET /v1/availability leaves the provider out',
+  hide_in_availability: 'Whether GET /v1/availability omits the provider',
   speciality: 'Medical specialty',
 
   // Hours
@@ -106,7 +106,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   rec_start_date: 'First day of the recurrence',
   rec_end_date: 'Last day of the recurrence',
   recur_interval_amount: 'Number of units between two occurrences',
-  recur_interval_description: 'The interval in words',
+  recur_interval_description: 'The interval as text',
   set_start_date: 'First day on which the shift applies',
   set_end_date: 'Last day on which the shift applies',
   set_description: 'Name of the shift',
@@ -127,7 +127,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   strength: 'Strength of the medication',
   frequency: 'How often the medication is taken',
   progress_note: 'Progress note of the visit',
-  object_metadata: 'About the record itself',
+  object_metadata: 'Metadata of the record',
   order_id: 'The EMR’s ID of the order',
   order_name: 'What was ordered',
   order_date: 'When it was ordered',
@@ -175,10 +175,10 @@ export const descriptions: Readonly<Record<string, string>> = {
   service_date_end: 'Last date of service of the line; the same as the first for a service of one day',
   claim_date: 'Day on which the claim was created in the EMR',
   claim_status: 'Status of the claim in the EMR, as its code; EMRs have different codes',
-  claim_status_description: 'The status of the claim in words',
+  claim_status_description: 'Description of the claim status',
   claim_type: 'Kind of claim as the EMR names it, such as professional (CMS-1500) or institutional (UB-04)',
   claim_indicator: 'Whether the insurance is primary or secondary for this claim, as the EMR’s code',
-  claim_indicator_description: 'The claim indicator in words, such as Primary',
+  claim_indicator_description: 'Description of the claim indicator, such as Primary',
   void_flag: 'Whether the claim was voided; leave void claims out of totals',
   void_claim: 'How the claim relates to void, corrected and copied claims',
   void_to_claim_id: 'EMR ID of the claim that replaces this void one',
@@ -190,7 +190,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   net_payment: 'Payments after refunds, where the EMR tells them apart from the total, in dollars',
   net_adjustment: 'Sum of the adjustments, such as contractual write-offs, in dollars',
   patient_responsibility: 'Share of the patient after adjudication (deductible, copayment, coinsurance), in dollars',
-  patient_balance: 'Part of the patient’s share that is not paid yet, in dollars',
+  patient_balance: 'Unpaid part of the patient’s share, in dollars',
   patient_payment: 'What the patient has paid, in dollars',
   balance: 'What is still owed, in dollars',
   balances: 'The balances as the EMR shows them, as decimal strings',
@@ -237,16 +237,16 @@ export const descriptions: Readonly<Record<string, string>> = {
   allowed: 'Amount that the payer allows for the claim under its contract, in dollars',
   member_balance: 'What the payer leaves to the patient (deductible, copayment, coinsurance), in dollars',
   withheld: 'Amount that the payer held back under its contract with the provider, in dollars',
-  era_claim_status: 'Outcome of the adjudication in words, from the electronic remittance advice (ERA, X12 835)',
+  era_claim_status: 'Description of the adjudication outcome, from the electronic remittance advice (ERA, X12 835)',
   era_claim_status_code:
-    'Outcome as a code: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own',
+    'Code of the outcome: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own',
   era_payer_name: 'Name of the payer in the ERA',
   era_check_amount: 'Total of the check or transfer in the ERA, which may pay several claims, in dollars',
   era_adjustment_codes: 'Amounts by adjustment code (group and CARC, such as CO-45), as the EMR returns them',
 
   // Outcomes
-  failure_reason: 'Why it failed, for people',
-  reasons: 'Why it failed, for programs and people',
+  failure_reason: 'Human-readable reason for the failure',
+  reasons: 'Reasons for the failure, each with a code and a description',
   audit_trail: 'What was changed in the EMR, field by field',
 
   // Webhooks

@@ -4,10 +4,10 @@ import { Type } from 'typebox';
 export const ErrorBody = Type.Object(
   {
     success: Type.Literal(false, { description: 'Always false' }),
-    message: Type.String({ description: 'What is wrong, for people; it may change' }),
-    code: Type.String({ description: 'Stable code of the error, for programs; new codes may be added' }),
-    request_id: Type.String({ description: 'ID of the request, to include when you ask for help' }),
-    field: Type.Optional(Type.String({ description: 'The field that is at fault, if there is one' })),
+    message: Type.String({ description: 'Human-readable message; its wording may change' }),
+    code: Type.String({ description: 'Stable, machine-readable error code; new codes may be added' }),
+    request_id: Type.String({ description: 'ID of the request; include it when you ask for help' }),
+    field: Type.Optional(Type.String({ description: 'The field that caused the error, if there is one' })),
   },
   { schema_name: 'Error', description: 'The body of an error response' },
 );
@@ -16,8 +16,8 @@ export const ErrorBody = Type.Object(
 export const LoginRequiredBody = Type.Object(
   {
     success: Type.Literal(false, { description: 'Always false' }),
-    message: Type.String({ description: 'What to do, for people; it may change' }),
+    message: Type.String({ description: 'Human-readable instructions; their wording may change' }),
     error: Type.Literal('login_required', { description: 'Always `login_required`' }),
   },
-  { schema_name: 'LoginRequiredError', description: 'The link of the account has expired: run Link in update mode' },
+  { schema_name: 'LoginRequiredError', description: 'The account link has expired: run Link in update mode' },
 );

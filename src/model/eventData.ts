@@ -23,8 +23,8 @@ export const document = { document_id: Type.String(), patient_mrn: Type.String()
 /** Why something failed: `code` for programs, `description` for people. */
 export const reasons = Type.Array(
   Type.Object(
-    { code: failure_code, description: Type.String({ description: 'The reason for people' }) },
-    { schema_name: 'FailureReason', description: 'A reason of a failure' },
+    { code: failure_code, description: Type.String({ description: 'Human-readable reason' }) },
+    { schema_name: 'FailureReason', description: 'A reason for a failure' },
   ),
 );
 

@@ -68,7 +68,7 @@ export function clearable<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...schema, null_clears: true }));
 }
 
-/** A field that may be left out but, if it is sent, must have a value. */
+/** A field that may be omitted but must have a value if it is sent. */
 export function unclearable<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Unsafe<Static<Schema>>({ ...schema, needs_value: true }));
 }
@@ -101,7 +101,10 @@ export function trimText(text: string): string {
 }
 const invisible = /[\s\p{Cf}\p{Cc}]/u;
 
-/** A field of a dashboard response that can say something about a patient. The role `support` sees no value of it. */
+/**
+ * A field of a dashboard response that can reveal something about a patient. Its value is hidden from the role
+ * `support`.
+ */
 export function patientDetail<Schema extends TSchema>(schema: Schema) {
   return Type.Unsafe<Static<Schema>>({ ...schema, patient_detail: true });
 }

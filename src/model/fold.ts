@@ -17,7 +17,7 @@ export function fold(name: string): string {
 }
 
 /**
- * A name to search for; null if nothing of it is left after normalization, as of a lone accent. Nothing matches null,
+ * A name to search for; null if nothing is left after normalization, such as for a lone accent. Nothing matches null,
  * whereas the empty text is part of every name.
  */
 export function needleOf(name: string | null | undefined): string | null {

@@ -97,10 +97,10 @@ export const InsuranceChanges = Type.Object(
       Type.Object(changesOf(subscriber_demographics), {
         additionalProperties: false,
         schema_name: 'SubscriberUpdate',
-        description: 'Changes of the subscriber',
+        description: 'Changes to the subscriber',
       }),
     ),
   },
-  { schema_name: 'PatientInsuranceUpdate', description: 'Changes of an insurance; null clears a field' },
+  { schema_name: 'PatientInsuranceUpdate', description: 'Changes to an insurance; null clears a field' },
 );
 export type InsuranceChanges = Static<typeof InsuranceChanges>;

@@ -8,7 +8,7 @@ export const Job = Type.Object(
     type: Type.String({ description: 'The write that the job performs', examples: ['telephone_encounter.create'] }),
     status: choices(
       {
-        queued: 'Waiting, also for the next attempt',
+        queued: 'Waiting to run, or to be retried',
         running: 'Being performed',
         succeeded: 'Everything is saved in the EMR',
         partial: 'Saved in the EMR except for a part that the event names',
@@ -17,14 +17,14 @@ export const Job = Type.Object(
       },
       { description: 'State of the job', examples: ['succeeded'] },
     ),
-    attempts: Type.Integer({ description: 'How often the job was started' }),
+    attempts: Type.Integer({ description: 'How many times the job was started' }),
     created_at: Type.String({ format: 'date-time', description: 'When the request was accepted' }),
     started_at: nullable(Type.String({ format: 'date-time', description: 'When the first attempt started' })),
     finished_at: nullable(Type.String({ format: 'date-time', description: 'When the job finished; null until then' })),
     error: Type.Union(
       [
         Type.Object(
-          { code: failure_code, message: Type.String({ description: 'Why the job failed, for people' }) },
+          { code: failure_code, message: Type.String({ description: 'Human-readable reason for the failure' }) },
           { schema_name: 'JobError', description: 'Why a job failed' },
         ),
         Type.Null(),

@@ -24,10 +24,10 @@ export const LinkTokenRequest = Type.Object(
       text({ description: 'URL to which the hosted page redirects; must be registered for the client' }),
     ),
     language: Type.Optional(
-      choices({ en: 'English', es: 'Spanish' }, { description: 'Language of Link. Default: that of the browser' }),
+      choices({ en: 'English', es: 'Spanish' }, { description: 'Language of Link. Default: the browser’s' }),
     ),
   },
-  { schema_name: 'LinkTokenCreate', description: 'Whom to link, and with which EMR' },
+  { schema_name: 'LinkTokenCreate', description: 'The user to link, and the EMR' },
 );
 export type LinkTokenRequest = Static<typeof LinkTokenRequest>;
 

@@ -137,7 +137,7 @@ export const PatientChanges = Type.Object(
       Type.Boolean({ default: true, description: 'Whether the EMR keeps the current address as history' }),
     ),
   },
-  { schema_name: 'PatientUpdate', description: 'Changes of a patient; null clears a field' },
+  { schema_name: 'PatientUpdate', description: 'Changes to a patient; null clears a field' },
 );
 export type PatientChanges = Static<typeof PatientChanges>;
 

@@ -92,13 +92,13 @@ export const ProviderSettingsRequest = Type.Object(
     ),
     hide_in_availability: unclearable(
       Type.Union([Type.Enum(['true', 'false']), Type.Boolean()], {
-        description: 'Whether GET /v1/availability leaves the provider out',
+        description: 'Whether GET /v1/availability omits the provider',
         messages: { anyOf: 'hide_in_availability must be one of: true, false' },
         examples: ['false'],
       }),
     ),
     hours: clearable(HoursRequest),
   },
-  { schema_name: 'ProviderUpdate', description: 'Changes of a provider’s settings' },
+  { schema_name: 'ProviderUpdate', description: 'Changes to a provider’s settings' },
 );
 export type ProviderSettingsRequest = Static<typeof ProviderSettingsRequest>;

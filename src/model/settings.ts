@@ -36,7 +36,7 @@ export const Settings = Type.Object(
     emr_name: Type.String(),
     timezone: Type.String(),
     default_appointment_minutes: Type.Integer({
-      description: 'Length of appointments whose request and visit type give none',
+      description: 'Appointment length if neither the request nor the visit type specifies one',
       examples: [30],
     }),
     capabilities: Type.Array(Type.String(), {

@@ -70,7 +70,7 @@ export const WebhookList = Type.Object({
 export const delivery_status = choices(
   {
     success: 'Delivered to every endpoint',
-    failed: 'At least one endpoint did not receive it, and no further attempt follows',
+    failed: 'At least one endpoint did not receive it, and no further attempts follow',
     pending: 'At least one delivery is still being attempted',
   },
   { description: 'State of the deliveries' },

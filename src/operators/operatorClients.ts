@@ -4,7 +4,7 @@ import type { ClientRole } from '../model/dashboard/roles.ts';
 /** A client that an operator has access to, and the role there. */
 export type ClientAccess = { id: string; role: ClientRole };
 
-/** Replaces the clients of an operator. Clients that do not exist any more are skipped. */
+/** Replaces the clients of an operator. Clients that no longer exist are skipped. */
 export async function setClients(tx: Tx, operator_id: string, clients: readonly ClientAccess[]): Promise<void> {
   await tx`DELETE FROM operator_clients WHERE operator_id = ${operator_id}`;
   await tx`

@@ -3,7 +3,7 @@ import type { Sql, Tx } from '../db/database.ts';
 import { newToken } from '../ids.ts';
 import { hashToken } from '../security/hash.ts';
 
-/** A browser that was not used for so long counts as unknown. */
+/** A browser that was not used for this long counts as unknown. */
 export const device_days = 180;
 
 /**

@@ -21,7 +21,7 @@ export async function addReveal(
   return row.expires_at;
 }
 
-/** Whether the session has revealed the record and the time is not over. */
+/** Whether the session has revealed the record and the time has not expired. */
 export async function isRevealed(
   db: Pick<Database, 'read'>,
   { client_id, session, kind, subject }: Reveal & { client_id: string; session: string },

@@ -71,7 +71,7 @@ export async function verifyNewPasskey(
   };
 }
 
-/** The caller has locked the operator, so that registrations at the same time cannot exceed the limit. */
+/** The caller has locked the operator, so that concurrent registrations cannot exceed the limit. */
 export async function storePasskey(tx: Tx, passkey: NewPasskey): Promise<void> {
   requireBelowMax((await credentialsOf(tx, passkey.operator_id)).length);
   if ((await addPasskey(tx, passkey)) === undefined) throw apiError('passkey_not_registered');
@@ -107,7 +107,7 @@ export async function checkPasskey(
     credential: { id: credential_id, publicKey: new Uint8Array(public_key), counter },
   }).then(
     ({ verified, authenticationInfo }) => (verified ? authenticationInfo.newCounter : undefined),
-    // Whatever is wrong with what the browser sent, the response is the same.
+    // Whatever is wrong with the browser's data, the response is the same.
     () => undefined,
   );
   const own_handle = Buffer.from(userHandleOf(passkey.operator_id)).toString('base64url');

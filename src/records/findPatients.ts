@@ -4,8 +4,8 @@ import { fold, needleOf } from '../model/fold.ts';
 import { isDate } from '../time/days.ts';
 
 /**
- * Patients of all of a client's organizations by name, date of birth, phone number or MRN; `text` says which by its form.
- * The first ones by name are enough for a person who looks for one.
+ * Patients of all of a client's organizations by name, date of birth, phone number or MRN; `text` says which by its
+ * form. The first matches by name are enough for a person who is looking for one.
  */
 export function findPatients(
   db: Database,

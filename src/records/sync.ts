@@ -74,7 +74,9 @@ async function endRefusedPass(ctx: Context, { job, checkLease }: JobRun, kind: K
   });
 }
 
-/** Opens the account with what its server can do today. If the server does not tell, the known capabilities apply. */
+/**
+ * Opens the account with its server's current capabilities. If the server does not report them, the known ones apply.
+ */
 async function openWithCurrentCapabilities(
   ctx: Context,
   { job, signal, steps }: JobRun,

@@ -89,7 +89,7 @@ export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: 
   return pass?.first ?? false;
 }
 
-/** Ends a pass that the EMR refused: what the account may see of the list is known now, even if it is nothing. */
+/** Ends a pass that the EMR refused: it is now known what the account can see of the list, even if that is nothing. */
 export async function refusePass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
   await tx`UPDATE sync_passes SET first_read_at = coalesce(first_read_at, now())
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind}`;
@@ -120,7 +120,7 @@ export async function readHeldRemovals(
   return row;
 }
 
-/** Marks that removals were held back, or with undefined, that there are none any more. */
+/** Marks that removals were held back or, with undefined, that there are none left. */
 export async function setHeldRemovals(
   tx: Tx,
   { organization_id }: Scope,

@@ -254,7 +254,8 @@ async function examplePatient({ client, sandbox }: Scene) {
 async function updatePatient(scene: Scene): Promise<TriggeredEvent> {
   const { id } = await examplePatient(scene);
   const event = await scene.client.patients.updateAndWait(id, { email: `${randomLetters()}@example.test` });
-  if (!event) throw new StartFailure('The change became part of one that is waiting. Try again when it is done.');
+  if (!event)
+    throw new StartFailure('The change was merged into one that is still waiting. Try again when that one finishes.');
   return event;
 }
 

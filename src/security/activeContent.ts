@@ -1,6 +1,6 @@
 /**
- * Whether bytes that a viewer skips contain a format that some other program would run or unpack. Called with metadata
- * and trailers, not with compressed picture data, in which short signatures occur by chance.
+ * Whether bytes that a viewer skips contain a format that another program would run or unpack. Called with metadata and
+ * trailers, not with compressed picture data, in which short signatures occur by chance.
  */
 export function carriesActiveContent(bytes: Buffer): boolean {
   if (bytes.length === 0) return false;

@@ -69,7 +69,7 @@ function pair(key: Buffer, before: Buffer | undefined): MasterKeys {
   return { current, ...(previous && previous.id !== current.id ? { previous } : {}) };
 }
 
-/** Adds the key's id: 32 bits of its hash, too few to help find the key. */
+/** Adds the key's id: 32 bits of its hash, too few to help guess the key. */
 export function identified(key: Buffer): MasterKey {
   return { id: `mk_${createHash('sha256').update(key).digest('hex').slice(0, 8)}`, key };
 }

@@ -2,8 +2,9 @@ import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 
 /**
- * Whether a PDF contains JavaScript, or may contain it where nobody can look: in object streams that are encrypted, or
- * encoded in a way that no ordinary program uses for them. Names are compared as PDF defines them, with `#53` for `S`.
+ * Whether a PDF contains JavaScript, or may contain it where it cannot be inspected: in object streams that are
+ * encrypted, or encoded in a way that no ordinary program uses for them. Names are compared as PDF defines them, with
+ * `#53` for `S`.
  */
 export async function mayContainScript(pdf: Buffer, bytes_max = inflated_bytes_max): Promise<boolean> {
   const text = pdf.toString('latin1');

@@ -17,7 +17,7 @@ export type Vault = {
   /** The same without the database; undefined if the data key is not in memory. */
   unsealInMemory(sealed: Buffer, binding: string): string | undefined;
   /**
-   * Deletes the owner's data key. What is sealed with it, backups included, cannot be unsealed any more. Processes that
+   * Deletes the owner's data key. What is sealed with it, backups included, can no longer be unsealed. Processes that
    * have used the key keep it in memory until they evict it or end.
    */
   shred(tx: Tx, owner: Owner): Promise<void>;

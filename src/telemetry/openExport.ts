@@ -15,7 +15,7 @@ import { openSampler } from './sampler.ts';
 import type { OpenSpan, SpanAttributes, SpanOptions, Telemetry } from './telemetry.ts';
 import { formatTraceparent, isSampled, parseTraceparent, type TracePosition } from './traceparent.ts';
 
-/** Part of the two seconds of a shutdown that are not for running work. */
+/** Part of the two seconds of a shutdown that are not reserved for running work. */
 const close_ms = 1_000;
 
 /**

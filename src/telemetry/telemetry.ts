@@ -46,7 +46,7 @@ export type SpanOptions = {
 
 /** A span that its owner ends: a request is not one function call. */
 export type OpenSpan = {
-  /** Runs work, which may go on asynchronously, with this span as the active one. */
+  /** Runs work, which may continue asynchronously, with this span as the active one. */
   run<T>(work: () => T): T;
   end(attributes?: SpanAttributes): void;
 };

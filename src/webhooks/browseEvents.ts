@@ -33,8 +33,8 @@ export function browseEvents(db: Database, client_id: string, search: EventSearc
 }
 
 /**
- * Events of one type or status are few among all, so they are read by the indexes of the public list, which are by
- * account, and merged: an index across accounts would slow down every write and serve only this page.
+ * Events of one type or status are a small share of all, so they are read through the per-account indexes of the public
+ * list and merged: an index across accounts would slow down every write and serve only this page.
  */
 function newest(sql: Query, client_id: string, search: EventSearch): Fragment {
   const { account_id, event_type, delivery_status, page_size } = search;
@@ -62,8 +62,8 @@ export function eventColumns(sql: Query): Fragment {
 }
 
 /**
- * With an endpoint, status and attempts are those of the delivery to it. OFFSET 0 keeps the look-ups of a row from
- * becoming joins, which read all of a thousand practices for a page.
+ * With an endpoint, status and attempts are those of the delivery to it. OFFSET 0 keeps the per-row lookups from
+ * becoming joins, which would read all of a thousand practices for one page.
  */
 export function eventSources(sql: Query, webhook_id?: string): Fragment {
   return sql`

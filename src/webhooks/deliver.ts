@@ -102,7 +102,7 @@ function attemptSpan(delivery: Delivery): SpanOptions {
   };
 }
 
-/** `problem` names the receiver's host, which the endpoint's id does as well. */
+/** `problem` names the receiver's host, which the endpoint's id identifies as well. */
 function annotateAttempt({ telemetry }: DeliveryContext, { status_code, success }: Outcome, state: string): void {
   telemetry.annotate({
     'chartwire.delivery_state': state,
@@ -111,7 +111,7 @@ function annotateAttempt({ telemetry }: DeliveryContext, { status_code, success 
   });
 }
 
-/** What an attempt tells about the receiver. */
+/** What an attempt says about the receiver. */
 function healthOf(outcome: Outcome | undefined): Parameters<Circuits['report']>[1] {
   if (outcome === undefined) return 'unknown';
   if (outcome.success || outcome.status_code !== null) return 'responded';

@@ -29,8 +29,8 @@ export type Attempt = {
 export type NewDelivery = Pick<Delivery, 'client_id' | 'event_id' | 'endpoint_id'>;
 
 /**
- * Returns how many were added: an endpoint gets an event once. Ids are in the order of time, so that the deliveries which
- * are claimed together are next to each other in the index of ids, however many it has.
+ * Returns how many were added: an endpoint gets an event once. Ids are time-ordered, so that deliveries claimed
+ * together are adjacent in the index of ids, however large it is.
  */
 export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<number> {
   if (deliveries.length === 0) return 0;
@@ -60,8 +60,8 @@ export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
 }
 
 /**
- * Locks the deliveries, in the order of their ids, or throws LeaseLost if another worker has claimed one of them. Called
- * before everything a worker commits.
+ * Locks the deliveries, in id order, or throws LeaseLost if another worker has claimed one of them. Called before
+ * anything a worker commits.
  */
 export async function lockDeliveries(tx: Tx, leases: readonly Lease[]): Promise<void> {
   const held = await tx`

@@ -12,7 +12,7 @@ const all_types = '';
 /** The events of an account of the last `days`. */
 type AccountEvents = { client_id: string; account_id: string; days: number };
 
-/** The exact number of events, of one type or all, and how many were counted that a new total would cover. */
+/** The exact number of events, of one type or all, and how many of those counted here a new total would cover. */
 export function eventTotal(
   sql: Query,
   { client_id, account_id, days }: AccountEvents,

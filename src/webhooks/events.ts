@@ -120,8 +120,8 @@ export async function updateDeliveryStatus(tx: Tx, ids: readonly string[]): Prom
 
 /**
  * Deletes expired events of all tenants with their deliveries, one batch per transaction. The days are a sub-select: if
- * their number were known to the planner, it would find that few events are so old, prefer that plan to the one for any
- * number, and plan at every execution.
+ * the planner knew their number, it would see that few events are that old, prefer a custom plan to the generic one,
+ * and plan anew at every execution.
  */
 export async function purgeEvents(system: Sql, days: number, batch = 1_000): Promise<number> {
   let total = 0;

@@ -24,7 +24,7 @@ const heartbeat_ms = 25_000;
  */
 const overlap_ms = 10_000;
 const batch_max = 100;
-/** A caller that reads nothing for so long is gone. It continues from its last event when it reconnects. */
+/** A caller that reads nothing for this long is gone. It continues from its last event when it reconnects. */
 const unread_bytes_max = 1_048_576;
 
 type Row = { id: string; type: EventType; body: string; mrns: string[]; at: number };
@@ -47,7 +47,7 @@ async function send(db: Database, stream: EventStream, output: PassThrough): Pro
   let heartbeat_at = performance.now() + heartbeat_ms;
   while (!output.destroyed && !output.readableEnded) {
     const rows = await readAfter(db, stream, from, [...sent.keys()]);
-    // Stored before the events leave: what was shown is in the audit log.
+    // Stored before the events are sent, so that everything shown is in the audit log.
     if (rows.length > 0) await stream.onSend(rows.flatMap(({ mrns }) => mrns));
     for (const { id, type, body, at } of rows) {
       output.write(`id: ${id}\nevent: ${type}\ndata: ${body}\n\n`);

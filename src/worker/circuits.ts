@@ -1,10 +1,10 @@
 /**
- * Sets a destination aside that hangs: after `failures_max` slow failures in a row, only one attempt at a time goes to
- * it, after a pause that doubles up to `pause_max_ms`. The next success ends this. Without it, every job of a hanging EMR
- * would occupy a slot until its timeout. Kept in memory: each process finds out for itself.
+ * Sets aside a destination that hangs: after `failures_max` slow failures in a row, only one attempt at a time goes to
+ * it, after a pause that doubles up to `pause_max_ms`. The next success ends this. Without it, every job of a hanging
+ * EMR would occupy a slot until its timeout. Kept in memory: each process finds out for itself.
  */
 export type Circuits = {
-  /** 0 if an attempt may start now, which must be reported; otherwise the milliseconds to wait. */
+  /** 0 if an attempt may start now, whose result must then be reported; otherwise the milliseconds to wait. */
   admit(key: string): number;
   /** `hung`: the destination did not respond in time. Errors that arrive quickly are not failures here. */
   report(key: string, result: 'responded' | 'hung' | 'unknown'): void;

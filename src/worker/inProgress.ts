@@ -1,6 +1,6 @@
 /**
- * How many jobs of a client this worker runs at the moment. A transaction of one of them waits for the others for some
- * milliseconds: the responses of an EMR spread jobs in time that could share a commit.
+ * How many jobs of a client this worker is running. A transaction of one of them waits a few milliseconds for the
+ * others: EMR responses arrive at different times, and jobs that could share a commit would miss each other.
  */
 export type InProgress = () => number;
 

@@ -51,7 +51,7 @@ export function startWorker(
 
   const claim = async () => {
     do {
-      // Work that is committed together ends in the same turn: one claim for all of its slots.
+      // Work that is committed together ends in the same turn, so one claim covers all of its slots.
       await endOfTurn();
       claimAgain = false;
       const free = options.slots - running.size;

@@ -108,8 +108,8 @@ async function findIds(
 }
 
 /**
- * What ends with the job, if anything. A file is deleted when its job ends: either the EMR has it, or it will not be used
- * again.
+ * What to store or delete when the job ends, if anything. A file is deleted when its job ends: either the EMR has it,
+ * or it will not be used again.
  */
 function applyResult<Input, Needs extends OperationName>(
   ctx: Context,

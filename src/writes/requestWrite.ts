@@ -135,7 +135,7 @@ export function rejectFields(
   throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
 }
 
-/** The fields of a body that ask for something. `false` and `self` are what happens without the field. */
+/** The fields of a body that request something. `false` and `self` are the same as leaving the field out. */
 export function sentFields({ properties }: TObject, body: Record<string, unknown>): string[] {
   return Object.keys(properties).filter((name) => {
     const value = body[name];

@@ -62,7 +62,7 @@ Warning: Account needs re-linking
 Front <desk> & Co: account user-1 of practice clinic-1.
 Open since 2026-06-01 12:00 UTC
 Cause: The EMR no longer accepts the sign-in of a linked account. Its jobs wait, and fail after 14 days.
-What to do: Send the user through Link in update mode, or create a link for re-linking on the accounts page.
+What to do: Send the user through Link in update mode, or create a link for re-linking on the Accounts page.
 https://chartwire.example.org/dashboard/clients/${public_id}/accounts
 
 All alerts: https://chartwire.example.org/dashboard/settings/alerts

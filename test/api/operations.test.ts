@@ -65,7 +65,7 @@ describe('health', () => {
         expect.stringContaining('chartwire_http_request_seconds'),
       ]);
       expect(metrics.body).not.toMatch(/chartwire_waiting\{/);
-      const message = 'The service cannot use its database right now. Try again in a moment.';
+      const message = 'The database is unavailable right now. Try again in a moment.';
       for (const request of [
         () => api.call('GET', '/v1/providers'),
         () => api.callIn({}, { 'idempotency-key': 'while-down' }),

@@ -17,7 +17,7 @@ test('an invited support operator sees patient details only after giving a reaso
   await owner.getByLabel('Email').fill('helper@example.org');
   await owner.getByLabel('Selected clients').check();
   await owner.getByRole('group', { name: 'Role per client' }).getByRole('combobox').selectOption('support');
-  await owner.getByLabel('May reveal patient details').check();
+  await owner.getByLabel('Can reveal patient details').check();
   await expectAccessible(owner);
   await owner.getByRole('button', { name: 'Create invitation' }).click();
   await owner.getByText('It works once').waitFor();

@@ -75,7 +75,7 @@ test('erases a practice only if its ID is entered, also one with special charact
   const practice = page.getByRole('region', { name: org_id, exact: true });
   await chooseFromMenu(practice, 'Erase practice', org_id);
   await counted(page, 'Accounts').waitFor();
-  await dialog(page).getByText('Linked accounts, unlinked first: 1').waitFor();
+  await dialog(page).getByText('Linked accounts (will be unlinked first): 1').waitFor();
   await expectAccessible(page);
   for (const text of ['anything', 'north-west', 'north_west (2)']) await expectRefused(page, text);
   await confirmation(page).fill(org_id);

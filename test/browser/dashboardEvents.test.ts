@@ -155,7 +155,7 @@ describe('endpoints', () => {
     // The second attempt follows after five seconds; the operator does not wait for a later one.
     await postponeDeliveries(owner);
     receiver.respond = respondWith(200);
-    await button(page, 'Send waiting now').click();
+    await button(page, 'Send pending now').click();
     await page.getByText('Delivered', { exact: true }).waitFor();
     await page.getByText('Enabled', { exact: true }).waitFor();
 

@@ -142,7 +142,7 @@ describe('job page', () => {
     await notice.getByText('This chart is locked.').waitFor();
     await notice.getByText('Resolve the cause in the EMR or in the request. Then run the job again.').waitFor();
     await expect.poll(() => page.getByRole('alert').count()).toBe(1);
-    await page.getByRole('table', { name: 'Other jobs of this patient' }).waitFor();
+    await page.getByRole('table', { name: 'Other jobs for this patient' }).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Run again' }).click();
     const dialog = page.getByRole('dialog', { name: `Run job ${failed.job_id} again` });
@@ -194,7 +194,7 @@ describe('job page', () => {
     });
     const page = await fixture.open(`/{client}/jobs/${body.job_id}`);
     await page.getByText('The job resumes after re-linking').waitFor();
-    await page.getByText('Without it, the job fails on').waitFor();
+    await page.getByText('otherwise it fails on').waitFor();
     await timeline(page).getByText('Waiting for re-linking.').waitFor();
     await page.getByRole('button', { name: 'Re-link' }).waitFor();
     await expectAccessible(page);

@@ -68,7 +68,7 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
   await page.keyboard.press('ArrowDown');
   await page
     .getByRole('option', { selected: true })
-    .filter({ hasText: `Jobs of MRN ${patient_mrn}` })
+    .filter({ hasText: `Jobs for MRN ${patient_mrn}` })
     .waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByLabel('Patient MRN').inputValue()).toBe(patient_mrn);
@@ -111,7 +111,7 @@ test('lists its shortcuts under “?”, and those of one key can be turned off'
   const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await list.getByRole('row', { name: 'Jobs g j' }).waitFor();
   await expectAccessible(page, { within: '[role=dialog]' });
-  await list.getByLabel('Shortcuts without Ctrl').uncheck();
+  await list.getByLabel('Single-key shortcuts').uncheck();
   await page.keyboard.press('Escape');
   await list.waitFor({ state: 'detached' });
   await page.keyboard.press('g');

@@ -49,7 +49,7 @@ test('shows how current a list is, what the EMR refused, and the progress of the
   await owner`UPDATE job_steps SET detail = '{"refused": "Not for this user."}'
     WHERE job_id = ${refused_in} AND name = 'claims'`;
   await page.reload();
-  await page.getByText('The EMR refused this list at the last sync').waitFor();
+  await page.getByText('The EMR refused access to this list during the last sync').waitFor();
   const link = page.getByRole('link', { name: 'last sync' });
   await expect.poll(() => link.getAttribute('href')).toMatch(new RegExp(`/jobs/${refused_in}$`));
   await expectAccessible(page, { within: 'main' });
@@ -66,7 +66,7 @@ test('shows how current a list is, what the EMR refused, and the progress of the
   await endRetries(owner, body.job_id);
   await endPauses(owner);
   await api.untilEvent(body.job_id);
-  const alert = page.getByRole('alert').filter({ hasText: 'The last sync failed' });
+  const alert = page.getByRole('alert').filter({ hasText: 'Last sync failed' });
   await alert.getByText('EMR unavailable').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });

@@ -219,10 +219,10 @@ describe('records page', () => {
       recurrence: { rec_start_date: free_date, recur_interval_type: 'weeks', recur_interval_amount: 2 },
       visit_type_rules: [{ start_time: '08:00:00', end_time: '12:00:00', total_visits: 3 }],
     });
-    await page.getByLabel('Hide in availability').click();
+    await page.getByLabel('Hide from availability').click();
     await page.getByText('This provider is hidden and has no availability.').waitFor();
     await expect.poll(() => offered('504')).toStrictEqual([]);
-    await page.getByLabel('Hide in availability').click();
+    await page.getByLabel('Hide from availability').click();
     await expect.poll(() => offered('504')).toStrictEqual(['08:00–12:00']);
     await page.getByLabel('Status', { exact: true }).selectOption('inactive');
     await page.getByText('This provider is inactive and has no availability.').waitFor();
@@ -280,7 +280,7 @@ describe('records page', () => {
     const page = await fixture.open('/{client}/records');
     await page.getByRole('cell', { name: 'Patients' }).waitFor();
     await page.getByLabel('Organization').selectOption({ label: 'second-practice · Larkspur' });
-    await page.getByRole('heading', { name: 'Records of second-practice' }).waitFor();
+    await page.getByRole('heading', { name: 'Records for second-practice' }).waitFor();
     expect(page.url()).toContain(other.organization_id);
     await page
       .getByRole('link', { name: /^Patients/ })
@@ -312,7 +312,7 @@ describe('records page', () => {
     for (const name of [/^Add range/, /^Save/, /^Remove/]) {
       await expect.poll(() => page.getByRole('button', { name }).count(), { message: String(name) }).toBe(0);
     }
-    await expect.poll(() => page.getByLabel('Hide in availability').count()).toBe(0);
+    await expect.poll(() => page.getByLabel('Hide from availability').count()).toBe(0);
     await expectAccessible(page);
     await context.close();
   });

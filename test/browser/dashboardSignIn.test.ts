@@ -19,7 +19,7 @@ test('an operator changes a temporary password, sets up the required second fact
   const page = await openPage();
   const credentials = await temporaryOperator();
   await signIn(page, credentials);
-  await page.getByText('Your password is temporary').waitFor();
+  await page.getByText('You are using a temporary password').waitFor();
   await expectAccessible(page);
   const password = 'the shift starts at ten';
   await page.getByLabel('New password').fill('Sunshine2026!');
@@ -39,7 +39,7 @@ test('an operator changes a temporary password, sets up the required second fact
   await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
   const [recovery_code = ''] = await page.locator('code').allInnerTexts();
   await expectAccessible(page);
-  await page.getByRole('button', { name: 'I have stored them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
 
   await signOut(page, credentials.email);
   await signIn(page, { ...credentials, password });
@@ -72,7 +72,7 @@ test('an operator registers a passkey, signs in with it, confirms the identity w
   await expect.poll(() => page.getByLabel('Name').inputValue()).toBe('Chrome on Linux');
   await page.getByLabel('Name').fill('Test key');
   await page.getByRole('button', { name: 'Continue' }).click();
-  await page.getByRole('button', { name: 'I have stored them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
   await signOut(page, operator.email);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();

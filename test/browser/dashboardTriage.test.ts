@@ -49,7 +49,7 @@ test('an operator finds each of three causes within three clicks of the overview
   expect(await clicks()).toBe(1);
   await postponeDeliveries(owner);
   receiver.respond = respondWith(200);
-  await page.getByRole('button', { name: 'Send waiting now' }).click();
+  await page.getByRole('button', { name: 'Send pending now' }).click();
   await page.getByText('Enabled', { exact: true }).waitFor();
 
   // Two clicks: the list, the job. The clinic removes the block, and the job is run again.
@@ -71,7 +71,7 @@ test('an operator finds each of three causes within three clicks of the overview
   const problem = attention.getByRole('article', { name: '1 × Medication not found' });
   await problem.getByRole('link', { name: `Job ${refill.job_id}` }).click();
   await page.getByRole('alert').getByText('Available medications:').waitFor();
-  await page.getByRole('table', { name: 'Other jobs of this patient' }).waitFor();
+  await page.getByRole('table', { name: 'Other jobs for this patient' }).waitFor();
   expect(await clicks()).toBe(1);
   const [patient] = await clinicRows(fixture.product, 'patients', { mrn: patient_mrn });
   await addClinicRow(fixture.product, 'medications', { patientId: patient.patientId, name: 'Unlistedol' });

@@ -108,7 +108,7 @@ describe('reading', () => {
     const page = await open('/docs');
     await page.locator('#search').waitFor();
     await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content');
     await page.keyboard.press('/');
     await page.keyboard.type('create teleph');
     const options = page.locator('.results [role="option"]');

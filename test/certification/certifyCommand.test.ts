@@ -116,7 +116,7 @@ test('reports a failed sign-in as one failed check and skips the rest', async ()
 });
 
 test.for<[string, Values, RegExp]>([
-  ['nowhere', {}, /Name a connector: larkspur, fhir/],
+  ['nowhere', {}, /Specify a connector: larkspur, fhir/],
   ['fhir', {}, /--address must be/],
   ['fhir', { address: 'https://emr.example' }, /--credentials-file must be/],
   ['fhir', { address: 'https://emr.example', 'credentials-file': 'nowhere.json' }, /is not a JSON object/],

@@ -76,7 +76,11 @@ test('audit export writes verifiable records, is recorded, and replaces a file o
   });
 
   expect(await runHere(['audit', 'export', '--output', file], fixture.env)).toStrictEqual({
-    ...{ code: 1, stdout: '', stderr: `${file} exists already and is not overwritten. To replace it, add --force.\n` },
+    ...{
+      code: 1,
+      stdout: '',
+      stderr: `${file} already exists and will not be overwritten. To replace it, add --force.\n`,
+    },
   });
   const again = await json('audit', 'export', '--output', file, '--force');
   expect(again.records).toBeGreaterThan(exported.records);

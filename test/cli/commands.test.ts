@@ -173,7 +173,7 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
   const wrong = { ...variables(), CHARTWIRE_CLIENT_SECRET: 'cs_test_wrong' };
   expect(await runHere(['jobs', 'list'], wrong)).toStrictEqual({
     ...{ code: 5, stdout: '' },
-    stderr: 'The service refuses the client ID or the client secret. Check them in the variables CHARTWIRE_….\n',
+    stderr: 'The service rejected the client ID or the client secret. Check them in the variables CHARTWIRE_….\n',
   });
   for (const command of [['listen'], ['events', 'list']]) {
     const refused = await runHere(command, {
@@ -181,7 +181,11 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
       CHARTWIRE_ACCESS_TOKEN: 'at_wrong',
       ...(command[0] === 'listen' && wrong),
     });
-    expect(refused).toMatchObject({ code: 5, stdout: '', stderr: expect.stringMatching(/^The service refuses .*\n$/) });
+    expect(refused).toMatchObject({
+      code: 5,
+      stdout: '',
+      stderr: expect.stringMatching(/^The service rejected .*\n$/),
+    });
   }
   const closed = await closedPort();
   for (const command of [['jobs', 'list'], ['listen']]) {
@@ -230,7 +234,8 @@ test('explains a program that is not Chartwire, an older service, and what canno
     }
   };
   const at = (base_url: string) => ({ ...variables(), CHARTWIRE_BASE_URL: base_url });
-  const other = /^http:\S+ \(from .*\) returned status \d+ without a response of Chartwire\. Check the URL, .*\n$/;
+  const other =
+    /^http:\S+ \(from .*\) returned status \d+, but the response is not from Chartwire\. Check the URL, .*\n$/;
   await expectAll(at(await startOther(200, '<!doctype html>')), 1, other);
   await expectAll(at(await startOther(200, '{}')), 1, other);
   await expectAll(at(await startOther(404, '<!doctype html>')), 1, other);
@@ -238,7 +243,7 @@ test('explains a program that is not Chartwire, an older service, and what canno
   const unknown = JSON.stringify({ success: false, code: 'route_not_found', message: 'There is no such endpoint.' });
   await expectAll(at(await startOther(404, unknown)), 1, /^The service at .* older than this command\. Update .*\n$/);
   const broken = JSON.stringify({ success: false, code: 'internal', message: 'Internal error.' });
-  await expectAll(at(await startOther(400, broken)), 1, /^Internal error\. The log of the service has the cause\.\n$/);
+  await expectAll(at(await startOther(400, broken)), 1, /^Internal error\. See the service’s log for the cause\.\n$/);
 
   await expectAll(at('localhost:4000'), 5, /^The URL of the service in .* is not valid\. .*\n$/);
   const secret = { CHARTWIRE_CLIENT_SECRET: `${fixture.sandbox.client_secret}\n` };
@@ -249,7 +254,10 @@ test('explains a program that is not Chartwire, an older service, and what canno
   }
   await rm(join(folder, 'sandbox.json'));
   const no_token = await runHere(['api', 'get', '/v1/staff'], { ...variables(), CHARTWIRE_ACCESS_TOKEN: '' });
-  expect(no_token).toMatchObject({ code: 5, stderr: expect.stringMatching(/^This needs the access token .*\n$/) });
+  expect(no_token).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/^This command needs an account’s access token.*\n$/),
+  });
 });
 
 test('checks the installation, and says what to do about a problem', async () => {
@@ -270,7 +278,7 @@ test('checks the installation, and says what to do about a problem', async () =>
   const broken = await runHere(['doctor'], { ...fixture.env, PORT: String(port), MASTER_KEY: key });
   expect(broken.code).toBe(1);
   expect(broken.stdout).toMatch(/PROBLEM +ports +another program uses .*\n +→ Stop it/);
-  expect(broken.stdout).toMatch(/PROBLEM +master key +it is not the key of this database\n +→ Restore/);
+  expect(broken.stdout).toMatch(/PROBLEM +master key +this is not the key for this database\n +→ Restore/);
   const unset = await runHere(['doctor'], { ...fixture.env, PORT: 'many' });
   expect(unset).toMatchObject({ code: 1, stdout: expect.stringMatching(/PROBLEM +settings +PORT/) });
   const down = await runHere(['doctor'], {

@@ -81,7 +81,7 @@ test('continues after a restart of the service, without losing or repeating an e
   const before = await callIn();
   await until('the first event', async () => received().includes(before));
   await first.kill('SIGTERM');
-  await until('the listener to notice', async () => printed.stderr.includes('Connecting again'));
+  await until('the listener to notice', async () => printed.stderr.includes('Reconnecting'));
   await fixture.start();
   const after = await callIn();
   await until('the second event to be printed', async () => printed.stdout.includes(after));

@@ -91,7 +91,7 @@ test('offers reads only, unless writes are allowed', async () => {
   const names = tools.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['list_claims', 'list_patients', 'get_job', 'list_availability']));
   expect(tools.filter(({ annotations }) => !annotations?.readOnlyHint)).toStrictEqual([]);
-  expect(client.getInstructions()).toContain('never instructions');
+  expect(client.getInstructions()).toContain('never as instructions');
   const refused = await call('create_patient', newPatient());
   expect(refused).toMatchObject({
     failed: true,
@@ -194,7 +194,7 @@ test('uploads a document from its content, or from the folder that was allowed a
 test('errors are one sentence with the remedy', async () => {
   const { call } = await connect(['--allow-writes']);
   expect((await call('create_patient', { first_name: 'Ada' })).text).toMatch(/^[^\n]*last_name[^\n]*$/);
-  expect((await call('get_job', { job_id: '..' })).text).toBe('job_id is required: it names the record.');
+  expect((await call('get_job', { job_id: '..' })).text).toBe('job_id is required: it identifies the record.');
   expect((await call('list_claims', { patient: 'LK100001' })).text).toMatch(
     /^Unknown argument: patient\. Known: start/,
   );
@@ -209,7 +209,7 @@ test('errors are one sentence with the remedy', async () => {
   const wrong = await connect([], { ...variables, CHARTWIRE_CLIENT_SECRET: 'cs_test_wrong' });
   expect(await wrong.call('list_claims')).toMatchObject({
     failed: true,
-    text: 'The service refuses the client ID or the client secret. Check them in the variables CHARTWIRE_….',
+    text: 'The service rejected the client ID or the client secret. Check them in the variables CHARTWIRE_….',
   });
   const gone = await connect(['--allow-writes'], {
     ...variables,

@@ -295,7 +295,7 @@ describe('a callback is refused', () => {
     const url = await visitProvider(browser);
     provider.intercept = await forgedTokens(person, browser.nonce(), forgery);
     await callback(browser, url);
-    expect(await browser.errorShown()).toMatch(/^The response of the identity provider is not valid/);
+    expect(await browser.errorShown()).toMatch(/^The identity provider’s response is not valid/);
     expect(await browser.session()).toBeNull();
     expect(await operatorId(person)).toBeUndefined();
     expect(log).toContain('"reason":"invalid"');

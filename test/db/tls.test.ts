@@ -82,7 +82,7 @@ test.each([
 ])('does not connect with %s, and says so', async (_name, host, query, code) => {
   const found = await tryConnecting(host, proxy.port, query.replace(/sslrootcert=$/, `sslrootcert=${authority}`));
   expect(found).toBe(
-    `DATABASE_URL cannot be used: the certificate of ${host}:${proxy.port} cannot be verified (${code}). Connect by the name in its certificate, and name the file of its authority with sslrootcert=/path.`,
+    `DATABASE_URL cannot be used: the certificate of ${host}:${proxy.port} cannot be verified (${code}). Connect using the name in its certificate, and name its CA file with sslrootcert=/path.`,
   );
 });
 

@@ -53,7 +53,7 @@ describe('a start that cannot succeed explains why', () => {
     await writeFile(password_file, 'another');
     await expect(start(data_dir)).rejects.toThrow(`does not accept the password in ${password_file}`);
     await rm(password_file);
-    await expect(start(data_dir)).rejects.toThrow(`has lost its password file ${password_file}`);
+    await expect(start(data_dir)).rejects.toThrow(`is missing its password file ${password_file}`);
     await server.stop();
   });
 

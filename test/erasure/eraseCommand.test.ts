@@ -67,7 +67,7 @@ test('without --yes only counts, and with it erases a patient and records that',
   const erased = await erase(...subject, '--yes');
   expect(erased).toMatchObject({ code: 0, stderr: '' });
   expect(countOf(erased.stdout, 'operations')).toBe(countOf(counted.stdout, 'operations'));
-  expect(erased.stdout).toMatch(/\nErased\. The audit log has the record\.\n$/);
+  expect(erased.stdout).toMatch(/\nErased\. This is recorded in the audit log\.\n$/);
   expect([
     await tablesWith(fixture, tenant, word),
     await tablesWith(fixture, tenant, mrn),
@@ -120,8 +120,8 @@ test('refuses what it does not know, or what could mean something else, and chan
   const practice = practiceOf(kept);
   const foreign = await newTenant(fixture, 'commandforeign');
   const cases: [args: string[], message: RegExp][] = [
-    [['--client', kept.client_id], /^Say what to erase: client, practice or patient\./],
-    [['everything', '--client', kept.client_id], /^Say what to erase/],
+    [['--client', kept.client_id], /^Specify what to erase: client, practice or patient\./],
+    [['everything', '--client', kept.client_id], /^Specify what to erase/],
     [['client', kept.client_id], /^Unknown command/],
     [['client'], /^--client must be the client_id of an existing client\./],
     [['client', '--client', 'ci_test_unknown'], /^--client must be/],
@@ -131,7 +131,7 @@ test('refuses what it does not know, or what could mean something else, and chan
     [['practice', '--client', kept.client_id], /^--org must be the org_id of a practice of this client\./],
     [['practice', '--client', kept.client_id, '--org', foreign.org_id], /^--org must be/],
     [['practice', '--client', kept.client_id, '--org', foreign.organization_id], /^--org must be/],
-    [['patient', ...practice], /^--patient must be the ID or the MRN of a patient of this practice\./],
+    [['patient', ...practice], /^--patient must be the ID or the MRN of a patient in this practice\./],
     [['patient', ...practice, '--patient', 'unknown'], /^--patient must be/],
     [['patient', ...practice, '--patient', newId()], /^--patient must be/],
     [['patient', ...practice, '--force'], /^Unknown option '--force'/],

@@ -22,8 +22,8 @@ export async function closeWindows(browser: Browser): Promise<void> {
 const timeout_ms = 60_000;
 
 /**
- * Keeps what a page shows only for a moment: “Copied” for two seconds, a toast for eight. A busy machine may be too slow to
- * see it. Until the next page is loaded.
+ * Keeps what a page shows only for a moment (“Copied” for two seconds, a toast for eight) until the next page is
+ * loaded, because a busy machine may be too slow to see it.
  */
 export async function keepMessages(page: Page): Promise<void> {
   await page.evaluate(`{

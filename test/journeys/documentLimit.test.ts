@@ -45,7 +45,7 @@ async function evidence() {
 test('a document over the known limit of the server is refused in the request, which names the limit', async () => {
   expect(await evidence()).toBeNull();
   expect(await stateOf(await send(1_500_000))).toBe('failed');
-  const message = 'document is larger than the EMR accepts: up to 1.4 MB per document.';
+  const message = 'document exceeds the EMR’s limit of 1.4 MB per document.';
   expectApiError(await send(1_500_000), 400, message, 'document');
   expect(await evidence()).toBe('Up to 1.4 MB per document.');
   const { body } = await api.call('GET', '/v1/account/connection-report');

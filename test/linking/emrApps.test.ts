@@ -82,7 +82,7 @@ describe('an EMR app', () => {
     expect((await sessionOf(created.body.token)).body.emr_host).toBe(new URL(server.url).host);
     const elsewhere = { ...body, emr_name: 'fhir', emr_instance_domain: 'https://fhir.example.org/r4' };
     const mismatched = await fixture.api.call('POST', '/link/token/create', { body: elsewhere, headers });
-    expectApiError(mismatched, 400, 'emr_app_id belongs to another EMR than this organization.', 'emr_app_id');
+    expectApiError(mismatched, 400, 'emr_app_id belongs to a different EMR than this organization.', 'emr_app_id');
     const unknown = { ...body, emr_app_id: '0'.repeat(32) };
     const missing = await fixture.api.call('POST', '/link/token/create', { body: unknown, headers });
     expectApiError(missing, 404, `EMR app with ID '${'0'.repeat(32)}' not found.`, 'emr_app_id');

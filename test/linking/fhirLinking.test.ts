@@ -137,7 +137,7 @@ describe('a refused sign-in', () => {
         { client_errors: 'described' },
         { ...bySecret(), client_id: 'x' },
         'emr_client_refused',
-        'FHIR R4 does not know this client ID.',
+        'FHIR R4 does not recognize this client ID.',
       ],
       [
         { client_errors: 'described' },
@@ -156,7 +156,7 @@ describe('a refused sign-in', () => {
         { services_need_key: true },
         bySecret(),
         'emr_method_refused',
-        'FHIR R4 does not allow this way to sign in. credentials.way can be one of: backend_services, authorization_code, bearer_token',
+        'FHIR R4 does not allow this sign-in method. credentials.way can be one of: backend_services, authorization_code, bearer_token',
       ],
     ];
     for (const [faults, credentials, code, message] of refusals) {

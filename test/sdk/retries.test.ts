@@ -72,7 +72,7 @@ test('an unreachable service and one that is not Chartwire are named with a reme
   );
   const { baseUrl } = await startFlakyServer([{ status: 404, body: 'Not here' }]);
   await expect(new Chartwire({ ...credentials, baseUrl }).settings.get()).rejects.toThrow(
-    'GET /v1/settings returned status 404 without an error of Chartwire. Check baseUrl, and any proxy in between.',
+    'GET /v1/settings returned status 404, but the error is not from Chartwire. Check baseUrl, and any proxy in between.',
   );
 });
 

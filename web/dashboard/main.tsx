@@ -10,8 +10,8 @@ import { ApiError } from './service/api.ts';
 import { session_key } from './service/session.tsx';
 
 /**
- * The session is not as this window knows it: an operator signed in again in another window, so that the CSRF token is
- * out of date, or must set something up first.
+ * The session is not the one that this window knows: an operator signed in again in another window, so that the CSRF
+ * token is out of date, or must set something up first.
  */
 const session_changed = ['operator_request_foreign', 'operator_password_temporary', 'operator_second_factor_missing'];
 

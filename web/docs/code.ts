@@ -73,7 +73,7 @@ export function showCopyButtons(within: ParentNode = document): void {
 
 async function copy(button: HTMLButtonElement): Promise<void> {
   const block = button.closest('figure');
-  // Of samples in several languages, the one that is shown.
+  // The visible one of samples in several languages.
   const code = block && all('code', HTMLElement, block).find((each) => each.offsetParent !== null);
   if (!code) return;
   const label = button.getAttribute('aria-label') ?? '';

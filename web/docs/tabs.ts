@@ -25,7 +25,7 @@ function select(tabs: HTMLButtonElement[], tab: HTMLButtonElement): void {
   const before = tab.getBoundingClientRect().top;
   choose({ language });
   markSelected(tabs, language);
-  // Samples above have another height now: what the reader looks at stays where it is.
+  // Samples above now have a different height: keeps what the reader is looking at in place.
   scrollBy({ top: tab.getBoundingClientRect().top - before, behavior: 'instant' });
 }
 

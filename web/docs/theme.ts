@@ -3,7 +3,7 @@ import { choose, readPreferences } from './preferences.ts';
 
 const labels: Record<string, string> = { '': 'Auto', light: 'Light', dark: 'Dark' };
 
-/** A button that goes through the themes: that of the system, light, dark. */
+/** A button that cycles through the themes: system, light, dark. */
 export function showThemeButton(): void {
   const button = one('button.theme', HTMLButtonElement);
   if (!button) return;

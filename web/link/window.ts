@@ -5,7 +5,7 @@ import { error_texts } from './wording.ts';
 
 /**
  * The window that leads to the EMR's own sign-in page and back. It keeps a secret in its session storage, so that its
- * URL alone is of no use to anybody else.
+ * URL alone is of no use to anyone else.
  */
 const main = document.getElementById('link') ?? document.body;
 const secret_key = 'chartwire-window';

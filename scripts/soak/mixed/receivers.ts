@@ -1,6 +1,7 @@
 /**
  * Runs the webhook receivers of the clients in one process. Each request is checked with the `standardwebhooks` package
- * and by hand, and noted in a file before it is answered. The parent sends secrets and how many requests are to fail.
+ * and by hand, and noted in a file before the response is sent. The parent sends secrets and how many requests are to
+ * fail.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { appendFileSync } from 'node:fs';

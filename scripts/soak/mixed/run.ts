@@ -93,7 +93,7 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
   }
 }
 
-/** Keeps the queue short on a slow machine: what waits at the end of the run only prolongs it. */
+/** Keeps the queue short on a slow machine: work left at the end of the run only prolongs it. */
 function watchQueue({ sql }: Installation): { isFull(): boolean; stop(): void } {
   let waiting = 0;
   const timer = setInterval(async () => {

@@ -206,7 +206,7 @@ export class AccountResource extends Resource {
 
   /**
    * Unlink an account.
-   * Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again.
+   * Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end as `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again.
    */
   delete(options?: RequestOptions): Promise<AccountDeleteResponse> {
     return this.transport.request<AccountDeleteResponse>({ method: 'DELETE', path: '/v1/account' }, options);
@@ -393,7 +393,7 @@ export class PatientsResource extends Resource {
 
   /**
    * Update a patient, and wait for the outcome. Throws `JobFailedError` if it fails.
-   * Undefined if the service queued no job: the change became part of one that is waiting.
+   * Undefined if the service queued no job: the change was merged into one that is still waiting.
    */
   updateAndWait(id: string, body: PatientUpdate, options?: WaitOptions): Promise<PatientUpdatedEvent | PatientCreatedEvent | undefined> {
     return requestAndWait<PatientUpdatedEvent | PatientCreatedEvent, PatientsUpdateResponse>(this.transport, (options) => this.update(id, body, options), options);
@@ -452,7 +452,7 @@ export class SyncResource extends Resource {
 export class JobsResource extends Resource {
   /**
    * List your jobs.
-   * Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened.
+   * Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains no patient data; `GET /v1/jobs/{job_id}` returns the details.
    */
   list(query?: JobsListQuery, options?: RequestOptions): PagePromise<JobsListResponse, JobSummary> {
     return list<JobsListResponse, JobSummary>(this.transport, { path: '/v1/jobs', query, items: 'jobs' }, options);
@@ -465,7 +465,7 @@ export class JobsResource extends Resource {
 
   /**
    * Run a job again.
-   * Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: steps that were completed are recognized in the EMR.
+   * Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR.
    */
   runAgain(job_id: number | string, options?: RequestOptions): Promise<JobsRunAgainResponse> {
     return this.transport.request<JobsRunAgainResponse>({ method: 'POST', path: `/v1/jobs/${encodeURIComponent(job_id)}/run-again` }, options);

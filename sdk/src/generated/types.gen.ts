@@ -152,7 +152,7 @@ export type Appointment = {
   secondary_insurance: string | null;
   /** Subscriber number of the second insurance */
   secondary_insurance_number: string | null;
-  /** About the record itself */
+  /** Metadata of the record */
   object_metadata: {
     /** When Chartwire first saw the appointment */
     created_at: string;
@@ -228,7 +228,7 @@ export type AppointmentCreatedEvent = {
 export type AppointmentDiagnosis = {
   /** Code of the diagnosis (ICD-10) */
   code: string | null;
-  /** The diagnosis in words */
+  /** Description of the diagnosis */
   description: string | null;
 };
 
@@ -252,13 +252,13 @@ export type AppointmentFailedEvent = {
     appointment_id: string;
     /** Medical Record Number of the patient */
     mrn: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
-    /** Why it failed, for programs and people */
+    /** Reasons for the failure, each with a code and a description */
     reasons: Array<FailureReason>;
     /** What the provider has at this time: `appointment` or `block` */
     conflict_type?: string;
-    /** The appointment or block in words */
+    /** Description of the appointment or block */
     conflict_details?: string;
   };
 };
@@ -299,7 +299,7 @@ export type AvailableTime = {
   day_of_week: number;
   /** Day of the range (YYYY-MM-DD) */
   date: string;
-  /** Length of the range in words */
+  /** Length of the range as text */
   duration_string: string;
   /** Start of the range, with the offset of the EMR instance */
   range_start: string;
@@ -337,7 +337,7 @@ export type Claim = {
   claim_date: string | null;
   /** Status of the claim in the EMR, as its code; EMRs have different codes */
   claim_status: string | null;
-  /** The status of the claim in words */
+  /** Description of the claim status */
   claim_status_description: string | null;
   /** Kind of claim as the EMR names it, such as professional (CMS-1500) or institutional (UB-04) */
   claim_type: string | null;
@@ -413,7 +413,7 @@ export type ClaimBalances = {
   net_payment: string | null;
   /** What is still owed, in dollars */
   balance: string | null;
-  /** Part of the patient’s share that is not paid yet, in dollars */
+  /** Unpaid part of the patient’s share, in dollars */
   patient_balance: string | null;
   /** What the patient has paid, in dollars */
   patient_payment: string | null;
@@ -433,7 +433,7 @@ export type ClaimInsurance = {
   insurance_type: string | null;
   /** Whether the insurance is primary or secondary for this claim, as the EMR’s code */
   claim_indicator: string | null;
-  /** The claim indicator in words, such as Primary */
+  /** Description of the claim indicator, such as Primary */
   claim_indicator_description: string | null;
   /** Order in which the insurances are billed; 1 is primary */
   sequence_number: string | null;
@@ -481,7 +481,7 @@ export type ClaimLine = {
   other_code?: string | null;
   /** The code system of `other_code` (a URI) */
   other_code_system?: string | null;
-  /** The service in words */
+  /** Description of the service */
   description: string | null;
   /** CPT or HCPCS modifiers of the code, such as 25, in the order of the claim */
   modifiers: Array<string>;
@@ -541,9 +541,9 @@ export type ClaimPayment = {
   member_balance: number | null;
   /** Amount that the payer held back under its contract with the provider, in dollars */
   withheld: number | null;
-  /** Outcome of the adjudication in words, from the electronic remittance advice (ERA, X12 835) */
+  /** Description of the adjudication outcome, from the electronic remittance advice (ERA, X12 835) */
   era_claim_status: string | null;
-  /** Outcome as a code: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own */
+  /** Code of the outcome: the claim status of the ERA (CLP02, such as 1 for primary, 4 for denied), else the EMR’s own */
   era_claim_status_code: string | null;
   /** Name of the payer in the ERA */
   era_payer_name: string | null;
@@ -589,7 +589,7 @@ export type ConnectionReport = {
   address: string;
   /** When the sign-in took place */
   at: string;
-  /** The requests, in their order */
+  /** The requests, in order */
   steps: Array<ConnectionStep>;
   /** The error code; null if the sign-in succeeded */
   error_code: string | null;
@@ -603,7 +603,7 @@ export type ConnectionReport = {
 export type ConnectionStep = {
   /**
    * What the request was for
-   * - `discovery`: Finding the server’s documents
+   * - `discovery`: Discovery of the server’s metadata
    * - `sign_in`: Requesting a token
    * - `probe`: A test request
    */
@@ -616,7 +616,7 @@ export type ConnectionStep = {
   duration_ms: number;
   /**
    * How the request ended
-   * - `ok`: The server answered as expected
+   * - `ok`: The server responded as expected
    * - `refused`: The server rejected the request
    * - `failed`: There was no usable response
    */
@@ -663,7 +663,7 @@ export type DocumentUploadFailedEvent = {
     patient_mrn: string;
     /** Folder in the patient’s chart */
     folder_name: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
   };
 };
@@ -693,7 +693,7 @@ export type DocumentUploadedEvent = {
 export type Emr = {
   /** Name of the EMR product */
   emr_name: string;
-  /** Name of the EMR for people */
+  /** Display name of the EMR */
   display_name: string;
   /** The fields that a person fills in to sign in */
   credential_fields: Array<EmrCredentialField>;
@@ -727,24 +727,24 @@ export type EmrSignInWay = {
 export type ErrorBody = {
   /** Always false */
   success: false;
-  /** What is wrong, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
-  /** Stable code of the error, for programs; new codes may be added */
+  /** Stable, machine-readable error code; new codes may be added */
   code: string;
-  /** ID of the request, to include when you ask for help */
+  /** ID of the request; include it when you ask for help */
   request_id: string;
-  /** The field that is at fault, if there is one */
+  /** The field that caused the error, if there is one */
   field?: string;
 };
 
 /** The type of an event */
 export type EventType = "telephone_encounter.created" | "telephone_encounter.created_partial" | "telephone_encounter.failed" | "telephone_encounter_action.created" | "telephone_encounter_action.failed" | "patient.created" | "patient.failed" | "patient.updated" | "patient.update_failed" | "patient.insurance.added" | "patient.insurance.updated" | "patient.insurance.failed" | "patient.live_fetch_completed" | "patient.live_fetch_failed" | "appointment.created" | "appointment.failed" | "document.uploaded" | "document.upload_failed" | "sync.completed" | "sync.failed" | "login_required";
 
-/** A reason of a failure */
+/** A reason for a failure */
 export type FailureReason = {
   /** A failure code. New ones may be added. */
   code: string;
-  /** The reason for people */
+  /** Human-readable reason */
   description: string;
 };
 
@@ -798,7 +798,7 @@ export type Job = {
   type: string;
   /**
    * State of the job
-   * - `queued`: Waiting, also for the next attempt
+   * - `queued`: Waiting to run, or to be retried
    * - `running`: Being performed
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
@@ -806,7 +806,7 @@ export type Job = {
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
   status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
-  /** How often the job was started */
+  /** How many times the job was started */
   attempts: number;
   /** When the request was accepted */
   created_at: string;
@@ -826,7 +826,7 @@ export type Job = {
 export type JobError = {
   /** A failure code. New ones may be added. */
   code: string;
-  /** Why the job failed, for people */
+  /** Human-readable reason for the failure */
   message: string;
 };
 
@@ -838,7 +838,7 @@ export type JobSummary = {
   type: string;
   /**
    * State of the job
-   * - `queued`: Waiting, also for the next attempt
+   * - `queued`: Waiting to run, or to be retried
    * - `running`: Being performed
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
@@ -854,7 +854,7 @@ export type JobSummary = {
   user_id: string;
   /** Your ID for the user’s organization */
   org_id: string;
-  /** How often the job was started */
+  /** How many times the job was started */
   attempts: number;
   /** When the request was accepted */
   created_at: string;
@@ -893,7 +893,7 @@ export type LastSync = {
   job_id: number;
   /**
    * State of the job
-   * - `queued`: Waiting, also for the next attempt
+   * - `queued`: Waiting to run, or to be retried
    * - `running`: Being performed
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
@@ -905,7 +905,7 @@ export type LastSync = {
   at: string;
 };
 
-/** Whom to link, and with which EMR */
+/** The user to link, and the EMR */
 export type LinkTokenCreate = {
   /** Your ID for the end user. Do not use an email address or a phone number. */
   user_id: string;
@@ -922,7 +922,7 @@ export type LinkTokenCreate = {
   /** URL to which the hosted page redirects; must be registered for the client */
   callback_url?: string;
   /**
-   * Language of Link. Default: that of the browser
+   * Language of Link. Default: the browser’s
    * - `en`: English
    * - `es`: Spanish
    */
@@ -994,7 +994,7 @@ export type LocationAddress = {
   zip: string | null;
 };
 
-/** Changes of a location’s settings */
+/** Changes to a location’s settings */
 export type LocationUpdate = {
   /** Whether the location is `active` or `inactive`, case-insensitive */
   status: string;
@@ -1020,11 +1020,11 @@ export type LoggedRequest = {
   access_token_reference_id: string | null;
 };
 
-/** The link of the account has expired: run Link in update mode */
+/** The account link has expired: run Link in update mode */
 export type LoginRequiredErrorBody = {
   /** Always false */
   success: false;
-  /** What to do, for people; it may change */
+  /** Human-readable instructions; their wording may change */
   message: string;
   /** Always `login_required` */
   error: "login_required";
@@ -1320,7 +1320,7 @@ export type PatientCreatedEvent = {
   };
 };
 
-/** The patient was not created. For a duplicate, the event carries the MRN of the existing patient. */
+/** The patient was not created. For a duplicate, the event includes the MRN of the existing patient. */
 export type PatientFailedEvent = {
   /** ID of the event, the same for every delivery attempt */
   id: string;
@@ -1338,9 +1338,9 @@ export type PatientFailedEvent = {
   data: {
     /** Chartwire’s ID of the patient */
     patient_id: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
-    /** Why it failed, for programs and people */
+    /** Reasons for the failure, each with a code and a description */
     reasons: Array<FailureReason>;
     /** Medical Record Number of the existing chart, if the EMR names it */
     duplicate_patient_mrn?: string;
@@ -1458,12 +1458,12 @@ export type PatientInsuranceFailedEvent = {
     patient_insurance_id: string;
     /** Medical Record Number of the patient */
     patient_mrn: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     error: string;
   };
 };
 
-/** Changes of an insurance; null clears a field */
+/** Changes to an insurance; null clears a field */
 export type PatientInsuranceUpdate = {
   /** Member or policy ID */
   member_id?: string;
@@ -1481,7 +1481,7 @@ export type PatientInsuranceUpdate = {
   copayment?: number | null;
   /** The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive */
   relationship_to_subscriber?: string | null;
-  /** Changes of the subscriber */
+  /** Changes to the subscriber */
   subscriber_demographics?: SubscriberUpdate | null;
 };
 
@@ -1544,14 +1544,14 @@ export type PatientLiveFetchFailedEvent = {
   access_token_reference_id: string;
   /** The content of the response or event */
   data: {
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
-    /** Why it failed, for programs and people */
+    /** Reasons for the failure, each with a code and a description */
     reasons: Array<FailureReason>;
   };
 };
 
-/** Changes of a patient; null clears a field */
+/** Changes to a patient; null clears a field */
 export type PatientUpdate = {
   /** First name */
   first_name?: string;
@@ -1706,9 +1706,9 @@ export type PatientUpdateFailedEvent = {
     patient_id: string;
     /** Medical Record Number of the patient */
     mrn: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
-    /** Why it failed, for programs and people */
+    /** Reasons for the failure, each with a code and a description */
     reasons: Array<FailureReason>;
   };
 };
@@ -1789,7 +1789,7 @@ export type Provider = {
    * - `inactive`: No longer in use
    */
   status: "active" | "inactive";
-  /** Whether GET /v1/availability leaves the provider out */
+  /** Whether GET /v1/availability omits the provider */
   hide_in_availability: boolean;
   /** The working hours of a week, day by day */
   hours: Array<ProviderDay>;
@@ -1820,11 +1820,11 @@ export type ProviderDayUpdate = {
   shifts: Array<ShiftUpdate>;
 };
 
-/** Changes of a provider’s settings */
+/** Changes to a provider’s settings */
 export type ProviderUpdate = {
   /** Whether the provider is `active` or `inactive`, case-insensitive */
   status?: string;
-  /** Whether GET /v1/availability leaves the provider out */
+  /** Whether GET /v1/availability omits the provider */
   hide_in_availability?: "true" | "false" | boolean;
   /** The working hours of a week, day by day; null restores those of the EMR */
   hours?: Array<ProviderDayUpdate> | null;
@@ -1838,7 +1838,7 @@ export type Recurrence = {
   recur_interval_type: string;
   /** Number of units between two occurrences */
   recur_interval_amount: number;
-  /** The interval in words */
+  /** The interval as text */
   recur_interval_description: string;
   /** Last day of the recurrence */
   rec_end_date?: string;
@@ -1916,7 +1916,7 @@ export type Settings = {
   emr_name: string;
   /** Time zone of the EMR instance (IANA name) */
   timezone: string;
-  /** Length of appointments whose request and visit type give none */
+  /** Appointment length if neither the request nor the visit type specifies one */
   default_appointment_minutes: number;
   /** Operations that the EMR supports for this account, named as in `GET /link/emrs`, and fields that not every server of the EMR supports (`uploadDocument.is_high_priority`) */
   capabilities: Array<string>;
@@ -2023,7 +2023,7 @@ export type StoredEvent = {
   /**
    * State of the deliveries
    * - `success`: Delivered to every endpoint
-   * - `failed`: At least one endpoint did not receive it, and no further attempt follows
+   * - `failed`: At least one endpoint did not receive it, and no further attempts follow
    * - `pending`: At least one delivery is still being attempted
    */
   delivery_status: "success" | "failed" | "pending" | null;
@@ -2059,7 +2059,7 @@ export type Subscriber = {
   phone?: string;
 };
 
-/** Changes of the subscriber */
+/** Changes to the subscriber */
 export type SubscriberUpdate = {
   /** First name */
   first_name?: string | null;
@@ -2089,7 +2089,7 @@ export type SubscriberUpdate = {
   phone?: string | null;
 };
 
-/** A sync started with POST /v1/sync finished. The event carries the number of records of each kind. */
+/** A sync started with POST /v1/sync finished. The event includes the number of records of each kind. */
 export type SyncCompletedEvent = {
   /** ID of the event, the same for every delivery attempt */
   id: string;
@@ -2130,9 +2130,9 @@ export type SyncFailedEvent = {
   data: {
     /** Your ID for the user’s organization */
     org_id: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
-    /** Why it failed, for programs and people */
+    /** Reasons for the failure, each with a code and a description */
     reasons: Array<FailureReason>;
   };
 };
@@ -2221,9 +2221,9 @@ export type TelephoneEncounterActionFailedEvent = {
     action_id: string;
     /** The EMR’s ID of the telephone encounter */
     emr_appointment_id: string;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
-    /** Why it failed, for programs and people */
+    /** Reasons for the failure, each with a code and a description */
     reasons: Array<FailureReason>;
   };
 };
@@ -2331,7 +2331,7 @@ export type TelephoneEncounterFailedEvent = {
     patient_mrn: string;
     /** Name of the medication to refill */
     refill_medication_name: string | null;
-    /** Why it failed, for people */
+    /** Human-readable reason for the failure */
     failure_reason: string;
   };
 };
@@ -2348,7 +2348,7 @@ export type Token = {
 export type VisitCode = {
   /** The EMR’s code */
   code: string;
-  /** The code in words */
+  /** Description of the code */
   description: string;
 };
 
@@ -2408,7 +2408,7 @@ export type WebhookEndpointCreate = {
 export type WebhookEndpointSecret = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the webhook endpoint */
   webhook_id: string;
@@ -2452,7 +2452,7 @@ export type AccountConnectionReportResponse = {
 export type AccountRotateTokenResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Access token of the linked account; keep it secret */
   access_token: string;
@@ -2464,11 +2464,11 @@ export type AccountRotateTokenResponse = {
 export type AccountDeleteResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
-  /** Jobs that end `failed` */
+  /** Number of jobs that end as `failed` */
   unfinished_jobs: number;
 };
 
@@ -2492,7 +2492,7 @@ export type SandboxPublicTokenCreateResponse = {
 export type TelephoneEncountersCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the telephone encounter */
   telephone_encounter_id: string;
@@ -2504,7 +2504,7 @@ export type TelephoneEncountersCreateResponse = {
 export type TelephoneEncountersActionsCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the action */
   action_id: string;
@@ -2516,13 +2516,13 @@ export type TelephoneEncountersActionsCreateResponse = {
 export type AppointmentsCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the appointment */
   appointment_id: string;
   /** ID of the job that performs the write */
   job_id: number;
-  /** The same IDs again */
+  /** The same IDs as above */
   data: {
     /** Chartwire’s ID of the appointment */
     appointment_id: string;
@@ -2593,7 +2593,7 @@ export type AvailabilityListResponse = {
 export type DocumentsCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the document */
   document_id: string;
@@ -2612,7 +2612,7 @@ export type ProvidersListResponse = {
 export type ProvidersUpdateByEhrIdResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the provider */
   provider_id: string;
@@ -2622,7 +2622,7 @@ export type ProvidersUpdateByEhrIdResponse = {
 export type ProvidersUpdateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the provider */
   provider_id: string;
@@ -2641,7 +2641,7 @@ export type LocationsListResponse = {
 export type LocationsUpdateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the location */
   location_id: string;
@@ -2707,7 +2707,7 @@ export type VisitStatusesListResponse = {
 
 /** Query of insurance-providers.list */
 export type InsuranceProvidersListQuery = {
-  /** Part of the name, without regard to case and accents */
+  /** Part of the name, ignoring case and accents */
   name?: string;
   /** Whether status is active */
   active?: boolean;
@@ -2736,9 +2736,9 @@ export type InsuranceProvidersListResponse = {
 
 /** Query of referring-providers.list */
 export type ReferringProvidersListQuery = {
-  /** Part of the name, without regard to case and accents */
+  /** Part of the name, ignoring case and accents */
   first_name?: string;
-  /** Part of the name, without regard to case and accents */
+  /** Part of the name, ignoring case and accents */
   last_name?: string;
   /** Phone number */
   phone?: string;
@@ -2773,9 +2773,9 @@ export type ReferringProvidersListResponse = {
 export type PatientsListQuery = {
   /** Date of birth (YYYY-MM-DD) */
   dob?: string;
-  /** Part of the name, without regard to case and accents */
+  /** Part of the name, ignoring case and accents */
   first_name?: string;
-  /** Part of the name, without regard to case and accents */
+  /** Part of the name, ignoring case and accents */
   last_name?: string;
   /** Medical Record Number of the patient */
   mrn?: string;
@@ -2803,13 +2803,13 @@ export type PatientsListResponse = {
 export type PatientsCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the patient */
   patient_id: string;
   /** ID of the job that performs the write */
   job_id: number;
-  /** The same IDs again */
+  /** The same IDs as above */
   data: {
     /** Chartwire’s ID of the patient */
     patient_id: string;
@@ -2822,7 +2822,7 @@ export type PatientsCreateResponse = {
 export type PatientsUpdateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Present if a job was queued */
   job_id?: number;
@@ -2832,7 +2832,7 @@ export type PatientsUpdateResponse = {
 export type PatientsFetchResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the job that performs the write */
   job_id: number;
@@ -2842,7 +2842,7 @@ export type PatientsFetchResponse = {
 export type PatientsInsurancesCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the insurance; it stays the same when the insurance is updated */
   patient_insurance_id: string;
@@ -2854,7 +2854,7 @@ export type PatientsInsurancesCreateResponse = {
 export type PatientsInsurancesUpdateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** Chartwire’s ID of the insurance; it stays the same when the insurance is updated */
   patient_insurance_id: string;
@@ -2920,7 +2920,7 @@ export type SettingsGetResponse = {
 export type SyncCreateResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the job that performs the write */
   job_id: number;
@@ -2930,7 +2930,7 @@ export type SyncCreateResponse = {
 export type JobsListQuery = {
   /**
    * State of the job
-   * - `queued`: Waiting, also for the next attempt
+   * - `queued`: Waiting to run, or to be retried
    * - `running`: Being performed
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
@@ -2970,7 +2970,7 @@ export type JobsGetResponse = {
   type: string;
   /**
    * State of the job
-   * - `queued`: Waiting, also for the next attempt
+   * - `queued`: Waiting to run, or to be retried
    * - `running`: Being performed
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
@@ -2978,7 +2978,7 @@ export type JobsGetResponse = {
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
   status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
-  /** How often the job was started */
+  /** How many times the job was started */
   attempts: number;
   /** When the request was accepted */
   created_at: string;
@@ -3010,7 +3010,7 @@ export type RequestsListQuery = {
   /** Only requests to this operation */
   endpoint?: string;
   /**
-   * Only requests with such a response
+   * Only requests with this kind of response
    * - `2xx`: Successful
    * - `4xx`: Rejected
    * - `5xx`: Failed in the service
@@ -3042,13 +3042,13 @@ export type WebhookEventsListQuery = {
   /**
    * State of the deliveries
    * - `success`: Delivered to every endpoint
-   * - `failed`: At least one endpoint did not receive it, and no further attempt follows
+   * - `failed`: At least one endpoint did not receive it, and no further attempts follow
    * - `pending`: At least one delivery is still being attempted
    */
   delivery_status?: "success" | "failed" | "pending";
-  /** Only events since then (YYYY-MM-DD or an ISO 8601 date-time) */
+  /** Only events at or after this time (YYYY-MM-DD or an ISO 8601 date-time) */
   start_date?: string;
-  /** Only events until then (YYYY-MM-DD or an ISO 8601 date-time) */
+  /** Only events at or before this time (YYYY-MM-DD or an ISO 8601 date-time) */
   end_date?: string;
   /** Number of the page, starting at 1 */
   page?: number;
@@ -3069,7 +3069,7 @@ export type WebhookEventsListResponse = {
 export type WebhookEventsResendResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the event */
   event_id: string;
@@ -3093,7 +3093,7 @@ export type WebhookListResponse = {
 export type WebhookDeleteResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the webhook endpoint */
   webhook_id: string;
@@ -3103,7 +3103,7 @@ export type WebhookDeleteResponse = {
 export type WebhookRotateOldestSecretResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the webhook endpoint */
   webhook_id: string;
@@ -3119,7 +3119,7 @@ export type WebhookRotateOldestSecretResponse = {
 export type WebhookRotateSecretResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** What happened, for people; it may change */
+  /** Human-readable message; its wording may change */
   message: string;
   /** ID of the webhook endpoint */
   webhook_id: string;

@@ -19,7 +19,7 @@ export default endpoint({
       Type.Object(
         {
           emr_name: Type.String(),
-          display_name: Type.String({ description: 'Name of the EMR for people' }),
+          display_name: Type.String({ description: 'Display name of the EMR' }),
           credential_fields: Type.Array(
             Type.Object(
               {

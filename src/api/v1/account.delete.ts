@@ -13,12 +13,12 @@ export default endpoint({
   while_expired: true,
   summary: 'Unlink an account',
   description:
-    'Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again.',
+    'Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end as `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again.',
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Account unlinked.'] }),
     access_token_reference_id: Type.String(),
-    unfinished_jobs: Type.Integer({ description: 'Jobs that end `failed`', examples: [0] }),
+    unfinished_jobs: Type.Integer({ description: 'Number of jobs that end as `failed`', examples: [0] }),
   }),
   confirm:
     'This unlinks the account. Its access token stops working immediately, and unfinished jobs fail. Send the request?',

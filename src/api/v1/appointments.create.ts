@@ -17,7 +17,7 @@ export default writeEndpoint(createAppointment, {
     success,
     message: Type.String(),
     ...ids,
-    data: Type.Object(ids, { description: 'The same IDs again' }),
+    data: Type.Object(ids, { description: 'The same IDs as above' }),
   }),
   errors: [
     'operation_not_offered',

@@ -18,7 +18,7 @@ export default endpoint({
   audited: false,
   summary: 'List your jobs',
   description:
-    'Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains nothing about patients: `GET /v1/jobs/{job_id}` shows what happened.',
+    'Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains no patient data; `GET /v1/jobs/{job_id}` returns the details.',
   query: Type.Object({
     status: Type.Optional(Job.properties.status),
     type: Type.Optional(text({ maxLength: 100, description: 'Only jobs of this type', examples: ['patient.create'] })),

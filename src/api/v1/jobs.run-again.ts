@@ -15,7 +15,7 @@ export default endpoint({
   account_optional: true,
   summary: 'Run a job again',
   description:
-    'Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: steps that were completed are recognized in the EMR.',
+    'Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR.',
   params: Type.Object({ job_id: Type.String() }),
   response: Type.Object({ success, job_id: Type.Integer({ description: 'The new job' }) }),
   errors: ['record_not_found', 'job_not_repeatable'],

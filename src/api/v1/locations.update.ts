@@ -20,7 +20,7 @@ export default endpoint({
         examples: ['active'],
       }),
     },
-    { schema_name: 'LocationUpdate', description: 'Changes of a location’s settings' },
+    { schema_name: 'LocationUpdate', description: 'Changes to a location’s settings' },
   ),
   params: Type.Object({ id: Type.String({ description: 'The location’s `id` from GET /v1/locations' }) }),
   response: Type.Object({

@@ -25,7 +25,7 @@ export default endpoint({
     status: Type.Optional(
       choices(
         { '2xx': 'Successful', '4xx': 'Rejected', '5xx': 'Failed in the service', failed: '4xx or 5xx' },
-        { description: 'Only requests with such a response', examples: ['failed'] },
+        { description: 'Only requests with this kind of response', examples: ['failed'] },
       ),
     ),
     ...cursorPaging(text({ pattern: '^[0-9a-f]{32}$', description: 'A `request_id`: returns older requests' })),

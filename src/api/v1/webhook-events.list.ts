@@ -20,10 +20,10 @@ export default endpoint({
     event_type: Type.Optional(text({ description: 'Only events of this type' })),
     delivery_status: Type.Optional(delivery_status),
     start_date: Type.Optional(
-      text({ description: 'Only events since then', notation: 'YYYY-MM-DD or an ISO 8601 date-time' }),
+      text({ description: 'Only events at or after this time', notation: 'YYYY-MM-DD or an ISO 8601 date-time' }),
     ),
     end_date: Type.Optional(
-      text({ description: 'Only events until then', notation: 'YYYY-MM-DD or an ISO 8601 date-time' }),
+      text({ description: 'Only events at or before this time', notation: 'YYYY-MM-DD or an ISO 8601 date-time' }),
     ),
     ...paging(50, 100),
   }),

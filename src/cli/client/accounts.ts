@@ -24,8 +24,8 @@ export function addAccounts(program: Command, env: Environment): void {
       );
     }),
   );
-  serviceCommand(accounts, 'sync', 'read the records of the account’s practice from the EMR')
-    .option('--no-wait', 'do not wait until the sync has finished')
+  serviceCommand(accounts, 'sync', 'sync the records of the account’s practice from the EMR')
+    .option('--no-wait', 'do not wait for the sync to finish')
     .action((options: SyncOptions) =>
       withService(env, options, async (service) => {
         const account = service.account();

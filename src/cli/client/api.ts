@@ -18,7 +18,7 @@ export function addApi(program: Command, env: Environment): void {
     );
     if (method === 'POST' || method === 'PATCH') {
       command
-        .option('--data <json>', 'the body: JSON, @file, or @- for the standard input', '{}')
+        .option('--data <json>', 'request body: JSON, @file, or @- for standard input', '{}')
         .option('--idempotency-key <key>', 'default: a random one');
     }
     command.addHelpText('after', examples).action((path: string, options: ApiOptions) =>

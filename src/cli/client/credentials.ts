@@ -7,7 +7,7 @@ import { type Environment, isLoopback } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { readProfile } from './profiles.ts';
 
-/** What a command needs to talk to the service, and where it is from, for messages. */
+/** What a command needs to talk to the service, and where it comes from, for messages. */
 export type Credentials = {
   base_url: string;
   client_id: string;
@@ -44,14 +44,14 @@ export async function findCredentials(env: Environment, profile: string | undefi
   );
 }
 
-/** Whether everything that is sent to this URL can be read on the way, and nobody has accepted that. */
+/** Whether everything sent to this URL could be read in transit, and the user has not accepted that. */
 export function isExposed(url: URL, env: Environment): boolean {
   return url.protocol === 'http:' && !isLoopback(url.hostname) && env.CHARTWIRE_INSECURE_HTTP !== 'on';
 }
 
-export const exposure_remedy = 'In a network that you trust, set CHARTWIRE_INSECURE_HTTP=on.';
+export const exposure_remedy = 'On a trusted network, set CHARTWIRE_INSECURE_HTTP=on.';
 
-/** A value that cannot be sent would be reported as a service that cannot be reached. */
+/** Otherwise a value that cannot be sent would be reported as an unreachable service. */
 function checked(credentials: Credentials, env: Environment): Credentials {
   const { base_url, client_id, client_secret, access_token, source } = credentials;
   const url = typeof base_url === 'string' ? parseUrl(base_url) : undefined;
@@ -71,7 +71,7 @@ function checked(credentials: Credentials, env: Environment): Credentials {
   for (const [name, value] of Object.entries(values)) {
     if ((name === 'access token' && value === undefined) || /^[\x21-\x7e]+$/.test(value ?? '')) continue;
     throw new CommandFailure(
-      `The ${name} in ${source} is empty, or has spaces or other characters that it cannot have. Copy it again.`,
+      `The ${name} in ${source} is empty, or contains spaces or other invalid characters. Copy it again.`,
       'credentials',
     );
   }

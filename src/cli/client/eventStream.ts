@@ -91,7 +91,7 @@ async function* connect(
         'client-secret': credentials.client_secret,
         ...(last !== undefined && { 'last-event-id': last }),
       },
-      // Following one would send the credentials to another place.
+      // Following a redirect would send the credentials elsewhere.
       redirect: 'manual',
       signal: AbortSignal.any([signal, silence.signal]),
     });

@@ -16,8 +16,8 @@ type ListOptions = ServiceOptions & {
 };
 
 export function addEvents(program: Command, env: Environment): void {
-  const events = program.command('events').description('list events and send them again');
-  serviceCommand(events, 'list', 'list the newest events of the account')
+  const events = program.command('events').description('list and resend events');
+  serviceCommand(events, 'list', 'list the account’s newest events')
     .option('--type <type>', 'only events of this type, such as patient.created')
     .option('--job <job_id>', 'only the events of this job', Number)
     .addOption(new Option('--delivery <status>', 'only events with this delivery status').choices(delivery_statuses))
@@ -30,7 +30,7 @@ export function addEvents(program: Command, env: Environment): void {
         printJson(options.json ? { event } : event);
       }),
   );
-  serviceCommand(events, 'resend <event_id>', 'send an event to its endpoints again').action(
+  serviceCommand(events, 'resend <event_id>', 'resend an event to its endpoints').action(
     (id: string, options: ServiceOptions) =>
       withService(env, options, async (service) => {
         const { event_id, deliveries, message } = await service.account().webhookEvents.resend(id);

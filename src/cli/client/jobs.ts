@@ -13,7 +13,7 @@ type ListOptions = ServiceOptions & { status?: (typeof statuses)[number]; type?:
 const poll_ms = 500;
 
 export function addJobs(program: Command, env: Environment): void {
-  const jobs = program.command('jobs').description('list, follow and repeat jobs');
+  const jobs = program.command('jobs').description('list, follow and rerun jobs');
   serviceCommand(jobs, 'list', 'list the newest jobs of all accounts')
     .addOption(new Option('--status <status>', 'only jobs in this state').choices(statuses))
     .option('--type <type>', 'only jobs of this type, such as patient.create')
@@ -26,13 +26,13 @@ export function addJobs(program: Command, env: Environment): void {
       else show(job);
     }),
   );
-  serviceCommand(jobs, 'watch <job_id>', 'follow the timeline of a job until it has finished')
+  serviceCommand(jobs, 'watch <job_id>', 'follow a job’s timeline until it finishes')
     .addHelpText('after', '\nThe exit code is 3 if the job failed or needs review.\n')
     .action((id: string, options: ServiceOptions) =>
       withService(env, options, (service) => watch(service, id, options)),
     );
-  serviceCommand(jobs, 'run-again <job_id>', 'queue another run of a job that failed')
-    .option('--watch', 'follow the new job until it has finished')
+  serviceCommand(jobs, 'run-again <job_id>', 'run a failed job again')
+    .option('--watch', 'follow the new job until it finishes')
     .action((id: string, options: ServiceOptions & { watch?: boolean }) =>
       withService(env, options, async (service) => {
         const { job_id } = await service.client.jobs.runAgain(id);

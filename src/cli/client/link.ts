@@ -22,13 +22,13 @@ type LinkOptions = ServiceOptions & {
 export function addLink(program: Command, env: Environment): void {
   const link = program.command('link').description('link EMR accounts');
   serviceCommand(link, 'create', 'create a link token and print the page where staff sign in')
-    .option('--user <user_id>', 'your ID of the person; in the sandbox: developer')
-    .option('--org <org_id>', 'your ID of the practice; in the sandbox: its practice')
+    .option('--user <user_id>', 'your ID for the person; sandbox default: developer')
+    .option('--org <org_id>', 'your ID for the practice; sandbox default: its practice')
     .option('--emr <name>', 'the EMR, for a new practice')
     .option('--address <url>', 'URL of the EMR, for a new practice')
     .option('--app <emr_app_id>', 'the EMR app to use')
     .option('--callback-url <url>', 'where the page returns to; it must be registered for the client')
-    .option('--update', 'link the account of the access token again')
+    .option('--update', 're-link the account of the access token')
     .option('--open', 'open the page in the browser')
     .addHelpText('after', '\nExample:\n  $ chartwire link create --org practice-1 --user user-1 --open\n')
     .action((options: LinkOptions) =>
@@ -49,7 +49,7 @@ function requestFor(options: LinkOptions, credentials: Credentials, sandbox: San
   const user_id = options.user ?? (update ? sandbox?.user_id : sandbox && 'developer');
   const org_id = options.org ?? sandbox?.org_id;
   if (user_id === undefined || org_id === undefined) {
-    throw new CommandFailure('--user and --org are required: your IDs of the person and of the practice.', 'usage');
+    throw new CommandFailure('--user and --org are required: your IDs for the person and the practice.', 'usage');
   }
   const { access_token } = credentials;
   if (update && access_token === undefined) {

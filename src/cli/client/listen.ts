@@ -23,8 +23,8 @@ export function addListen(program: Command, env: Environment): void {
 }
 
 const help = `
-Forwarded events are signed like webhooks of the service (Standard Webhooks), with a secret of their own that is printed
-at the start. It stays the same for a client.
+Forwarded events are signed like the service’s webhooks (Standard Webhooks), with a separate secret that is printed at
+startup. It stays the same for a client.
 
 Examples:
   $ chartwire listen --forward-to http://localhost:3000/webhooks
@@ -39,8 +39,8 @@ async function listen(credentials: Credentials, options: ListenOptions): Promise
   const stream = streamEvents(credentials, {
     events: options.events,
     signal: stopped,
-    onConnect: () => printProgress(`Listening for events of ${credentials.base_url}. Stop with Ctrl-C.`),
-    onLost: () => printProgress('The connection was lost. Connecting again …'),
+    onConnect: () => printProgress(`Listening for events from ${credentials.base_url}. Stop with Ctrl-C.`),
+    onLost: () => printProgress('The connection was lost. Reconnecting …'),
   });
   if (forwardTo !== undefined) {
     if (json) printJson({ forward_to: forwardTo, secret }, { line: true });

@@ -10,10 +10,10 @@ const default_wait_s = 45;
 export function addMcp(program: Command, env: Environment): void {
   program
     .command('mcp')
-    .description('serve the API as tools for AI agents (Model Context Protocol, standard input and output)')
+    .description('serve the API as tools for AI agents (Model Context Protocol over stdio)')
     .option('--profile <name>', 'use the credentials of this profile')
-    .option('--allow-writes', 'offer tools that write too; without it, tools only read')
-    .option('--files <folder>', 'documents may be uploaded from this folder')
+    .option('--allow-writes', 'also offer tools that write; default: read-only')
+    .option('--files <folder>', 'folder from which documents can be uploaded')
     .option('--wait <seconds>', 'how long a write waits for its outcome', readCount, default_wait_s)
     .addHelpText('after', help)
     .action((options: ServiceOptions & ToolOptions) =>

@@ -8,8 +8,8 @@ import { findCredentials, readSandbox } from './credentials.ts';
 import { type ServiceOptions, serviceCommand } from './service.ts';
 
 export function addOpen(program: Command, env: Environment): void {
-  serviceCommand(program, 'open <page>', 'open a page in the browser: dashboard, docs, or the EMR of the sandbox')
-    .addHelpText('after', '\nPrints the URL where no browser can be opened.\n')
+  serviceCommand(program, 'open <page>', 'open a page in the browser: dashboard, docs, or the sandbox EMR')
+    .addHelpText('after', '\nPrints the URL if no browser can be opened.\n')
     .action(async (page: string, options: ServiceOptions) => {
       const { base_url } = await findCredentials(env, options.profile);
       const sandbox = await readSandbox(env);

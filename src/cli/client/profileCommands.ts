@@ -13,13 +13,13 @@ import { readProfiles, writeProfiles } from './profiles.ts';
 type AddOptions = { baseUrl: string; clientId: string; clientSecretFile?: string; accessTokenFile?: string };
 
 export function addProfiles(program: Command, env: Environment): void {
-  const profile = program.command('profile').description('store the credentials of services under names');
+  const profile = program.command('profile').description('manage named credentials');
   profile
     .command('add <name>')
     .description('add or replace a profile; the profile `default` is used if none is named')
     .requiredOption('--base-url <url>', 'URL of the service')
     .requiredOption('--client-id <id>', 'the client')
-    .option('--client-secret-file <file>', 'file with the client secret; default: the standard input')
+    .option('--client-secret-file <file>', 'file with the client secret; default: standard input')
     .option('--access-token-file <file>', 'file with the access token of an account')
     .addHelpText('after', example)
     .action((name: string, options: AddOptions) => add(env, name, options));
@@ -35,7 +35,7 @@ export function addProfiles(program: Command, env: Environment): void {
 }
 
 const example = `
-Secrets are never arguments, because other users of the machine can see those.
+Secrets are never passed as arguments, because other users of the machine can see those.
 
 Examples:
   $ chartwire profile add staging --base-url https://chartwire.example.org --client-id ci_test_… < secret.txt
@@ -60,7 +60,7 @@ async function add(env: Environment, name: string, options: AddOptions): Promise
   const profiles = await readProfiles(env);
   const added = { base_url: options.baseUrl, client_id: options.clientId, client_secret, access_token };
   await writeProfiles(env, { ...profiles, [name]: added });
-  printLine(`Profile '${name}' is stored.`);
+  printLine(`Profile '${name}' was saved.`);
 }
 
 async function list(env: Environment, json: boolean | undefined): Promise<void> {
@@ -82,7 +82,7 @@ async function remove(env: Environment, name: string): Promise<void> {
   const { [name]: found, ...others } = await readProfiles(env);
   if (!found) throw new CommandFailure(`There is no profile '${name}'. See: chartwire profile list`);
   await writeProfiles(env, others);
-  printLine(`Profile '${name}' is removed.`);
+  printLine(`Profile '${name}' was removed.`);
 }
 
 async function readSecret(file: string): Promise<string> {

@@ -16,10 +16,10 @@ const page_size = 100;
 const remembered_max = 1_000;
 
 export function addRequests(program: Command, env: Environment): void {
-  const requests = program.command('requests').description('show the requests that your application sends');
+  const requests = program.command('requests').description('show your application’s requests');
   serviceCommand(requests, 'tail', 'print the latest requests, then new ones as they arrive')
-    .addOption(new Option('--status <status>', 'only requests with such a response').choices(statuses))
-    .option('--limit <number>', 'how many to start with', readCount, 10)
+    .addOption(new Option('--status <status>', 'only requests with this kind of response').choices(statuses))
+    .option('--limit <number>', 'how many past requests to print first', readCount, 10)
     .option('--no-follow', 'do not wait for new ones')
     .action((options: TailOptions) => withService(env, options, (service) => tail(service, options)));
 }

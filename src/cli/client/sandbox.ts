@@ -9,27 +9,26 @@ import { requireSandbox } from './credentials.ts';
 type Options = { json?: boolean };
 
 export function addSandbox(program: Command, env: Environment): void {
-  const sandbox = program.command('sandbox').description('control the EMR of the sandbox');
-  command(sandbox, 'fault [name]', 'list the faults that can be switched on, or switch one')
+  const sandbox = program.command('sandbox').description('control the sandbox EMR');
+  command(sandbox, 'fault [name]', 'list the available faults, or turn one on or off')
     .addOption(new Option('--once', 'for the next matching request only').conflicts('off'))
-    .option('--off', 'switch it off; without a name: all')
+    .option('--off', 'turn the fault off; without a name, turn all off')
     .addHelpText('after', '\nExamples:\n  $ chartwire sandbox fault refuse --once\n  $ chartwire sandbox fault --off\n')
     .action((name: string | undefined, options: Options & { once?: boolean; off?: boolean }) =>
       control(env, (clinic) => fault(clinic, name, options)),
     );
-  command(sandbox, 'reset', 'restore the data that the sandbox started with, and switch all faults off').action(
-    (options: Options) =>
-      control(env, async (clinic) => {
-        await clinic.clearFaults();
-        await clinic.reset();
-        done(options, 'The EMR has its initial data again. Read it with: chartwire accounts sync');
-      }),
+  command(sandbox, 'reset', 'restore the sandbox’s initial data and turn all faults off').action((options: Options) =>
+    control(env, async (clinic) => {
+      await clinic.clearFaults();
+      await clinic.reset();
+      done(options, 'The EMR was reset to its initial data. Sync it with: chartwire accounts sync');
+    }),
   );
   command(sandbox, 'expire-link', 'make the EMR ask for a new sign-in, as if the link had expired').action(
     (options: Options) =>
       control(env, async (clinic) => {
         await clinic.expireSessions('link');
-        done(options, 'The next job finds the link expired. Link again with: chartwire link create --update --open');
+        done(options, 'The next job will find the link expired. Re-link with: chartwire link create --update --open');
       }),
   );
   command(sandbox, 'code [user_name]', 'show the current one-time codes of the EMR’s staff').action(

@@ -55,7 +55,7 @@ export async function withService(
 }
 
 function tokenNeeded({ source }: Credentials): string {
-  return `This needs the access token of an account, which is missing in ${source}. Set CHARTWIRE_ACCESS_TOKEN.`;
+  return `This command needs an account’s access token, which is missing from ${source}. Set CHARTWIRE_ACCESS_TOKEN.`;
 }
 
 /** Runs the work; an error of the client library is thrown as a `CommandFailure`. */
@@ -81,16 +81,19 @@ function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFa
     );
   }
   if (error instanceof sdk.LoginRequiredError) {
-    return failure('The link of this account has expired. Link it again with: chartwire link create --update --open');
+    return failure('This account’s link has expired. Re-link it with: chartwire link create --update --open');
   }
   switch (error.code) {
     case 'client_credentials_invalid':
-      return failure(`The service refuses the client ID or the client secret. Check them in ${source}.`, 'credentials');
+      return failure(
+        `The service rejected the client ID or the client secret. Check them in ${source}.`,
+        'credentials',
+      );
     case 'access_token_missing':
       return failure(tokenNeeded(credentials), 'credentials');
     case 'access_token_invalid':
       return failure(
-        `The service refuses the access token. Check it in ${source}: it may belong to another client, or the account was unlinked.`,
+        `The service rejected the access token. Check it in ${source}: it may belong to another client, or the account was unlinked.`,
         'credentials',
       );
     case 'route_not_found':
@@ -100,12 +103,12 @@ function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFa
   }
   const exit = error instanceof sdk.ServiceUnavailableError ? 'unreachable' : 'error';
   if (error.status !== undefined && error.code === undefined) {
-    const received = `returned status ${error.status} without a response of Chartwire`;
+    const received = `returned status ${error.status}, but the response is not from Chartwire`;
     return failure(`${base_url} (from ${source}) ${received}. Check the URL, and any proxy in between.`, exit);
   }
   const id = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
-  if (error.code === 'internal') return failure(`${error.message} The log of the service has the cause.${id}`);
-  // Its name is that of the field, so that the remedy is clear.
+  if (error.code === 'internal') return failure(`${error.message} See the service’s log for the cause.${id}`);
+  // Named like the field, so that the remedy is clear.
   const field = error.field === undefined || error.message.includes(error.field) ? '' : ` Field: ${error.field}.`;
   return failure(`${error.message}${field}${id}`, exit);
 }

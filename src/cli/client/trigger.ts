@@ -12,7 +12,7 @@ import { explained } from './service.ts';
 export function addTrigger(program: Command, env: Environment): void {
   program
     .command('trigger [event]')
-    .description('make a real event happen in the sandbox; without a name, list the events')
+    .description('trigger a real event in the sandbox; without a name, list the events')
     .option('--json', 'print JSON')
     .addHelpText('after', help)
     .action(async (name: string | undefined, { json }: { json?: boolean }) => {
@@ -24,8 +24,7 @@ export function addTrigger(program: Command, env: Environment): void {
 }
 
 const help = `
-The event is real: a request is sent to the API and, for failures, the EMR of the sandbox is made to fail. Some events need
-another one first, which is sent too. login_required links the account again afterwards.
+The event is real: a request is sent to the API and, for failures, the sandbox EMR is made to fail. Some events need another one first, which is sent too. login_required re-links the account afterwards.
 
 Examples:
   $ chartwire trigger telephone_encounter.created_partial

@@ -62,7 +62,7 @@ function pathOf(template: string, given: Arguments): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = String(given[name] ?? '');
     // A dot segment would lead to another endpoint.
-    if (/^\.{0,2}$/.test(value)) throw new CommandFailure(`${name} is required: it names the record.`);
+    if (/^\.{0,2}$/.test(value)) throw new CommandFailure(`${name} is required: it identifies the record.`);
     return encodeURIComponent(value);
   });
 }
@@ -77,7 +77,10 @@ async function fileOf(field: string, given: Arguments, files: string | undefined
   throw new CommandFailure(`${field}_base64${or_path} is required, as a string.`);
 }
 
-/** The accepted request with what became of it. A wait that ends early, for whatever reason, is no error: the job continues. */
+/**
+ * The accepted request with its outcome. A wait that ends early, for whatever reason, is not an error: the job
+ * continues.
+ */
 async function outcomeOf(
   { credentials, transport }: Service,
   { method }: ApiTool,
@@ -124,8 +127,8 @@ function isLost(error: unknown): error is CommandFailure {
 function unknownOutcome(error: CommandFailure, { method }: Call, key: string): CommandFailure {
   const remedy =
     method === 'DELETE'
-      ? 'Check whether it was done before you repeat it.'
-      : `To repeat it without a second effect, call again with idempotency_key ${key}.`;
+      ? 'Check whether it took effect before you repeat it.'
+      : `To retry it safely, call again with idempotency_key ${key}.`;
   return new CommandFailure(`${error.message} It is unknown whether the request was accepted. ${remedy}`, error.exit, {
     cause: error,
   });

@@ -21,7 +21,7 @@ export async function readDocument(folder: string, path: string): Promise<Buffer
   const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
-    if (!found.isFile()) throw new CommandFailure('The path is not that of a file.');
+    if (!found.isFile()) throw new CommandFailure('The path does not name a file.');
     if (found.size > bytes_max)
       throw new CommandFailure('The file is larger than 5 MB, which the service does not accept.');
     return await file.readFile();

@@ -17,8 +17,8 @@ export type ApiTool = {
 };
 
 /**
- * Operations that no model gets: they return a secret, decide where health data is sent, or end the access to an EMR. A
- * text in a chart could make a model call them.
+ * Operations that models cannot call: they return a secret, decide where health data is sent, or end the access to an
+ * EMR. A text in a chart could make a model call them.
  */
 export const withheld: readonly string[] = [
   ...['link.token.create', 'link.token.exchange', 'sandbox.public_token.create'],
@@ -75,7 +75,7 @@ function toolName({ operation, resource, name }: Method): string {
   return [verb, ...nouns, ...rest].join('_').replaceAll('-', '_');
 }
 
-/** Where the rule gives a name that does not read well. */
+/** Where the rule produces an awkward name. */
 const names: Record<string, string> = {
   'account.connection-report': 'get_connection_report',
   'link.emrs.list': 'list_emrs',
@@ -110,20 +110,23 @@ function argumentsOf({ path_parameters, query_parameters, body, verb }: Method, 
       const text = { type: 'string', description: `${schema.description}. Its content in base64` };
       add(`${name}_base64`, text, 'file', !files);
       if (files) {
-        const path = 'A path in the folder of files, instead of the content';
+        const path = 'A path in the allowed folder, instead of the content';
         add(`${name}_path`, { type: 'string', description: path }, 'file');
       }
     }
   }
   if (verb === 'POST' || verb === 'PATCH') {
     const description =
-      'Only to repeat a call whose result was lost: the key that the error named. Such a call has no second effect';
+      'Only to retry a call whose result was lost: the key from the error. The retry does not take effect twice';
     add('idempotency_key', { type: 'string', description }, 'idempotency_key');
   }
   return given;
 }
 
-/** Without what only our own pages understand. The explanations of an enum's values go into its description. */
+/**
+ * Without the keywords that only our own pages understand. The explanations of an enum's values go into its
+ * description.
+ */
 function plain(schema: Schema): Schema {
   const { 'x-enumDescriptions': values, examples: _, properties, items, anyOf, ...rest } = schema;
   const explained = Object.entries(values ?? {}).map(([value, text]) => `${value}: ${text}`);

@@ -124,7 +124,7 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
   ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
   'createPatient.insurance_provider_id': [can('Coverage', 'create'), search('Coverage', 'payor')],
-  // Servers store elements that they do not know, or drop them. What they search by, or name a profile for, they keep.
+  // Servers may drop elements that they do not know. They keep those that they search by or name a profile for.
   'createPatient.language': [search('Patient', 'language')],
   ...requireFor('createPatient', ['race', 'ethnicity'], [{ ...can('Patient', 'create'), profile: us_core_patient }]),
   'createPatient.pcp_id': [search('Patient', 'general-practitioner')],

@@ -26,7 +26,7 @@ export function refIds(references: readonly (fhir.Reference | undefined)[], type
   return [...new Set(references.map((each) => refId(each, type)).filter((id) => id !== null))];
 }
 
-/** Without records of other patients: a server that ignores the criterion returns everybody's. */
+/** Leaves out records of other patients: a server that ignores the criterion returns everyone's. */
 export function onlyOf<T>(
   patient_ehr_id: string,
   found: readonly T[],

@@ -123,7 +123,7 @@ export const sessionRenew = endpoint({
     const given = { email: operator.email, password: password ?? '', code };
     const browser = browserOf(ctx, headers, address);
     const proof = passkey ? await checkPasskeySignIn(ctx, passkey, browser) : await checkPassword(ctx, given, browser);
-    // The passkey of another operator, who uses the same browser.
+    // The passkey belongs to another operator who uses the same browser.
     if (proof.operator_id !== operator.id) throw apiError('passkey_refused');
     await ctx.db.system.begin(async (tx) => {
       await renewSession(tx, readSessionCookie(ctx, headers) ?? '');

@@ -70,7 +70,7 @@ export const patientsFind = endpoint({
   response: Type.Object({ success, patients: Type.Array(found_patient) }),
   handle: async ({ ctx, client, body: { text }, auditPatients }) => {
     const patients = await findPatients(ctx.db, client.id, text, { patients_max });
-    // The text too, in case it was the MRN of a patient who is not stored.
+    // Also the search text, in case it was the MRN of a patient who is not stored.
     auditPatients(patientsOf({ mrn: text.trim(), patients }));
     return { success: true, patients };
   },

@@ -16,7 +16,7 @@ export type BaseBackup = {
   files(): AsyncGenerator<ClusterFile>;
   /** Ends the copy. It contains everything that was committed before `stopped_at`. */
   stop(): Promise<{ stopped_at: Date; files(): AsyncGenerator<ClusterFile> }>;
-  /** Also ends a backup that was not stopped, and lets the server remove old WAL again. */
+  /** Also ends a backup that was not stopped, so that the server can remove old WAL again. */
   close(): Promise<void>;
 };
 

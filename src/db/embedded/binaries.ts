@@ -57,7 +57,7 @@ async function packagedBinaries(): Promise<string> {
     return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native');
   } catch (cause) {
     throw new StartFailure(
-      `No PostgreSQL comes with Chartwire for this system (${process.platform}-${process.arch}): set DATABASE_URL to a PostgreSQL server.`,
+      `Chartwire does not include PostgreSQL for this system (${process.platform}-${process.arch}): set DATABASE_URL to a PostgreSQL server.`,
       { cause },
     );
   }

@@ -26,7 +26,7 @@ export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const password = await readPassword(folders);
   if (exists && password === undefined) {
     throw new StartFailure(
-      `The database in ${folders.cluster} has lost its password file ${folders.password_file}: put it back from a backup.`,
+      `The database in ${folders.cluster} is missing its password file ${folders.password_file}: restore it from a backup.`,
     );
   }
   await removeLeftovers(folders);

@@ -42,7 +42,7 @@ export async function sendPage(reply: FastifyReply, html: string, policy: PagePo
   return reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(html);
 }
 
-/** Sends a page that is the same for everyone, and contains no data of the installation. Browsers ask if it changed. */
+/** Sends a page that is the same for everyone, and contains no data of the installation. Browsers revalidate it. */
 export async function sendPublicPage(
   reply: FastifyReply,
   html: PreparedText,

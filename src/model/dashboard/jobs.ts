@@ -43,7 +43,7 @@ export const job_filter_fields = {
 export const job_patient = Type.Object({
   job_id: Type.Integer(),
   mrn: patientDetail(nullable(Type.String())),
-  /** The EMR's words, which can name the patient. */
+  /** The EMR's own text, which can name the patient. */
   message: patientDetail(nullable(Type.String())),
 });
 export type JobPatient = Static<typeof job_patient>;
@@ -62,7 +62,7 @@ export const step_detail = Type.Object(
     removed: Type.Optional(Type.Number()),
     held_back: Type.Optional(Type.Object({ stored: Type.Number(), missing: Type.Number() })),
     refused: Type.Optional(patientDetail(Type.String())),
-    /** Operations that the EMR began or ceased to offer. */
+    /** Operations that the EMR started or stopped offering. */
     gained: Type.Optional(Type.Array(Type.String())),
     lost: Type.Optional(Type.Array(Type.String())),
     reason: Type.Optional(patientDetail(Type.String())),

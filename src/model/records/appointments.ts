@@ -38,7 +38,7 @@ const shown = {
     Type.Object(
       {
         code: nullable(Type.String({ description: 'Code of the diagnosis (ICD-10)' })),
-        description: nullable(Type.String({ description: 'The diagnosis in words' })),
+        description: nullable(Type.String({ description: 'Description of the diagnosis' })),
       },
       { schema_name: 'AppointmentDiagnosis', description: 'A diagnosis of a visit' },
     ),

@@ -56,7 +56,7 @@ export const ClaimLineItem = Type.Object(
       description: 'The code of the service, if it is neither CPT nor HCPCS',
     }),
     other_code_system: Type.Optional({ ...known.text, description: 'The code system of `other_code` (a URI)' }),
-    description: nullable(Type.String({ description: 'The service in words' })),
+    description: nullable(Type.String({ description: 'Description of the service' })),
     modifiers: Type.Array(Type.String()),
     units: known.number,
     billed_amount: known.number,

@@ -113,7 +113,7 @@ export const byStatus = {
 } as const satisfies Filter;
 
 export function containsName(column: string, options: { examples?: string[] } = {}): Filter {
-  const description = 'Part of the name, without regard to case and accents';
+  const description = 'Part of the name, ignoring case and accents';
   return { columns: [column], match: 'contains', schema: text({ minLength: 1, description, ...options }) };
 }
 

@@ -6,7 +6,7 @@ import { recordKind } from './recordKind.ts';
 export const VisitCode = Type.Object(
   {
     code: Type.String({ description: 'The EMR’s code', examples: ['OV'] }),
-    description: Type.String({ description: 'The code in words', examples: ['Office visit'] }),
+    description: Type.String({ description: 'Description of the code', examples: ['Office visit'] }),
   },
   { schema_name: 'VisitCode', description: 'A visit type or visit status of the EMR instance' },
 );

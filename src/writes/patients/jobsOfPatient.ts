@@ -1,10 +1,10 @@
 import type { Fragment, Query } from '../../db/database.ts';
 
 /**
- * A query for the ids of a patient's jobs: those whose request names the MRN, the one that created the patient, and
- * the actions on encounters created by one of these jobs. The patient of any other encounter is known to the EMR only.
- * Every part uses an index: 4 ms with 400,000 jobs. OFFSET 0 keeps the look-ups from becoming joins, which, planned while
- * there were few jobs, read all of them.
+ * A query for the ids of a patient's jobs: those whose request names the MRN, the one that created the patient, and the
+ * actions on encounters created by one of these jobs. The patient of any other encounter is known to the EMR only.
+ * Every part uses an index: 4 ms with 400,000 jobs. OFFSET 0 keeps the lookups from becoming joins, which, if planned
+ * while there were few jobs, read all of them.
  */
 export function jobsOfPatient(sql: Query, client_id: string, mrn: string): Fragment {
   return sql`

@@ -69,7 +69,7 @@ export async function findChanges(
     demographics: Object.fromEntries(
       Object.entries(demographics)
         .filter(([name, value]) => !isDeepStrictEqual(value, Reflect.get(before, name)))
-        // What is no longer wanted is cleared.
+        // Fields that the client has removed are cleared.
         .map(([name, value]) => [name, value ?? null]),
     ),
     save_previous_address: true,

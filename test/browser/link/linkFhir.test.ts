@@ -143,7 +143,7 @@ describe('a server that deviates from the standards', () => {
     const frame = await window.start(await tokenFor());
     await choose(frame, 'Client ID and secret');
     await fillIn(frame, { client_id: 'nobody', client_secret });
-    await untilAlert(frame, /does not know this client ID.*For the administrator/s);
+    await untilAlert(frame, /does not recognize this client ID.*For the administrator/s);
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await fillIn(frame, { client_id, client_secret: 'of last year' });
     await untilAlert(frame, /did not accept the client secret/);

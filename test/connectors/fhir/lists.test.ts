@@ -164,7 +164,7 @@ describe('a search by a parameter that the server does not support', () => {
     expect(failure).toMatchObject({
       kind: 'refused',
       code: 'not_supported',
-      message: 'The EMR does not offer a search of Patient records by shoe_size.',
+      message: 'The EMR does not support searching Patient records by shoe_size.',
     });
     expect(endpoint.calls).toEqual([]);
   });

@@ -260,7 +260,7 @@ test('uploads a document once if the response is lost', async () => {
 test('rejects a PDF with JavaScript unless the setting allows it', async () => {
   const action = '1 0 obj << /S /JavaScript /JS (app.alert\\(1\\)) >> endobj\n';
   const scripted = Buffer.concat([documents.pdf.subarray(0, 9), Buffer.from(action), documents.pdf.subarray(9)]);
-  const message = /^document is a PDF with JavaScript/;
+  const message = /^document is a PDF that contains JavaScript/;
   const refused = { status: 415, message, field: 'document', code: 'document_script_refused' };
   await expectRequestRejected({}, refused, scripted);
   const account = await findAccountByToken(fixture.ctx, fixture.sandbox.access_token);

@@ -22,7 +22,9 @@ export function SetupGate({ children }: { children: ReactNode }) {
   if (pending_setup === 'password') {
     return (
       <SignInCard title="Change your password" footer={<SignOut />}>
-        <Text size="sm">Your password is temporary: someone else has seen it. Choose your own to continue.</Text>
+        <Text size="sm">
+          You are using a temporary password that someone else has seen. Choose a new one to continue.
+        </Text>
         <PasswordForm />
       </SignInCard>
     );
@@ -30,7 +32,7 @@ export function SetupGate({ children }: { children: ReactNode }) {
   if (pending_setup === 'second_factor') {
     return (
       <SignInCard title="Set up a second factor" footer={<SignOut />}>
-        <Text size="sm">This installation requires one. Choose a passkey or an authenticator app.</Text>
+        <Text size="sm">A second factor is required here. Choose a passkey or an authenticator app.</Text>
         <Factor title="Passkey">
           <Passkeys onCodes={setCodes} />
         </Factor>

@@ -230,7 +230,7 @@ function NotFound({ what }: { what: 'page' | 'client' }) {
           </Button>
         }
       >
-        This {what} does not exist. The link may be old, or your role may not include it.
+        This {what} does not exist. The link may be outdated, or your role may not have access to it.
       </EmptyState>
     </>
   );

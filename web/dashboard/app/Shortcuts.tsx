@@ -56,13 +56,13 @@ function isTyping(target: EventTarget | null): boolean {
 export function ShortcutList(props: { opened: boolean; onClose: () => void; pages: readonly PageEntry[] }) {
   const [single_keys, setSingleKeys] = useSingleKeys();
   const rows: [string, readonly string[]][] = [
-    ['Go to anything', ['Ctrl', 'K']],
-    ['This list', ['?']],
+    ['Open search', ['Ctrl', 'K']],
+    ['Show keyboard shortcuts', ['?']],
     ...props.pages.flatMap(({ label, path }): [string, string[]][] => {
       const key = page_keys[path];
       return key ? [[label, ['g', key]]] : [];
     }),
-    ['Close a dialog', ['Esc']],
+    ['Close dialog', ['Esc']],
   ];
   return (
     <Modal opened={props.opened} onClose={props.onClose} title="Keyboard shortcuts">
@@ -84,7 +84,7 @@ export function ShortcutList(props: { opened: boolean; onClose: () => void; page
         </Table.Tbody>
       </Table>
       <Switch
-        label="Shortcuts without Ctrl"
+        label="Single-key shortcuts"
         checked={single_keys}
         onChange={({ currentTarget }) => setSingleKeys(currentTarget.checked)}
       />

@@ -44,7 +44,7 @@ export function patientItems(text: string, client_path: string | undefined): Pal
     },
   ];
   if (/^\S*\d\S*$/.test(text)) {
-    items.push({ id: 'patient-jobs', label: `Jobs of MRN ${text}`, icon: 'jobs', target: { jobs_of: text } });
+    items.push({ id: 'patient-jobs', label: `Jobs for MRN ${text}`, icon: 'jobs', target: { jobs_of: text } });
   }
   return { label: 'Patients', items };
 }
@@ -91,7 +91,7 @@ export function accountItems(
         ({ id, user_id }): PaletteItem => ({
           id: `account ${id}`,
           label: `${org_id} · ${user_id}`,
-          hint: 'Jobs of the account',
+          hint: 'Jobs for this account',
           icon: 'accounts',
           target: { page: `${client_path}/jobs?account_id=${id}` },
         }),
@@ -104,7 +104,7 @@ export function documentItems(text: string): PaletteGroup {
   const documents = [
     { label: 'API reference', document: '/docs/reference' },
     { label: 'Guides', document: '/docs' },
-    { label: 'What failures mean', document: '/docs/reference/failures' },
+    { label: 'Failure codes', document: '/docs/reference/failures' },
     { label: 'OpenAPI document', document: '/openapi.json' },
   ];
   const items = documents

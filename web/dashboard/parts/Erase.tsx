@@ -32,7 +32,7 @@ export function Erase({ noun, name, erase, onErased }: Props) {
         onErased?.();
         return erasure;
       }}
-      done={({ rows }) => <Text size="sm">Erased {total(rows)} rows. The audit log has the record.</Text>}
+      done={({ rows }) => <Text size="sm">Erased {total(rows)} rows. This is recorded in the audit log.</Text>}
     >
       <Plan load={async () => (await erase({ dry_run: true })).erasure} />
       <Text size="sm">
@@ -69,9 +69,11 @@ function Plan({ load }: { load: () => Promise<Erasure> }) {
     <>
       {(data.linked_accounts > 0 || data.unfinished_jobs > 0) && (
         <List size="sm">
-          {data.linked_accounts > 0 && <List.Item>Linked accounts, unlinked first: {data.linked_accounts}</List.Item>}
+          {data.linked_accounts > 0 && (
+            <List.Item>Linked accounts (will be unlinked first): {data.linked_accounts}</List.Item>
+          )}
           {data.unfinished_jobs > 0 && (
-            <List.Item>Unfinished jobs, which must finish: {data.unfinished_jobs}</List.Item>
+            <List.Item>Unfinished jobs (must finish first): {data.unfinished_jobs}</List.Item>
           )}
         </List>
       )}

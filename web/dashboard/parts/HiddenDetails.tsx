@@ -13,10 +13,10 @@ export function HiddenDetails({ kind, id }: Pick<Body<'reveals.create'>, 'kind' 
     <Alert color="gray" title="Patient details are hidden">
       <Group justify="space-between" gap="sm">
         <Text size="sm" maw={640}>
-          Your role does not show them.{' '}
+          Your role hides them.{' '}
           {may_reveal
             ? 'If you need them, reveal them for 15 minutes. This is recorded in the audit log.'
-            : 'If you need them, ask an owner for the right to reveal them.'}
+            : 'If you need them, ask an owner for permission to reveal them.'}
         </Text>
         {may_reveal && (
           <FormDialog

@@ -39,7 +39,7 @@ export function useToast(): (content: ReactNode) => void {
 }
 
 function ToastCard({ toast: { id, content }, close }: { toast: Toast; close: (id: number) => void }) {
-  // Someone who points at it, or has focused its button, is not done with it.
+  // A toast that is hovered, or whose button has focus, stays.
   const [held, setHeld] = useState(false);
   useEffect(() => {
     if (held) return;

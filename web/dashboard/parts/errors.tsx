@@ -67,7 +67,7 @@ export function errorAt(error: ApiError | null, field: string): string | undefin
   return rule.replace(/^./, (letter) => letter.toUpperCase());
 }
 
-/** The message with a label instead of the name that the field has in the API. */
+/** The message with the field's label instead of its API name. */
 function messageOf({ message, field }: ApiError): string {
   return field === undefined ? message : message.replaceAll(field, fieldLabel(field.split('.').at(-1) ?? field));
 }

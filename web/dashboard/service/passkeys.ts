@@ -36,7 +36,7 @@ export async function signWithPasskey(): Promise<Body<'session.passkey'>> {
 
 const explanations: Record<string, string> = {
   InvalidStateError: 'This device already has a passkey for your account.',
-  NotAllowedError: 'No passkey was used: the dialog of the browser was closed, or took too long.',
+  NotAllowedError: 'No passkey was used: the browser dialog was closed or timed out.',
   SecurityError: 'Passkeys do not work at this address. Open the dashboard at the address in BASE_URL.',
 };
 

@@ -18,7 +18,7 @@ export function createChanges(client: FhirClient): Changes {
       const read_at_ms = Date.now();
       for await (const { matches } of client.search<T>(type, { _lastUpdated: `ge${instant}` })) {
         records.push(...matches);
-        // So much changes only at once, such as a new quarter's slots: reading the list as a whole costs less.
+        // This many changes come all at once, such as a new quarter's slots: reading the whole list then costs less.
         if (records.length > changes_max) return undefined;
       }
       read.set(type, { from_ms, read_at_ms, records });

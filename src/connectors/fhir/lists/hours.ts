@@ -108,7 +108,7 @@ function weekdayOf(day: string): string {
   return weekdays[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7] ?? '';
 }
 
-/** Blocked time. A slot that becomes free is no change of a block but its end, so blocks are read as a whole. */
+/** Blocked time. A slot that becomes free ends a block instead of changing it, so blocks are read as a whole. */
 export function scheduleBlocks(emr: Emr): Listing<ScheduleBlockSource> {
   const types = [...role_types, ...slot_types];
   const hasChanged = async (since: string) =>

@@ -86,7 +86,10 @@ async function obtainTokens(
   return 'refused' in outcome ? toRefusal(outcome, credentials, authority) : outcome;
 }
 
-/** A token that somebody typed is a wrong credential. One that the server has just issued is not the person's fault. */
+/**
+ * A rejected token that someone typed is a wrong credential. One that the server has just issued is not the person's
+ * fault.
+ */
 function tokenRefused({ way }: Credentials): SignInRefusal {
   if (way === 'bearer_token') return { outcome: 'refused', reason: 'access' };
   throw new EmrFailure('refused', 'The server issued a token and then did not accept it.');

@@ -4,7 +4,7 @@ import { revokeToken } from './tokens.ts';
 
 /**
  * Revokes the refresh token and the access token, if the server publishes a revocation endpoint. A bearer token was
- * issued to somebody else, and only they can revoke it.
+ * issued to someone else, and only they can revoke it.
  */
 export async function signOut(
   endpoint: EmrEndpoint,

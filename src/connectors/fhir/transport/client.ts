@@ -27,7 +27,7 @@ export type FhirClient = {
   mrn_rule: MrnRule | undefined;
   /** Changes what is known about the server, and stores it with the account. */
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
-  /** Returns undefined if the record does not exist (any more). */
+  /** Returns undefined if the record does not exist, or no longer does. */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
   /** A few current patients, to see what their identifiers look like. Undefined if the server did not list them. */
   samplePatients(): Promise<fhir.Patient[] | undefined>;
@@ -51,7 +51,7 @@ export type FhirClient = {
   /**
    * Applies `change` to the newest version and stores it with `If-Match`. On a version conflict, reads and applies
    * again, three attempts in total. `change` compares `current` with `first`, the version read first, and throws
-   * `refused` if somebody else changed the same fields.
+   * `refused` if someone else changed the same fields.
    */
   update<T extends fhir.FhirResource>(
     type: T['resourceType'],

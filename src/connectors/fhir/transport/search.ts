@@ -104,7 +104,7 @@ function rejectUndeclaredParams(capabilities: Capabilities, type: string, params
 
 /** The search could not be performed, which is not the same as nothing found. */
 function notSearchable(type: string, param: string): EmrFailure {
-  return new EmrFailure('refused', `The EMR does not offer a search of ${type} records by ${param}.`, {
+  return new EmrFailure('refused', `The EMR does not support searching ${type} records by ${param}.`, {
     code: 'not_supported',
   });
 }

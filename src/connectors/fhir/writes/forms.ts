@@ -6,8 +6,8 @@ import type { FhirClient } from '../transport/client.ts';
 type ResourceType = fhir.FhirResource['resourceType'];
 
 /**
- * Some records can be stored as one of several types, depending on the server. Used are those that it lets us create and
- * search by our marker, in the order in which they are given.
+ * Some records can be stored as one of several types, depending on the server. We use those that it lets us create and
+ * search by our marker, in the given order.
  */
 function usableForms<Type extends ResourceType>(client: FhirClient, types: readonly Type[]): Type[] {
   return types.filter(
@@ -15,7 +15,7 @@ function usableForms<Type extends ResourceType>(client: FhirClient, types: reado
   );
 }
 
-/** Throws if the server takes none of the types (any more). */
+/** Throws if the server takes none of the types, or no longer does. */
 export function requireForm(client: FhirClient, types: readonly ResourceType[]): void {
   if (usableForms(client, types).length > 0) return;
   const message = `The server does not accept new ${types.join(' or ')} records.`;

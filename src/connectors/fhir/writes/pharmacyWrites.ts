@@ -8,7 +8,7 @@ import { list } from '../values.ts';
 import type { Field } from './fields.ts';
 import { requireRecords } from './requireRecords.ts';
 
-/** Servers keep extensions or drop them, which their statements do not say: it shows with the first one. */
+/** Servers keep extensions or drop them, and their statements do not say which: the first write shows it. */
 export const new_patient_pharmacy: readonly Requirement[] = [
   { ...can('Patient', 'create'), extension: preferred_pharmacy },
 ];
@@ -56,7 +56,7 @@ export function hasPharmacy(patient: fhir.Patient, pharmacy_ehr_id: string): boo
   return preferredPharmacies(patient).some(({ reference }) => pharmacyIdOf(reference) === pharmacy_ehr_id);
 }
 
-/** What a write of a pharmacy throws that the server did not keep. It is not offered from then on. */
+/** Thrown if the server did not keep the pharmacy that was written. The write is not offered from then on. */
 export async function droppedPharmacy(client: FhirClient): Promise<EmrFailure> {
   await client.learn((facts) => {
     facts.dropped_extensions = [...new Set([...(facts.dropped_extensions ?? []), preferred_pharmacy])];

@@ -15,7 +15,7 @@ type Call = Create extends EmrWrite<infer In, infer _Out> ? In : never;
 type AddAction = Operations['addTelephoneAction'];
 type Action = AddAction extends EmrWrite<infer In, infer _Out> ? In : never;
 
-/** The forms of a message and of an action, the preferred one first: only a Task is work that somebody has to do. */
+/** The forms of a message and of an action, the preferred one first: only a Task is work that someone has to do. */
 const message_forms = ['Task', 'Communication'] as const;
 const action_forms = ['Communication', 'Task'] as const;
 

@@ -74,7 +74,7 @@ function AccessToken({ account }: { account: Account }) {
       action={() => call('accounts.reveal', params)}
       done={({ access_token }) => (
         <>
-          <Text size="sm">Access token of {account.user_id}:</Text>
+          <Text size="sm">Access token for {account.user_id}:</Text>
           <Copyable value={access_token} label="access token" />
         </>
       )}
@@ -92,12 +92,12 @@ function RotateToken({ account }: { account: Account }) {
   return (
     <FormDialog
       opener="Replace token"
-      title={`Replace the access token of ${account.user_id}`}
+      title={`Replace the access token for ${account.user_id}`}
       submit="Replace token"
       action={() => call('accounts.rotate', params)}
       done={({ access_token }) => (
         <>
-          <Text size="sm">New access token of {account.user_id}:</Text>
+          <Text size="sm">New access token for {account.user_id}:</Text>
           <Copyable value={access_token} label="access token" />
         </>
       )}
@@ -124,10 +124,10 @@ function Unlink({ account, organization }: Props) {
       <List size="sm" spacing={4}>
         <List.Item>The access token stops working immediately and permanently.</List.Item>
         <List.Item>
-          The stored {organization.emr_name} credentials are deleted, and its session is ended if the EMR allows it.
+          The stored {organization.emr_name} credentials are deleted, and the EMR session is ended if the EMR allows it.
         </List.Item>
         <List.Item>
-          Unfinished jobs of this account fail, and each sends its event
+          Unfinished jobs for this account fail, and each sends its event
           {account.parked_jobs > 0 ? ` (${account.parked_jobs} waiting for re-linking)` : ''}.
         </List.Item>
         <List.Item>Data already written to the EMR stays there.</List.Item>

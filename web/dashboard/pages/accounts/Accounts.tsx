@@ -95,7 +95,7 @@ function OrganizationCard({ organization }: { organization: Organization }) {
       <SyncStatus organization={organization} />
       <ServerSettings organization={organization} />
       <DataTable
-        label={`Accounts of ${organization.org_id}`}
+        label={`Accounts for ${organization.org_id}`}
         rows={organization.accounts}
         columns={may('operator') ? [...columns, actions] : columns}
         keyOf={(account) => account.id}

@@ -8,7 +8,7 @@ import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import type { ConnectionReport, ReportRow } from '../../service/types.ts';
 
-/** What was requested from the EMR's server during one sign-in, to send to the support of its vendor. */
+/** What was requested from the EMR's server during one sign-in, to share with its vendor's support team. */
 export function ConnectionReportPage({ report_id }: { report_id: string }) {
   const { client_id } = useClient();
   const query = useQuery('connection-reports.get', { client_id, report_id });
@@ -68,7 +68,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           }}
         />
         <Text size="sm" c="dimmed" mt="xs">
-          This report contains no health data, tokens or secrets. You can send it to the support of the EMR’s vendor.
+          This report contains no health data, tokens or secrets. You can share it with the EMR vendor’s support team.
         </Text>
       </Section>
       {report.findings.length > 0 && (

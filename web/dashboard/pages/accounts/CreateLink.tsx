@@ -114,7 +114,7 @@ export function ShareLink({ link, org_id, user_id }: Created) {
   return (
     <>
       <Text size="sm">
-        Send this link to the person who signs in to the EMR. It works once and expires in {lifetime(link)}, at{' '}
+        Send this link to the person who will sign in to the EMR. It works once and expires in {lifetime(link)}, at{' '}
         <Timestamp at={link.expires_at} />.
       </Text>
       <Copyable value={link.url} label="link" />
@@ -123,7 +123,7 @@ export function ShareLink({ link, org_id, user_id }: Created) {
       </Anchor>
       <div role="status">
         {linked ? (
-          <Alert color="green">{user_id} is linked. You can reveal the access token in the list of accounts.</Alert>
+          <Alert color="green">{user_id} is linked. You can reveal the access token on the Accounts page.</Alert>
         ) : (
           <Group gap="xs">
             <Loader size="xs" aria-hidden />

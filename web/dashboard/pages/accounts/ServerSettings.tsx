@@ -52,7 +52,7 @@ const sources: Record<Rule['source'], string> = {
 
 function describeRule({ system, type, source }: Rule): string {
   if (source === 'none')
-    return 'Automatic, per patient: type MR, else PT, else the usual identifier, else the EMR’s ID';
+    return 'Automatic for each patient: type MR, then PT, then the usual identifier, then the EMR’s ID';
   const parts = [type && `type ${type}`, system && `system ${system}`].filter(Boolean);
   return `${parts.join(', ').replace(/^./, (letter) => letter.toUpperCase())} (${sources[source]})`;
 }
@@ -61,10 +61,10 @@ type Parallel = NonNullable<Account['parallel_writes']>;
 
 const reasons: Record<Parallel['reason'], string> = {
   start: 'Raised after 20 records were created without a failure',
-  creates: 'Raised, because the EMR created 20 records without a failure',
-  too_busy: 'Lowered, because the EMR reported too many requests',
-  collided: 'Lowered, because writes collided in the EMR',
-  failed: 'Lowered, because the EMR failed while several writes ran',
+  creates: 'Raised because the EMR created 20 records without a failure',
+  too_busy: 'Lowered because the EMR reported too many requests',
+  collided: 'Lowered because writes collided in the EMR',
+  failed: 'Lowered because the EMR failed during parallel writes',
   setting: 'Lowered by an operator',
 };
 
@@ -95,7 +95,7 @@ function EditSettings({ organization }: { organization: Organization }) {
   return (
     <FormDialog
       opener="Edit server settings"
-      title={`Server settings of ${organization.org_id}`}
+      title={`Server settings for ${organization.org_id}`}
       submit="Save"
       action={(form) => {
         const text = (name: string) => String(form.get(name) ?? '').trim() || null;
@@ -110,12 +110,12 @@ function EditSettings({ organization }: { organization: Organization }) {
       {(error) => (
         <>
           {mrn && <MrnFields setting={settings} error={error} />}
-          {mrn && <Text size="sm">A change of the MRN identifier reads all records from the EMR again.</Text>}
+          {mrn && <Text size="sm">Changing the MRN identifier re-reads all records from the EMR.</Text>}
           {measured_max !== null && (
             <NumberInput
               name="parallel_writes_max"
               label="Parallel writes"
-              description={`Most writes of an account at the same time. Leave empty for ${measured_max}`}
+              description={`Maximum parallel writes per account. Leave empty for ${measured_max}`}
               defaultValue={settings.parallel_writes_max ?? ''}
               min={1}
               max={16}
@@ -142,7 +142,7 @@ export function MrnFields({
       <TextInput
         name="mrn_system"
         label="MRN identifier: system"
-        description="URI of the identifier that is the MRN. Leave both empty to detect it"
+        description="System URI of the MRN identifier. Leave both fields empty to detect it"
         defaultValue={setting?.mrn_system ?? ''}
         maxLength={500}
         error={errorAt(error, 'mrn_system')}

@@ -70,8 +70,8 @@ function HeldRemovals({ organization }: { organization: Organization }) {
     <Alert key={kind} color="orange" my="xs" title={`${fieldLabel(kind)}: removals held back`}>
       <Text size="sm">
         At the last full sync (<Timestamp at={at} />) the EMR listed {(stored - missing).toLocaleString()} of{' '}
-        {stored.toLocaleString()} stored records. Nothing was removed, because an EMR that fails can return an
-        incomplete list.
+        {stored.toLocaleString()} stored records. Nothing was removed, because the EMR may have returned an incomplete
+        list.
       </Text>
       {confirmed && <Text size="sm">Confirmed. The next sync removes what is still missing.</Text>}
       {!confirmed && may('operator') && (
@@ -84,8 +84,8 @@ function HeldRemovals({ organization }: { organization: Organization }) {
             action={() => call('removals.confirm', { client_id, organization_id: organization.id, kind })}
           >
             <Text size="sm">
-              Check in the EMR that {missing.toLocaleString()} of {stored.toLocaleString()} records were really deleted.
-              The next sync then removes them here.
+              Check in the EMR that {missing.toLocaleString()} of {stored.toLocaleString()} records were actually
+              deleted. The next sync then removes them here.
             </Text>
           </FormDialog>
         </Group>

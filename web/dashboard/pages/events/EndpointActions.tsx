@@ -67,7 +67,7 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
           )}
         >
           <Text size="sm">
-            Creates a new secret. For 24 hours, deliveries are signed with both secrets, so that you can switch without
+            Creates a new secret. For 24 hours, deliveries are signed with both secrets, so you can switch without
             rejecting events.
           </Text>
         </FormDialog>

@@ -95,7 +95,7 @@ function Pending({ webhook: { id, pending, status } }: { webhook: Webhook }) {
           action={() => call('webhooks.send-waiting', { client_id, id })}
           done={({ deliveries }) => (deliveries === 1 ? 'Sending 1 now.' : `Sending ${deliveries} now.`)}
         >
-          Send waiting now
+          Send pending now
         </ActionButton>
       )}
     </Group>
@@ -113,7 +113,7 @@ function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhoo
         Failing since <Timestamp at={failing_since} />.{' '}
         {disabled_reason
           ? 'Fix the receiver, enable the endpoint, then recover the failed events.'
-          : 'Deliveries are retried. After fixing the receiver, send the waiting ones now.'}
+          : 'Deliveries are retried automatically. Once the receiver is fixed, you can send the pending ones right away.'}
       </Text>
       {error && (
         <>

@@ -33,8 +33,8 @@ export function EventList() {
             'No matching events in the last 30 days. Change or clear the filters.'
           ) : (
             <>
-              No events yet. Every write request and every requested sync sends one:{' '}
-              <DocsLink path="/webhooks">receive webhooks</DocsLink>.
+              No events yet. Every write request and every requested sync sends one.{' '}
+              <DocsLink path="/webhooks">Learn how to receive webhooks</DocsLink>.
             </>
           )
         }

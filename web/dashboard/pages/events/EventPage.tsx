@@ -67,7 +67,7 @@ export function EventPage({ id }: { id: string }) {
 }
 
 function resendResult({ deliveries }: { deliveries: number }): string {
-  if (deliveries === 0) return 'Nothing to resend: already pending, or no enabled endpoints.';
+  if (deliveries === 0) return 'Nothing to resend: deliveries are already pending, or no endpoint is enabled.';
   return deliveries === 1 ? 'Resending to 1 endpoint.' : `Resending to ${deliveries} endpoints.`;
 }
 

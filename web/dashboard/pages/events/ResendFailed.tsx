@@ -31,7 +31,7 @@ export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
   return (
     <FormDialog
       opener={webhook_id === undefined ? 'Resend failed' : 'Recover failed'}
-      title={webhook_id === undefined ? 'Resend failed events' : 'Recover failed events of this endpoint'}
+      title={webhook_id === undefined ? 'Resend failed events' : 'Recover failed events for this endpoint'}
       submit="Resend"
       action={() => resendAll().finally(() => setProgress(undefined))}
       done={(resent) => <Text role="status">Resending {countOf(resent)}.</Text>}
@@ -77,7 +77,7 @@ function FailedCount({ since, webhook_id }: { since: string; webhook_id: string 
           </Text>
           {stuck > 0 && (
             <Text size="sm" c="dimmed">
-              {countOf(stuck)} cannot be resent. Enable the endpoint, or subscribe it to the event type, first.
+              {countOf(stuck)} cannot be resent. First enable the endpoint or subscribe it to the event type.
             </Text>
           )}
         </div>

@@ -69,8 +69,8 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
               Duration: jobDuration(job),
               ...(job.parked_ms > 0 && { 'Waited for re-linking': duration(job.parked_ms) }),
               Attempts: job.attempts,
-              ...(job.request_trace_id !== null && { 'Trace of the request': job.request_trace_id }),
-              ...(job.attempt_trace_id !== null && { 'Trace of the last attempt': job.attempt_trace_id }),
+              ...(job.request_trace_id !== null && { 'Request trace': job.request_trace_id }),
+              ...(job.attempt_trace_id !== null && { 'Last attempt trace': job.attempt_trace_id }),
             }}
           />
         </Section>
@@ -98,7 +98,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
         />
       )}
       <TableSection
-        title="Other jobs of this patient"
+        title="Other jobs for this patient"
         rows={job.related}
         columns={related_columns}
         keyOf={(each) => each.job_id}

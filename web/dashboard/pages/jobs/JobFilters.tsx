@@ -89,7 +89,7 @@ function FinishedFilter() {
       rightSection={
         <CloseButton
           size="xs"
-          aria-label="Remove filter Finished"
+          aria-label="Remove Finished filter"
           onClick={() => setAll({ finished_from: '', finished_to: '' })}
         />
       }

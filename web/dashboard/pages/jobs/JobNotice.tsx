@@ -6,7 +6,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
 import { failureOf, review_labels } from './labels.ts';
 
-/** The one thing to know about the job: what went wrong and what to do, or what it is waiting for. */
+/** What an operator needs to know about the job: what went wrong and what to do, or what it is waiting for. */
 export function JobNotice({ job }: { job: Job }) {
   if (job.state === 'needs_review') return <Review job={job} />;
   if (job.error && job.finished_at !== null) return <FailureNotice job={job} error={job.error} />;
@@ -39,7 +39,7 @@ function Review({ job }: { job: Job }) {
       )}
       {markers.length > 0 && (
         <Text size="sm" className="breakable">
-          Marker of the write: {markers.join(', ')}
+          Write marker: {markers.join(', ')}
         </Text>
       )}
     </Alert>
@@ -96,7 +96,7 @@ function Waiting({ job }: { job: Job }) {
     return (
       <Notice title="Waiting for re-linking">
         {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since <Timestamp at={job.parked_since} />
-        . The job resumes after re-linking. Without it, the job fails on <Timestamp at={deadlineOf(job)} />.
+        . The job resumes after re-linking; otherwise it fails on <Timestamp at={deadlineOf(job)} />.
       </Notice>
     );
   }

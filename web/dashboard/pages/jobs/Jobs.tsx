@@ -87,8 +87,8 @@ function JobList() {
             'No matching jobs. Change or clear the filters.'
           ) : (
             <>
-              No jobs yet. Every write request and every sync creates one:{' '}
-              <DocsLink path="">send the first write</DocsLink>.
+              No jobs yet. Every write request and every sync creates one.{' '}
+              <DocsLink path="">Send your first write</DocsLink>.
             </>
           )
         }

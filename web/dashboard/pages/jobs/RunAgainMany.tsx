@@ -19,7 +19,7 @@ type Props = {
   onOpenChange: (opened: boolean) => void;
 };
 
-/** Nobody waits for more in one dialog; the rest can be run again afterwards. */
+/** More would take too long in one dialog; the rest can be run again afterwards. */
 const jobs_max = 1_000;
 
 /** Runs several jobs again, one request per job: each is checked, locked and recorded as if it were the only one. */

@@ -58,7 +58,8 @@ function writeLabel(step: JobStep, outcome: JobStep | undefined, emr: string, fi
   const write = fieldLabel(step.name);
   // An outcome without an intent: an earlier attempt sent the write, and this one looked it up.
   if (step.kind === 'outcome') return `${write}: already saved in ${emr}${recordLabel(step)}. Not sent again.`;
-  if (!outcome && step.detail?.accepted) return `${write}: ${emr} accepted it, but the record does not show it.`;
+  if (!outcome && step.detail?.accepted)
+    return `${write}: ${emr} accepted it, but the record does not show the change.`;
   if (!outcome) return finished ? `${write}: sent, no response.` : `${write}: sent, waiting for a response.`;
   const rejected = outcome.detail?.not_applied;
   if (typeof rejected === 'string') return `${write}: not saved. ${failureOf(rejected).label}.`;
@@ -90,7 +91,7 @@ function noteLabel({ name, attempt, detail }: JobStep): string {
 function heldLabel(held_back: unknown): string {
   const { stored, missing } = Object(held_back) as { stored?: number; missing?: number };
   if (typeof missing !== 'number') return '';
-  return `Warning: ${missing} of ${stored} stored records are missing in the EMR’s list. None was removed; an operator must confirm it on the page Accounts.`;
+  return `Warning: ${missing} of ${stored} stored records are missing from the EMR’s list. None were removed; an operator must confirm the removal on the Accounts page.`;
 }
 
 /** Which operations the EMR has gained and lost. */

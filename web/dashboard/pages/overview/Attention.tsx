@@ -19,7 +19,7 @@ type Props = {
   review_count: number;
 };
 
-/** What does not resolve itself, by cause. */
+/** Problems that do not resolve themselves, by cause. */
 export function Attention({ attention: { failures, accounts, endpoints, reviews, alerts }, review_count }: Props) {
   const { linkTo } = useClient();
   const [review] = reviews;

@@ -9,17 +9,17 @@ export function RestoreNotice({ restore: { restored_at, backup_at, unfinished_jo
   return (
     <Alert color="yellow" title="Restored from a backup">
       <Text size="sm" mb="xs">
-        Restored <Timestamp at={restored_at} />. The backup is from <Timestamp at={backup_at} />. What happened after
-        the backup is not in the database:
+        Restored <Timestamp at={restored_at} />. The backup is from <Timestamp at={backup_at} />. Anything that happened
+        after the backup is missing from the database:
       </Text>
       <List size="sm">
         <List.Item>
-          Unfinished jobs: {unfinished_jobs.toLocaleString()}. Each looks up its writes in the EMR before it sends
-          anything. Where the EMR cannot be searched, the job needs review.
+          Unfinished jobs: {unfinished_jobs.toLocaleString()}. Each job looks up its writes in the EMR before it sends
+          anything. If the EMR cannot be searched, the job needs review.
         </List.Item>
         <List.Item>
-          Requests accepted after the backup are lost, with their jobs, events and idempotency keys. A client that sends
-          one again writes it again.
+          Requests accepted after the backup are lost, with their jobs, events and idempotency keys. If a client resends
+          one, it is written again.
         </List.Item>
         <List.Item>Webhooks sent after the backup may be sent again.</List.Item>
         <List.Item>

@@ -34,7 +34,7 @@ export function Tiles({ overview: { clients, failed_day, attention } }: Props) {
         value={failing}
         href={failing === 1 ? `/events/endpoints/${attention.endpoints[0]?.id}` : '/events/endpoints'}
       >
-        {failing === 0 ? 'All deliveries succeed' : counted(failing, 'endpoint')}
+        {failing === 0 ? 'All deliveries are succeeding' : counted(failing, 'endpoint')}
       </Tile>
       <Tile
         label="Queue age"

@@ -12,7 +12,7 @@ export function RecordCounts() {
   return (
     <>
       <Title order={2} size="h4" mb="sm">
-        Records of {organization.org_id}
+        Records for {organization.org_id}
       </Title>
       <QueryResult query={counts}>
         {({ kinds }) => (

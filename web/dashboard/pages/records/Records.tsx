@@ -169,7 +169,7 @@ function PatientRoute() {
     <Switch>
       <Route path="/patients/:id">{({ id }) => <PatientPage key={id} id={id} />}</Route>
       <Route>
-        <Alert color="gray">Your role does not show records. Open a patient from a job.</Alert>
+        <Alert color="gray">Your role cannot browse records. Open a patient from a job.</Alert>
       </Route>
     </Switch>
   );

@@ -33,7 +33,7 @@ export function SyncAge({ kind: { synced_at, first_sync_pending, refused_in } }:
   if (refused_in !== null) {
     return (
       <>
-        The EMR refused this list at the{' '}
+        The EMR refused access to this list during the{' '}
         <Anchor component={Link} href={linkTo(`/jobs/${refused_in}`)} inherit underline="always">
           last sync
         </Anchor>
@@ -64,12 +64,12 @@ export function SyncNotes() {
         <Alert
           color="orange"
           mb="md"
-          title={sync.state === 'parked' ? 'The sync waits for re-linking' : 'The last sync failed'}
+          title={sync.state === 'parked' ? 'Sync waiting for re-linking' : 'Last sync failed'}
         >
           {sync.error_code !== null && `${failureOf(sync.error_code).label}. `}
           The records are as of the last successful sync.{' '}
           <Anchor component={Link} href={linkTo(`/jobs/${sync.job_id}`)} size="sm" c="inherit" underline="always">
-            Show the sync
+            View sync
           </Anchor>
         </Alert>
       )}
@@ -81,8 +81,8 @@ export function SyncNotes() {
             transitionDuration={0}
             my="xs"
           />
-          {kinds.length - pending} of {kinds.length} record types complete. Lists and searches are incomplete until
-          then.
+          {kinds.length - pending} of {kinds.length} record types complete. Until all are, lists and searches are
+          incomplete.
         </Alert>
       )}
     </>

@@ -77,7 +77,7 @@ export default function Requests() {
   const shown = requests.data?.find(({ id }) => id === get('request'));
   return (
     <>
-      <PageTitle subtitle="API requests of the last days. Bodies, query strings and addresses are not stored.">
+      <PageTitle subtitle="Recent API requests. Bodies, query strings and addresses are not stored.">
         Requests
       </PageTitle>
       <FilterBar filters={filters} />
@@ -92,7 +92,7 @@ export default function Requests() {
             'No matching requests. Change or clear the filters. Requests are kept for a few days.'
           ) : (
             <>
-              No requests yet. Requests to the API appear here: <DocsLink path="">send the first one</DocsLink>.
+              No requests yet. Requests to the API appear here. <DocsLink path="">Send your first one</DocsLink>.
             </>
           )
         }

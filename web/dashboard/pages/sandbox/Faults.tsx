@@ -22,13 +22,13 @@ export function Faults({ state, editable }: { state: SandboxState; editable: boo
     <Stack>
       {editable && (
         <Radio.Group
-          label="When switched on, a fault applies"
+          label="When turned on, a fault applies"
           value={mode}
           // Its values are those of the radios below.
           onChange={(value) => setMode(value as Mode)}
         >
           <Group mt={4}>
-            <Radio value="on" label="Until switched off" />
+            <Radio value="on" label="Until turned off" />
             <Radio value="once" label="Once" />
           </Group>
         </Radio.Group>

@@ -94,8 +94,8 @@ function SignIns() {
   return (
     <Stack gap="xs" mb="md">
       <Text size="sm">
-        An expired session is renewed automatically. An expired link needs a person: jobs wait until the account is
-        re-linked.
+        An expired session is renewed automatically. An expired link needs someone to sign in: jobs wait until the
+        account is re-linked.
       </Text>
       <Group gap="xs">
         <ActionButton action={() => expire('session')}>Expire all sessions</ActionButton>
@@ -107,7 +107,7 @@ function SignIns() {
           action={() => expire('link')}
         >
           <Text size="sm">
-            Every account linked to this clinic will need its password and a one-time code again with its next job.
+            Every account linked to this clinic will need its password and a one-time code again for its next job.
             Re-link the accounts on the Accounts page.
           </Text>
         </FormDialog>

@@ -61,11 +61,11 @@ export function AccessFields({ of }: { of?: Access }) {
       <div>
         <Checkbox
           name="may_reveal"
-          label="May reveal patient details with a reason"
+          label="Can reveal patient details by giving a reason"
           defaultChecked={of?.may_reveal ?? false}
         />
         <Text size="xs" c="dimmed" mt={4}>
-          For the role Support, which hides them. Every reveal is in the audit log.
+          For the Support role, which hides them. Every reveal is recorded in the audit log.
         </Text>
       </div>
     </>

@@ -37,8 +37,8 @@ export function Alerts() {
               keyOf={(alert) => alert.id}
               empty={
                 <>
-                  All clear. Conditions are checked every 15 seconds:{' '}
-                  <DocsLink path="/alerts">what is checked</DocsLink>.
+                  All clear. Conditions are checked every 15 seconds.{' '}
+                  <DocsLink path="/alerts">See what is checked</DocsLink>.
                 </>
               }
             />

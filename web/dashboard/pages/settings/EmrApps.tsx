@@ -29,7 +29,7 @@ export function EmrApps({ client_id }: { client_id: string }) {
               {may('owner') && <AddApp client_id={client_id} emrs={emrs} />}
             </Group>
             <Text size="sm" c="dimmed" mb="sm">
-              Client IDs that EMRs issued to you. Clinic staff then connect with one button, without entering
+              Client IDs issued to you by EMRs. With them, clinic staff connect in one click instead of entering
               credentials.
             </Text>
             <DataTable
@@ -121,7 +121,7 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
           <TextInput
             name="emr_address"
             label="Address"
-            description="Base URL of the EMR. Leave empty to use this app for all addresses without one of their own"
+            description="Base URL of the EMR. Leave empty to use this app for every address that does not have its own"
             error={errorAt(error, 'emr_address')}
           />
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
@@ -165,7 +165,7 @@ function NameInput({ error, value }: { error: ApiError | null; value?: string })
     <TextInput
       name="name"
       label="Name"
-      description="Shown in Link, for example the name of the clinic or of the EMR"
+      description="Shown in Link, for example the name of the clinic or EMR"
       defaultValue={value}
       required
       maxLength={100}

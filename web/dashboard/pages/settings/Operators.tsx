@@ -122,7 +122,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
           </div>
         ))}
       {!of.all_clients && of.clients.length === 0 && 'No clients'}
-      {of.may_reveal && <div className="secondary">May reveal patient details</div>}
+      {of.may_reveal && <div className="secondary">Can reveal patient details</div>}
     </>
   );
 }
@@ -136,7 +136,7 @@ function Actions({ of }: { of: Operator }) {
       {!of.single_sign_on && (
         <FormDialog
           opener="Change access"
-          title={`Access of ${of.email}`}
+          title={`Access for ${of.email}`}
           submit="Save"
           success="Access changed"
           action={(form) => call('operators.update', { id: of.id }, { body: readAccess(form) })}
@@ -164,7 +164,7 @@ function Actions({ of }: { of: Operator }) {
         {ways?.passwords && !of.single_sign_on && (
           <FormDialog
             opener="Reset password"
-            title={`Reset password of ${of.email}`}
+            title={`Reset password for ${of.email}`}
             submit="Reset"
             action={() => call('operators.reset', { id: of.id })}
             done={({ password }) => <NewPassword value={password} />}
@@ -212,7 +212,7 @@ function InviteOperator() {
       done={({ invitation }) => (
         <>
           <Text size="sm">
-            Send this link to the operator, who chooses a password with it. It works once, until{' '}
+            Send this link to the operator, who uses it to choose a password. It works once, expires{' '}
             <Timestamp at={invitation.expires_at} />, and is not shown again.
           </Text>
           <Copyable label="link" value={invitation.link} />
@@ -233,7 +233,7 @@ function NewPassword({ value }: { value: string }) {
   return (
     <>
       <Text size="sm">
-        Send this temporary password to the operator, who changes it after signing in. It is not shown again.
+        Send this temporary password to the operator, who must change it after signing in. It is not shown again.
       </Text>
       <Copyable label="password" value={value} />
     </>

@@ -27,7 +27,7 @@ export function DefaultHours() {
         Default hours
       </Title>
       <Text size="sm" c="dimmed">
-        Used for providers of {organization.org_id} without hours, if an availability request sets
+        Used for {organization.org_id} providers without hours when an availability request sets
         fallback_to_default_hours.
       </Text>
       <div className="columns">

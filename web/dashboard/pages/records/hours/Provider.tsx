@@ -39,7 +39,7 @@ function ProviderDetails({ provider, set, emr }: ResponseOf<'providers.get'>) {
       {editable ? (
         <Settings provider={provider} update={update} emr_status={set.status === null ? undefined : emr.status} />
       ) : (
-        <Text size="sm">{provider.hide_in_availability ? 'Hidden in availability' : 'Shown in availability'}</Text>
+        <Text size="sm">{provider.hide_in_availability ? 'Hidden from availability' : 'Shown in availability'}</Text>
       )}
       <div className="columns">
         <section aria-label="Hours">
@@ -92,7 +92,7 @@ function Settings(props: { provider: Provider; update: Update; emr_status: strin
           onChange={(event) => mutate({ status: event.currentTarget.value })}
         />
         <Checkbox
-          label="Hide in availability"
+          label="Hide from availability"
           mb={8}
           checked={provider.hide_in_availability}
           disabled={isPending}

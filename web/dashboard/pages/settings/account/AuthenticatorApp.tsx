@@ -28,7 +28,7 @@ function TurnOff() {
         look={{ flex: 'none' }}
         action={() => confirmed(() => call('me.totp.off', {}))}
       >
-        <Text size="sm">Codes of your app are no longer accepted. Your other sessions are signed out.</Text>
+        <Text size="sm">Codes from your app will no longer be accepted. Your other sessions are signed out.</Text>
       </FormDialog>
     </Group>
   );
@@ -69,7 +69,7 @@ function SetUp({ onCodes }: { onCodes: (codes: string[]) => void }) {
     <form onSubmit={onSubmit}>
       <Stack align="flex-start">
         <Text size="sm">Scan this QR code with your authenticator app, or enter the key.</Text>
-        <img className="qr-code" alt="QR code of the key" src={qrCode(setup.data.uri)} />
+        <img className="qr-code" alt="QR code for the key" src={qrCode(setup.data.uri)} />
         <Copyable label="key" value={secret} />
         <TextInput name="code" label="Authenticator code" inputMode="numeric" autoComplete="one-time-code" required />
         {turnOn.error && <ErrorAlert error={turnOn.error} />}

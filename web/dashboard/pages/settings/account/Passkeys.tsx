@@ -69,7 +69,7 @@ function AddPasskey({ onCodes }: { onCodes: (codes: string[]) => void }) {
       <TextInput
         name="name"
         label="Name"
-        description="To recognize it in this list"
+        description="Helps you recognize it in this list"
         defaultValue={describeBrowser(navigator.userAgent)}
         required
         maxLength={100}

@@ -12,7 +12,7 @@ export function RecoveryCodes({ onCodes }: { onCodes: (codes: string[]) => void 
   return (
     <Group justify="space-between" wrap="nowrap">
       <Text size="sm" {...(operator.recovery_codes < 3 ? { c: 'red' } : {})}>
-        {operator.recovery_codes} of 10 left. Each replaces a code or passkey once.
+        {operator.recovery_codes} of 10 left. Each works once in place of a code or passkey.
       </Text>
       <FormDialog
         opener="Replace"
@@ -33,7 +33,7 @@ export function NewRecoveryCodes({ codes, onDone }: { codes: readonly string[]; 
   return (
     <Stack>
       <Text size="sm">
-        Store these recovery codes where you find them without your device. Each works once, instead of a code or
+        Store these recovery codes somewhere you can get to without this device. Each works once in place of a code or
         passkey. They are not shown again.
       </Text>
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" verticalSpacing="xs">
@@ -59,7 +59,7 @@ export function NewRecoveryCodes({ codes, onDone }: { codes: readonly string[]; 
             Download
           </Button>
         </Group>
-        <Button onClick={onDone}>I have stored them</Button>
+        <Button onClick={onDone}>I have saved them</Button>
       </Stack>
     </Stack>
   );

@@ -28,7 +28,7 @@ export function Sessions() {
           {sessions.length > 1 && (
             <Group>
               <ActionButton action={() => call('me.sessions.end-others', {})} done={() => 'Other sessions ended.'}>
-                End all others
+                End all other sessions
               </ActionButton>
             </Group>
           )}
