@@ -139,8 +139,12 @@ async function freezeWorker(slot: Slot, target: Target): Promise<void> {
     process.kill(slot.pid(), 'SIGSTOP');
     const frozen_at = Date.now();
     const abandoned = await lanesOf(target, slot.pid());
-    const [resumed_ms] = await Promise.all([untilResumed(target, abandoned, frozen_at), pause(frozen_ms)]);
-    process.kill(slot.pid(), 'SIGCONT');
+    // Not only after its lanes were claimed again: if all workers are frozen, nobody claims them.
+    const thaw = async () => {
+      await pause(frozen_ms);
+      process.kill(slot.pid(), 'SIGCONT');
+    };
+    const [resumed_ms] = await Promise.all([untilResumed(target, abandoned, frozen_at), thaw()]);
     return resumed_ms;
   };
   await during(target.measured, cause, (ms) => target.measured.resumed_ms.push(ms));
