@@ -18,7 +18,7 @@ import { measuredOn, median } from './report.ts';
 
 /**
  * Compares the cost of the same work in a database with a thousand rows of everything and in one with a million, or more
- * (`--rows`: ten million take 30 GB and half an hour), and with one practice and a thousand; writes docs/reference/growth.md. Exit code 1 if a ratio exceeds 1.2.
+ * (`--rows`: ten million take 25 GB and an hour), and with one practice and a thousand; writes docs/reference/growth.md. Exit code 1 if a ratio exceeds 1.2.
  * Only statements are timed: a constant cost of HTTP would hide growth. `--only TEXT` measures the work whose name
  * contains the text, and writes nothing. `--keep FOLDER` keeps the databases there, and uses those of an earlier run.
  */

@@ -59,8 +59,9 @@ async function insertAll(tx: Tx, rows: number, practices: number): Promise<Ids> 
 }
 
 /**
- * One row of each table per second, oldest first, as the service would have inserted them: ids are in the order of time,
- * so that the rows of a page are next to each other in tables and indexes.
+ * Up to a million rows: one row of each table per second, oldest first, as the service would have inserted them. Ids are
+ * in the order of time, so that the rows of a page are next to each other in tables and indexes. More rows share the same
+ * twelve days: older ones would be purged.
  */
 async function insertWork(tx: Tx, { client_id, organization_id }: Ids, rows: number, practices: number): Promise<void> {
   await tx`CREATE TEMP TABLE bench ON COMMIT DROP AS
@@ -68,7 +69,7 @@ async function insertWork(tx: Tx, { client_id, organization_id }: Ids, rows: num
            organization_id, account_id, now() + age AS at, series.n > ${rows - ready_rows}::int AS ready
       FROM generate_series(1, ${rows}::int) AS series (n)
       JOIN practice ON practice.n = CASE WHEN series.n <= ${first_practice_rows}::int THEN 0 ELSE series.n % ${practices}::int END
-     CROSS JOIN LATERAL (SELECT (series.n - ${rows}::int) * interval '1 second' AS age) AS time
+     CROSS JOIN LATERAL (SELECT (series.n - ${rows}::int) * make_interval(secs => ${Math.min(1, 1_000_000 / rows)}::float8) AS age) AS time
      ORDER BY series.n`;
   await tx`INSERT INTO patients (id, client_id, organization_id, ehr_id, mrn, status, first_folded, last_folded, doc, source_hash,
       seen_in)
