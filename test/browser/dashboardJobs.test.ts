@@ -186,6 +186,11 @@ describe('job page', () => {
 
   test('shows since when and why a job waits for re-linking', async () => {
     const access_token = await fixture.product.api.link({ user_id: 'parked-user', staff: 2 });
+    // It would find the account expired, and park the call before its own attempt.
+    await until('the first sync to finish', async () => {
+      const syncs = await fixture.product.owner`SELECT FROM jobs WHERE type = 'sync' AND finished_at IS NULL`;
+      return syncs.length === 0;
+    });
     await fixture.product.api.control('POST', '/control/sessions/expire');
     const { body } = await fixture.product.api.callIn({ patient_mrn: 'LK100009' }, { access_token });
     await until('the job to be parked', async () => {
