@@ -16,6 +16,9 @@ export async function insertRequests(system: Query, requests: readonly LoggedReq
              account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text,
              path text, field text, job_id bigint) CROSS JOIN setting
      WHERE setting.value IS NOT NULL
+       -- A client or a practice may have been erased since the request.
+       AND (client_id IS NULL OR EXISTS (SELECT FROM clients WHERE clients.id = entry.client_id))
+       AND (account_id IS NULL OR EXISTS (SELECT FROM accounts WHERE accounts.id = entry.account_id))
     ON CONFLICT DO NOTHING`;
 }
 

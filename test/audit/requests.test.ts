@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRequestLog } from '../../src/audit/openRequestLog.ts';
-import { rotateRequests } from '../../src/audit/requests.ts';
+import { insertRequests, rotateRequests } from '../../src/audit/requests.ts';
 import { requestsList } from '../../src/dashboard/requests.ts';
 import { newId } from '../../src/ids.ts';
 import { openMetrics } from '../../src/metrics.ts';
@@ -45,6 +45,22 @@ test('a request is found by its id, with caller, endpoint and status', async () 
   });
   const { body } = await operator.get('requests');
   expect(Compile(requestsList.response).Errors(body)).toStrictEqual([]);
+});
+
+test('a request of a client or a practice that was erased meanwhile is not stored', async () => {
+  const fields = { endpoint: 'staff.list', method: 'GET', status: 200, duration_ms: 1, code: null, path: null };
+  const [sandbox] = await fixture.owner<{ id: string }[]>`SELECT id FROM clients
+    WHERE public_id = ${fixture.sandbox.client_id}`;
+  const request = { ...fields, field: null, job_id: null, client_id: sandbox?.id ?? '', account_id: null };
+  const [stored, of_client, of_account] = [newId(), newId(), newId()];
+  await insertRequests(fixture.ctx.db.system.pooled, [
+    { ...request, id: stored },
+    { ...request, id: of_client, client_id: newId() },
+    { ...request, id: of_account, account_id: newId() },
+  ]);
+  const rows = await fixture.owner<{ id: string }[]>`SELECT id FROM requests
+    WHERE id = ANY (${[stored, of_client, of_account]}::uuid[])`;
+  expect(rows.map(({ id }) => id)).toStrictEqual([stored]);
 });
 
 test('failed requests are found by status, with their error codes, including unauthenticated ones', async () => {
