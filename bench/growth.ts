@@ -17,10 +17,13 @@ import { type Installation, openInstallation, ready_rows } from './growthRows.ts
 import { measuredOn, median } from './report.ts';
 
 /**
- * Compares the cost of the same work in a database with a thousand rows of everything and in one with a million, or more
- * (`--rows`: ten million take 25 GB and an hour), and with one practice and a thousand; writes docs/reference/growth.md. Exit code 1 if a ratio exceeds 1.2.
- * Only statements are timed: a constant cost of HTTP would hide growth. `--only TEXT` measures the work whose name
- * contains the text, and writes nothing. `--keep FOLDER` keeps the databases there, and uses those of an earlier run.
+ * Compares the cost of the same work in a database with a thousand rows of everything and in one with a million, and with
+ * one practice and a thousand; writes docs/reference/growth.md. Exit code 1 if a ratio exceeds 1.2. Only statements are
+ * timed: a constant cost of HTTP would hide growth.
+ *
+ *   --rows N        more than a million rows; ten million take 25 GB and an hour
+ *   --only TEXT     only the work whose name contains the text; writes nothing
+ *   --keep FOLDER   keeps the databases there, and uses those of an earlier run
  */
 const ratio_max = 1.2;
 const rows_small = 1_000;

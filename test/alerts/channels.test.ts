@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { checkEmailServer, sendEmail } from '../../src/alerts/email.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
+import { interceptTimers } from '../harness/timers.ts';
 import { type AlertFixture, channelSettings, createFixture, webhook_secret } from './fixture.ts';
 
 let fixture: AlertFixture;
@@ -194,22 +195,12 @@ describe('a mail server', () => {
     mail.behavior = 'hang';
     // The total timeout is intercepted, and expires once the email is stored.
     const total_ms = 12_345;
-    let expire = () => {};
-    const real = globalThis.setTimeout;
-    const caught = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((
-      work: () => void,
-      ms?: number,
-      ...more: []
-    ) => {
-      if (ms !== total_ms) return real(work, ms, ...more);
-      expire = work;
-      return real(() => {}, 0);
-    }) as typeof setTimeout);
-    onTestFinished(() => void caught.mockRestore());
+    const timeouts = interceptTimers((ms) => ms === total_ms);
     const sending = sendEmail(serverAt(mail.url), email, { step_ms: 60_000, total_ms });
     const given_up = expect(sending).rejects.toThrow('in time');
     await expect.poll(() => mail.received.length).toBe(1);
-    expire();
+    expect(timeouts).toHaveLength(1);
+    timeouts[0]?.();
     await given_up;
   });
 

@@ -4,6 +4,7 @@ import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
+import { interceptTimers } from '../../harness/timers.ts';
 import { endPauses, until } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { type Registered, register, untilReceived, untilStatus } from './receivers.ts';
@@ -101,28 +102,17 @@ test(row('DEC-350'), async () => {
 });
 
 test(row('DEC-351'), async () => {
-  // The 15 s timeout is intercepted, and expires when the test calls it.
-  const expireTimers: (() => void)[] = [];
-  const real = globalThis.setTimeout;
-  const caught = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((
-    work: () => void,
-    ms?: number,
-    ...more: []
-  ) => {
-    // A scheduled task uses the same delay, so the timer is recognized by the file that sets it.
-    if (ms !== 15_000 || !new Error().stack?.includes('/exchange.ts')) return real(work, ms, ...more);
-    expireTimers.push(work);
-    return real(() => {}, 0);
-  }) as typeof setTimeout);
-  onTestFinished(() => void caught.mockRestore());
+  // The 15 s timeout is intercepted, and expires when the test calls it. A scheduled task uses the same delay, so the
+  // timer is recognized by the file that sets it.
+  const timeouts = interceptTimers((ms) => ms === 15_000 && (new Error().stack?.includes('/exchange.ts') ?? false));
   const { receiver } = await register(fixture, { respond: () => {} });
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
-  expect(expireTimers).toHaveLength(1);
+  expect(timeouts).toHaveLength(1);
   const attemptsMade = () => fixture.owner`SELECT FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
     WHERE event_id = ${event.id}`;
   expect(await attemptsMade()).toHaveLength(0);
-  expireTimers[0]?.();
+  timeouts[0]?.();
   const { status, problem, status_code } = await afterAttempt(event.id, 1);
   expect([status, status_code]).toStrictEqual(['pending', null]);
   expect(problem).toMatch(/did not respond within 15 s/);
