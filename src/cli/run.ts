@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { ConnectionError } from '../../sql/errors.ts';
 import { StartFailure } from '../errors.ts';
 import { version } from '../version.ts';
 import { addAdministration, administration } from './administration.ts';
@@ -67,6 +68,7 @@ Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachab
 function explain(error: unknown, command: Command): { message: string; exit: number } {
   if (error instanceof CommandFailure) return { message: `${error.message}\n`, exit: exit_codes[error.exit] };
   if (error instanceof StartFailure) return { message: `${error.message}\n`, exit: exit_codes.error };
+  if (isConnectionLost(error)) return { message: connection_lost, exit: exit_codes.error };
   if (!(error instanceof CommanderError)) throw error;
   // Help or the version was shown.
   if (error.exitCode === 0) return { message: '', exit: 0 };
@@ -78,6 +80,15 @@ function explain(error: unknown, command: Command): { message: string; exit: num
   const given = [...pathOf(command).split(' ').slice(1), ...command.args].join(' ');
   const cause = unknown ? `unknown command '${given}'` : error.message.replace(/^error: /, '').replace(/\.$/, '');
   return { message: `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. See: ${pathOf(command)} --help\n`, exit };
+}
+
+const connection_lost =
+  'The connection to the database was lost. Run the command again when the database is back; check with: chartwire doctor\n';
+
+/** The driver's errors, and SQLSTATE classes 08 (connection) and 57P (shutdown). */
+function isConnectionLost(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return error instanceof ConnectionError || (typeof code === 'string' && /^(ECONN|EPIPE|08|57P0)/.test(code));
 }
 
 /** The command that the arguments name, as far as it exists. */

@@ -37,6 +37,23 @@ test('clients, operators and keys print what was created', async () => {
   expect(kids).not.toHaveLength(0);
 });
 
+test('a command that loses its connection to the database says so in one line', async () => {
+  const { owner, env } = fixture;
+  const stop = async () =>
+    (
+      await owner`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    ).length > 0;
+  const { code, stderr } = await owner.begin(async (tx) => {
+    await tx`LOCK TABLE clients`;
+    const result = runHere(['clients', 'create', '--name', 'Interrupted'], env);
+    await expect.poll(stop).toBe(true);
+    return result;
+  });
+  expect(stderr).toMatch(/^The connection to the database was lost\. [^\n]+\n$/);
+  expect(code).toBe(1);
+});
+
 test('the audit log and a restore print their figures', async () => {
   const mark = await json('restore', 'mark', '--backup-time', '2026-01-31T02:00:00Z');
   expect(mark).toStrictEqual({ backup_at: '2026-01-31T02:00:00.000Z', unfinished_jobs: 0 });
