@@ -21,6 +21,7 @@ export function reportPage(result: {
   failed_requests: ReadonlyMap<string, number>;
 }): string {
   const { findings, rolling } = result;
+  const several = byFault(result.failures).size < result.failures.length;
   const repeated = [...result.failed_requests].map(([kind, count]) => `${count} × ${kind}`).join(', ') || 'none';
   return `# Cluster run
 
@@ -36,11 +37,11 @@ Written by \`npm run cluster\`. The setup and the settings are described in [Hig
 
 ## Failures of the primary
 
-| Failure | New primary | Writes back after | Jobs back after |
-|---|---|---|---|
-${result.failures.map(failureRow).join('\n')}
+| Failure | Times | New primary | Writes back after | Jobs back after |
+|---|---|---|---|---|
+${[...byFault(result.failures)].map(faultRow).join('\n')}
 
-The first time is the longest without an acknowledged write. The second is until the first job finished; what ended within a second after the failure counts as in progress before it. The limit for the first is 30 s.
+${several ? 'Times are the median and the longest. ' : ''}The first time is the longest without an acknowledged write. The second is until the first job finished; what ended within a second after the failure counts as in progress before it. The limit for the first is 30 s.
 
 ## Rolling restart
 
@@ -61,9 +62,35 @@ Requests that failed during the failures, and that the client repeated with thei
 `;
 }
 
-function failureRow({ fault, failed_over, downtime_ms, jobs_back_ms }: Failure): string {
-  const cells = [fault, failed_over ? 'yes' : 'no, restarted in place', seconds(downtime_ms), seconds(jobs_back_ms)];
-  return `| ${cells.join(' | ')} |`;
+/** What a program that starts the run looks for in its output. */
+export const summary_start = 'result: ';
+
+/** The run in one line. */
+export function summarize(failures: readonly Failure[], { acknowledged }: Findings): string {
+  const failed_over = failures.filter((failure) => failure.failed_over).length;
+  const longest = seconds(Math.max(...failures.map(({ downtime_ms }) => downtime_ms)));
+  const in_place = failures.length - failed_over;
+  return `${failed_over} failovers, ${in_place} restarts in place, ${acknowledged} writes acknowledged; writes back within ${longest}: 0 violations`;
+}
+
+function byFault(failures: readonly Failure[]): Map<string, Failure[]> {
+  const groups = new Map<string, Failure[]>();
+  for (const failure of failures) groups.set(failure.fault, [...(groups.get(failure.fault) ?? []), failure]);
+  return groups;
+}
+
+function faultRow([fault, failures]: [string, Failure[]]): string {
+  const failed_over = failures.filter((failure) => failure.failed_over).length;
+  const in_place = failed_over === 0 ? 'no, restarted in place' : `${failed_over} of ${failures.length}`;
+  const primary = failed_over === failures.length ? 'yes' : in_place;
+  const times = (key: 'downtime_ms' | 'jobs_back_ms') => medianAndLongest(failures.map((failure) => failure[key]));
+  return `| ${[fault, failures.length, primary, times('downtime_ms'), times('jobs_back_ms')].join(' | ')} |`;
+}
+
+function medianAndLongest(times_ms: number[]): string {
+  const sorted = times_ms.toSorted((a, b) => a - b);
+  const longest = seconds(sorted.at(-1) ?? 0);
+  return sorted.length === 1 ? longest : `${seconds(sorted[Math.floor(sorted.length / 2)] ?? 0)}, ${longest}`;
 }
 
 function seconds(ms: number): string {

@@ -3,17 +3,20 @@
  * etcd, Patroni and PostgreSQL in network namespaces, HAProxy, and several processes of the service. Nodes fail while
  * clients write; afterwards the processes of the service are restarted one after the other. The results are written to
  * docs/reference/cluster-run.md. Needs root.
+ *
+ *   --rounds N   how often each failure happens; default 1
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import type { Sql } from '../../sql/connect.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { type Load, startLoad } from './load.ts';
 import { type Cluster, type Node, startCluster } from './patroni.ts';
 import { asSuperuser, createOwner, startPostgres, urlOf } from './postgres.ts';
 import { freePort, print, RunError, requirePrograms, root, runMain, until } from './programs.ts';
-import { type Failure, reportPage } from './report.ts';
+import { type Failure, reportPage, summarize, summary_start } from './report.ts';
 import { restartRolling } from './rolling.ts';
 import { openInstallation } from './service.ts';
 
@@ -41,6 +44,9 @@ const faults: { name: string; fail(primary: Node): Promise<void> | void; repair(
 ];
 
 await runMain(async () => {
+  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '1' } } });
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new RunError('--rounds must be a whole number greater than 0.');
   requirePrograms(programs);
   const folder = mkdtempSync(join(tmpdir(), 'chartwire-cluster-'));
   chmodSync(folder, 0o755);
@@ -65,7 +71,10 @@ await runMain(async () => {
       writers,
     );
     const failures: Failure[] = [];
-    for (const fault of faults) failures.push(await survive(cluster, load, fault));
+    for (let round = 1; round <= rounds; round++) {
+      print(`round ${round} of ${rounds}`);
+      for (const fault of faults) failures.push(await survive(cluster, load, fault));
+    }
     await load.stop();
     const rolling = await restartRolling(folder, installation, [...api, ...workers], writers);
     const acknowledged = [...load.acknowledged, ...rolling.acknowledged];
@@ -74,6 +83,7 @@ await runMain(async () => {
     requireClean(findings);
     const page = reportPage({ failures, rolling, findings, failed_requests: load.failures });
     writeFileSync(join(root, 'docs/reference/cluster-run.md'), page);
+    print(`${summary_start}${summarize(failures, findings)}`);
     print('ok: written to docs/reference/cluster-run.md');
   } finally {
     await installation.stop();

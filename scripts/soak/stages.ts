@@ -1,5 +1,6 @@
 import { runBenchChecks } from './benchChecks.ts';
 import type { Checked } from './check/main.ts';
+import { runCluster } from './failovers.ts';
 import { mixedFigures } from './mixed/figures.ts';
 import { runMixed } from './mixed/run.ts';
 import { promises } from './promises/catalogue.ts';
@@ -52,6 +53,15 @@ const long_tests: readonly LongTest[] = [
     describe: (restarts) => `${restarts} restarts: every acknowledged write applied once`,
   },
   {
+    ...{ name: 'product killed', row: 5, variable: 'PRODUCT_KILLS', short: 1, long: 20, per_minute: 0.4 },
+    describe: (kills) =>
+      `${counted(kills, 'kill')} of the whole product during writes: everything acknowledged was applied once`,
+  },
+  {
+    ...{ name: 'frozen workers', row: 6, variable: 'FREEZES', short: 1, long: 200, per_minute: 1 },
+    describe: (freezes) => `${counted(freezes, 'worker')} frozen during a write: every late result discarded`,
+  },
+  {
     ...{ name: 'expired links', row: 8, variable: 'EXPIRED_JOBS', short: 20, long: 500, per_minute: 10 },
     describe: (jobs) => `${jobs} parked jobs: one login_required, all finished in order after re-linking`,
   },
@@ -88,7 +98,7 @@ const long_tests: readonly LongTest[] = [
   },
   {
     ...{ name: 'rolling restart', row: 35, variable: 'ROLLING_ROUNDS', short: 1, long: 10, per_minute: 0.1 },
-    describe: (rounds) => `${rounds} × 4 processes restarted: 0 failed requests`,
+    describe: (rounds) => `4 processes restarted, ${counted(rounds, 'round')}: 0 failed requests`,
   },
 ];
 
@@ -113,7 +123,7 @@ const drills: Stage = {
     const times = clamp(Math.round(options.minutes / 10), 1, 5);
     let passed = true;
     for (let n = 0; n < times && passed; n++) passed = (await runTests(options, testsOf(36))).failed === 0;
-    return { passed, figures: { 36: `${times} restores: ${passed ? 'no' : 'a'} write repeated` } };
+    return { passed, figures: { 36: `${counted(times, 'restore')}: ${passed ? 'no' : 'a'} write repeated` } };
   },
 };
 
@@ -125,7 +135,7 @@ const short_tests: Stage = {
   run: async (options) => {
     const rows = options.only === undefined ? short_tests.rows : [options.only];
     const { passed, failed } = await runTests(options, rows.flatMap(testsOf));
-    const figures = rows.map((row) => [row, `${countOf(passed, row)} tests passed`]);
+    const figures = rows.map((row) => [row, `${counted(countOf(passed, row), 'test')} passed`]);
     return { passed: failed === 0, figures: Object.fromEntries(figures) };
   },
 };
@@ -138,7 +148,15 @@ const bench: Stage = {
   run: ({ only }) => runBenchChecks(only),
 };
 
-export const stages: readonly Stage[] = [mixed, ...long_tests.map(longStage), drills, short_tests, bench];
+/** Needs root and Debian's packages, see the guide High availability. */
+const failovers: Stage = {
+  name: 'failovers',
+  rows: [34],
+  minutes_min: 60,
+  run: ({ minutes }) => runCluster(clamp(Math.round(minutes / 6), 1, 10)),
+};
+
+export const stages: readonly Stage[] = [mixed, ...long_tests.map(longStage), drills, short_tests, failovers, bench];
 
 function longStage({ name, row, variable, short, long, per_minute, describe }: LongTest): Stage {
   return {
@@ -173,4 +191,8 @@ function clamp(value: number, min: number, max: number): number {
 
 function number(value: number): string {
   return value.toLocaleString('en-US');
+}
+
+function counted(count: number, noun: string): string {
+  return `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Api } from '../harness/api.ts';
+import { figure, timeoutFor } from '../harness/figure.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { withGate } from './gate.ts';
@@ -16,6 +17,9 @@ import {
 import { appliedMarkers, createMarker, patient, setFault, until, untilFaultsApplied } from './support.ts';
 
 const create = 'create_telephone_encounter';
+const freezes = figure('FREEZES', 1);
+const frozen_at_once = 6;
+const product_kills = figure('PRODUCT_KILLS', 1);
 
 describe('with separate API, worker and EMR processes', () => {
   let fixture: Installation;
@@ -95,29 +99,56 @@ describe('with separate API, worker and EMR processes', () => {
     await expectNothingLostOrDoubled({ api, owner }, [accepted]);
   });
 
-  test('the late result of a worker that was frozen past its lease is discarded, without a second event', async () => {
+  test('the late result of a worker that was frozen past its lease is discarded, without a second event', {
+    timeout: timeoutFor(freezes, 60_000),
+  }, async () => {
     const { api, owner } = fixture;
-    await setFault(api, create, 'delay', { delay_ms: 5_000 });
-    const frozen = await runningWorker();
-    const accepted = await accept(fixture);
-    await untilIntent(owner, accepted.job_id);
-    await untilFaultsApplied(api);
-    frozen.child.kill('SIGSTOP');
-    await untilApplied(api, accepted);
-    // A second write in the same lane keeps the replacement busy there when the frozen worker continues.
-    await setFault(api, create, 'delay', { delay_ms: 8_000 });
-    const next = await accept(fixture);
-    replacement = await startWorker();
-    onTestFinished(() => frozen.kill('SIGKILL'));
-    await untilIntent(owner, next.job_id);
-    const before = await api.job(accepted.job_id);
-    expect(before.status).toBe('succeeded');
-    frozen.child.kill('SIGCONT');
-    await expect.poll(frozen.output).toContain('lease lost before the job finished');
-    await expectNothingLostOrDoubled(fixture, [accepted, next]);
-    expect(await api.job(accepted.job_id)).toStrictEqual(before);
+    // A client gets half of a worker's slots, so each of these runs one job at a time.
+    const startFrozen = () => fixture.startWorker({ LOG_LEVEL: 'warn', WORKER_JOBS: '2' });
+    await owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
+      SELECT id, client_id, ${frozen_at_once}::integer, 0, 'setting' FROM accounts ON CONFLICT DO NOTHING`;
+    await replacement?.kill();
+    const frozen: TestProcess[] = [];
+    onTestFinished(async () => {
+      await Promise.all(frozen.map((worker) => worker.kill('SIGKILL')));
+    });
+    for (let left = freezes; left > 0; left -= frozen_at_once) {
+      const count = Math.min(left, frozen_at_once);
+      while (frozen.length < count) frozen.push(await startFrozen());
+      await Promise.all(frozen.splice(count).map((worker) => worker.kill()));
+      await setFault(api, create, 'delay', { times: count, delay_ms: 5_000 });
+      const accepted = await acceptForPatients(count);
+      await untilFaultsApplied(api);
+      for (const { child } of frozen) child.kill('SIGSTOP');
+      for (const each of accepted) await untilApplied(api, each);
+      // A second write in the same lane keeps the replacement busy there when the frozen worker continues.
+      await setFault(api, create, 'delay', { times: count, delay_ms: 8_000 });
+      const next = await acceptForPatients(count);
+      replacement = await startWorker();
+      for (const { job_id } of next) await untilIntent(owner, job_id);
+      const jobs = () => Promise.all(accepted.map(({ job_id }) => api.job(job_id)));
+      const before = await jobs();
+      expect(before.map(({ status }) => status)).toStrictEqual(accepted.map(() => 'succeeded'));
+      const discarded = frozen.map(countDiscarded);
+      for (const { child } of frozen) child.kill('SIGCONT');
+      await expect.poll(() => frozen.map(countDiscarded)).toStrictEqual(discarded.map((n) => n + 1));
+      await expectNothingLostOrDoubled(fixture, [...accepted, ...next]);
+      expect(await jobs()).toStrictEqual(before);
+      await replacement.kill();
+      replacement = undefined;
+    }
   });
+
+  async function acceptForPatients(count: number): Promise<Accepted[]> {
+    const accepted: Accepted[] = [];
+    for (let n = 1; n <= count; n++) accepted.push(await accept(fixture, n));
+    return accepted;
+  }
 });
+
+function countDiscarded(worker: TestProcess): number {
+  return worker.output().split('lease lost before the job finished').length - 1;
+}
 
 /** Waits until the EMR has applied a write whose worker is gone. */
 async function untilApplied(api: Api, { telephone_encounter_id }: Accepted): Promise<void> {
@@ -134,27 +165,31 @@ describe('the whole product in one process', () => {
   });
   afterAll(() => spawned.close());
 
-  test('runs every write that it accepted with 200 after it was killed and started again', async () => {
+  test('runs every write that it accepted with 200 after it was killed and started again', {
+    timeout: timeoutFor(product_kills, 60_000),
+  }, async () => {
     const { owner } = spawned;
     const { api } = await spawned.read();
-    await setFault(api, '*', 'delay', { times: 200, delay_ms: 50 });
-    const accepted: Accepted[] = [];
-    const clients = [1, 2, 3, 4].map(async (n) => {
-      for (;;) {
-        // The connection breaks when the process dies; a request without a response may be lost.
-        const response = await api.callIn({ patient_mrn: patient(n).mrn }).catch(() => undefined);
-        if (response?.status !== 200) return;
-        accepted.push({ ...response.body, mrn: patient(n).mrn });
-        if (accepted.length === 40) await product.kill('SIGKILL');
-      }
-    });
-    await Promise.all(clients);
-    expect(accepted.length).toBeGreaterThanOrEqual(40);
-    product = await spawned.start();
-    await api.control('DELETE', '/control/faults');
-    const rows = await owner`SELECT FROM jobs WHERE id = ANY (${accepted.map(({ job_id }) => job_id)})`;
-    expect(rows).toHaveLength(accepted.length);
-    await expectNothingLostOrDoubled({ api, owner }, accepted);
+    for (let round = 0; round < product_kills; round++) {
+      await setFault(api, '*', 'delay', { times: 200, delay_ms: 50 });
+      const accepted: Accepted[] = [];
+      const clients = [1, 2, 3, 4].map(async (n) => {
+        for (;;) {
+          // The connection breaks when the process dies; a request without a response may be lost.
+          const response = await api.callIn({ patient_mrn: patient(n).mrn }).catch(() => undefined);
+          if (response?.status !== 200) return;
+          accepted.push({ ...response.body, mrn: patient(n).mrn });
+          if (accepted.length === 40) await product.kill('SIGKILL');
+        }
+      });
+      await Promise.all(clients);
+      expect(accepted.length).toBeGreaterThanOrEqual(40);
+      product = await spawned.start();
+      await api.control('DELETE', '/control/faults');
+      const rows = await owner`SELECT FROM jobs WHERE id = ANY (${accepted.map(({ job_id }) => job_id)})`;
+      expect(rows).toHaveLength(accepted.length);
+      await expectNothingLostOrDoubled({ api, owner }, accepted);
+    }
   });
 
   test('applies writes that were accepted while the EMR was down once it is back', async () => {

@@ -31,7 +31,6 @@ export const operationPromises: readonly PromiseRow[] = [
     fault: 'The PostgreSQL primary is killed or cut off under load; automatic failover',
     promise: 'No acknowledged write lost; service back within 30 s',
     tests: test('db/standby', 'a connection that turned read-only is replaced'),
-    open: 'Measured by `npm run cluster` with 3 failures, see [cluster run](cluster-run.md), not yet with 20.',
   },
   {
     row: 35,
