@@ -2,10 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../scripts/freePort.ts';
 import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
-import { freePort, memory_mb, startProcess, stopProcess } from './process.ts';
+import { memory_mb, startProcess, stopProcess } from './process.ts';
 import { median, type Row, report } from './report.ts';
 
 const starts = 3;

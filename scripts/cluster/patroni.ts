@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../freePort.ts';
 import { createFile, createFolder, passwords } from './postgres.ts';
-import { freePort, type Program, postgres_programs, RunError, run, startProgram, until } from './programs.ts';
+import { type Program, postgres_programs, RunError, run, startProgram, until } from './programs.ts';
 
 /** One machine of the cluster: a network namespace with etcd, Patroni and PostgreSQL. */
 export type Node = {

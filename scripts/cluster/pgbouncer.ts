@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/db/database.ts';
 import { roleAddresses, throughPooler } from '../../src/db/roles.ts';
+import { freePort } from '../freePort.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { startLoad } from './load.ts';
 import {
@@ -20,17 +21,7 @@ import {
   startPostgres,
   urlOf,
 } from './postgres.ts';
-import {
-  freePort,
-  type Program,
-  print,
-  RunError,
-  requirePrograms,
-  run,
-  runMain,
-  startProgram,
-  until,
-} from './programs.ts';
+import { type Program, print, RunError, requirePrograms, run, runMain, startProgram, until } from './programs.ts';
 import { openInstallation } from './service.ts';
 
 const database = 'chartwire';

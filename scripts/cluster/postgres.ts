@@ -2,7 +2,8 @@ import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { connect, type Sql } from '../../sql/connect.ts';
-import { freePort, type Program, postgres_programs, run, startProgram, until } from './programs.ts';
+import { freePort } from '../freePort.ts';
+import { type Program, postgres_programs, run, startProgram, until } from './programs.ts';
 
 /** Passwords of servers that exist only during the run. */
 export const passwords = { postgres: 'run-superuser', chartwire: 'run-owner', replication: 'run-replication' };

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
+import { freePort } from '../freePort.ts';
 import { type Acknowledged, startLoad } from './load.ts';
 import { createFile } from './postgres.ts';
-import { freePort, print, startProgram, until } from './programs.ts';
+import { print, startProgram, until } from './programs.ts';
 import type { Installation, ServiceProcess } from './service.ts';
 
 export type RollingRestart = { restarted: number; acknowledged: readonly Acknowledged[]; failed_requests: number };

@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { settings } from '../../src/config.ts';
 import type { Role } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
-import { freePort, type Program, RunError, root, run, startProgram } from './programs.ts';
+import { freePort } from '../freePort.ts';
+import { type Program, RunError, root, run, startProgram } from './programs.ts';
 
 /** Processes of one installation, as operators run them. */
 export type Installation = {

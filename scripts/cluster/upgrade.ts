@@ -7,9 +7,10 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Sql } from '../../sql/connect.ts';
+import { freePort } from '../freePort.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { asSuperuser, createOwner, startPostgres, urlOf } from './postgres.ts';
-import { freePort, print, RunError, requirePrograms, runMain } from './programs.ts';
+import { print, RunError, requirePrograms, runMain } from './programs.ts';
 import { restartRolling } from './rolling.ts';
 import { openInstallation } from './service.ts';
 

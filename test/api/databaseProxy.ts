@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { freePort } from '../harness/sandbox.ts';
+import { freePort } from '../../scripts/freePort.ts';
 
 /** A TCP proxy to PostgreSQL that simulates network failures. */
 export type DatabaseProxy = {

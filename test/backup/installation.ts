@@ -2,11 +2,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { killServer } from '../embedded/fixture.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { seededLarkspur } from '../harness/larkspur.ts';
-import { freePort, runCommand, startProcess, type TestProcess } from '../harness/sandbox.ts';
+import { runCommand, startProcess, type TestProcess } from '../harness/sandbox.ts';
 
 /**
  * A service with the embedded database, and an EMR whose database is not part of it: the EMR keeps what was written after

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { keepMessages } from '../harness/browser.ts';
 import { openLinkWindow } from '../harness/linkHost.ts';
 import { newOperator } from '../harness/operator.ts';
-import { freePort } from '../harness/sandbox.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { chooseFromMenu, type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 import { focused } from './link/linkFixture.ts';

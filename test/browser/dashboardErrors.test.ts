@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { finishedCall, lostCall } from '../dashboard/finishedCalls.ts';
-import { freePort } from '../harness/sandbox.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;

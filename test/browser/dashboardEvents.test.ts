@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
-import { freePort } from '../harness/sandbox.ts';
 import { postponeDeliveries, until } from '../journeys/support.ts';
 import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 

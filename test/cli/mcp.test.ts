@@ -8,13 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { result_bytes_max } from '../../src/cli/mcp/boundResult.ts';
 import { apiTools, withheld } from '../../src/cli/mcp/tools.ts';
 import type { Schema } from '../../src/openapi/document.ts';
 import { documents } from '../harness/documents.ts';
 import { openOperator } from '../harness/operator.ts';
-import { freePort, runCommand, type TestSandbox } from '../harness/sandbox.ts';
+import { runCommand, type TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 

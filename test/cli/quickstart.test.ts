@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort, runCommand, spawnSandbox } from '../harness/sandbox.ts';
+import { freePort } from '../../scripts/freePort.ts';
+import { runCommand, spawnSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 
 const run = promisify(execFile);

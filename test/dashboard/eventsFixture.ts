@@ -1,6 +1,7 @@
 import { expect, vi } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
-import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 export const polling = { timeout: 60_000, interval: 25 };
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { newAuthenticator, type TestAuthenticator } from '../harness/authenticator.ts';
 import { newOperator, operatorOf, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
-import { freePort, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
 /** Sends requests without a session. */

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { settings } from '../../src/config.ts';
-import { freePort } from '../harness/sandbox.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

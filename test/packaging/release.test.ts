@@ -8,9 +8,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { version } from '../../src/version.ts';
 import { freshDatabase } from '../harness/postgres.ts';
-import { freePort } from '../harness/sandbox.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);

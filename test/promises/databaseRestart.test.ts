@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { openApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
-import { freePort, startProcess } from '../harness/sandbox.ts';
+import { startProcess } from '../harness/sandbox.ts';
 
 const restarts = figure('RESTARTS', 2);
 const writers = 6;

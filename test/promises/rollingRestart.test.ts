@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { openApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
-import { freePort, spawnSandbox } from '../harness/sandbox.ts';
+import { spawnSandbox } from '../harness/sandbox.ts';
 import { startReadinessProxy } from './readinessProxy.ts';
 
 const rounds = figure('ROLLING_ROUNDS', 1);

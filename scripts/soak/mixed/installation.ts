@@ -7,8 +7,9 @@ import { connect, type Sql } from '../../../src/db/database.ts';
 import { startEmbedded } from '../../../src/db/embedded/start.ts';
 import { ensureDatabase } from '../../../src/db/ensureDatabase.ts';
 import type { Sandbox } from '../../../src/sandbox/seedSandbox.ts';
-import { freePort, type Program, RunError, root, startProgram, until } from '../../cluster/programs.ts';
+import { type Program, RunError, root, startProgram, until } from '../../cluster/programs.ts';
 import { openInstallation } from '../../cluster/service.ts';
+import { freePort } from '../../freePort.ts';
 import type { ReceiverMessage } from './receivers.ts';
 
 /** A process of the run that can be killed, frozen and started again. One fault at a time. */

@@ -1,9 +1,10 @@
+import { freePort } from '../../../scripts/freePort.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { startService } from '../../../src/main.ts';
 import { apiOf, newClient, raw, sendBytes } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { pdfOf } from '../../harness/documents.ts';
-import { freePort, type TestSandbox } from '../../harness/sandbox.ts';
+import type { TestSandbox } from '../../harness/sandbox.ts';
 import { linkSteps } from '../../linking/linkSteps.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../../scripts/freePort.ts';
 import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
-import { freePort, startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { setFault, until } from '../../journeys/support.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../../scripts/freePort.ts';
 import { apiOf, expectApiError, newClient } from '../../api/support.ts';
-import { freePort, startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 
 let fixture: TestSandbox;
