@@ -36,7 +36,7 @@ export async function linkAccount(
   const organization_id = await ensureOrganization(tx, link);
   const [known] = await tx<KnownAccount[]>`
     SELECT id, status, emr_user_id, emr_user_name FROM accounts
-     WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR UPDATE`;
+     WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR NO KEY UPDATE`;
   if (known?.status === 'revoked') {
     if (link.account_id !== null) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   } else if (known) requireSameUser(known, link.signed_in.user);

@@ -6,10 +6,14 @@ import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
   // The id contains the time of arrival.
   const values = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
+  const owners = [...new Set(requests.flatMap(({ client_id, account_id }) => [client_id, account_id]))].filter(
+    (id) => id !== null,
+  );
   // Nobody waits for the commit to reach the disk: if the database server crashes, the requests of the last second may
   // be missing.
   await system`
-    WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS value)
+    WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS value),
+         owner AS MATERIALIZED (SELECT lock_request_owners(${owners}::uuid[]) AS id)
     INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id)
     SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id
       FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
@@ -17,8 +21,8 @@ export async function insertRequests(system: Query, requests: readonly LoggedReq
              path text, field text, job_id bigint) CROSS JOIN setting
      WHERE setting.value IS NOT NULL
        -- A client or a practice may have been erased since the request.
-       AND (client_id IS NULL OR EXISTS (SELECT FROM clients WHERE clients.id = entry.client_id))
-       AND (account_id IS NULL OR EXISTS (SELECT FROM accounts WHERE accounts.id = entry.account_id))
+       AND (client_id IS NULL OR client_id IN (SELECT owner.id FROM owner))
+       AND (account_id IS NULL OR account_id IN (SELECT owner.id FROM owner))
     ON CONFLICT DO NOTHING`;
 }
 

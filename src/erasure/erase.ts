@@ -8,6 +8,7 @@ import { apiError } from '../errors.ts';
 import { invalidateLinks } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { addErasedPatient } from '../records/erasedPatients.ts';
+import { findPatientScopeAgain } from './findScope.ts';
 import { type ErasureScope, erasableTables, rowsIn } from './tables.ts';
 
 export type EraseContext = SignOutContext & Pick<Context, 'lookups' | 'notifications' | 'system_keys'>;
@@ -43,16 +44,16 @@ export async function planErasure(ctx: Pick<Context, 'db'>, scope: ErasureScope)
  */
 export async function erase(
   ctx: EraseContext,
-  scope: ErasureScope,
+  asked: ErasureScope,
   record: (tx: Tx, rows: ErasureCounts) => Promise<void>,
 ): Promise<ErasureCounts> {
-  if (scope.of !== 'patient') {
-    await unlinkAll(ctx, scope);
-    await untilIdle(ctx, scope);
+  if (asked.of !== 'patient') {
+    await unlinkAll(ctx, asked);
+    await untilIdle(ctx, asked);
   }
-  const rows = await ctx.db.tenant(scope.client_id, async (tx) => {
+  const rows = await ctx.db.tenant(asked.client_id, async (tx) => {
     await allowTime(tx);
-    await lock(tx, scope);
+    const scope = await lock(tx, asked);
     const jobs = await countUnfinished(tx, scope);
     if (jobs > 0) throw apiError('erasure_blocked', { jobs: String(jobs) });
     const deleted = await deleteRows(tx, scope);
@@ -101,13 +102,20 @@ async function isBusy(tx: Tx, scope: AccountScope): Promise<boolean> {
   return pending !== undefined;
 }
 
-/** In the order that linking uses: client, organization, accounts. New jobs refer to their account and wait. */
-async function lock(tx: Tx, scope: ErasureScope): Promise<void> {
+/**
+ * In the order that linking uses: client, organization, accounts. New jobs refer to their account and wait. Jobs that
+ * were accepted since a patient's scope was found are added to the returned one.
+ */
+async function lock(tx: Tx, scope: ErasureScope): Promise<ErasureScope> {
   if (scope.of === 'client') await tx`SELECT FROM clients WHERE id = ${scope.client_id} FOR UPDATE`;
   await tx`SELECT FROM organizations WHERE ${organizationsIn(tx, scope)} ORDER BY id FOR UPDATE`;
   if (scope.of === 'patient') {
-    await tx`SELECT FROM operations WHERE id = ANY (${scope.patient.operation_ids}::uuid[]) ORDER BY id FOR UPDATE`;
-  } else await tx`SELECT FROM accounts WHERE id IN (${accountsIn(tx, scope)}) ORDER BY id FOR UPDATE`;
+    const current = await findPatientScopeAgain(tx, scope);
+    await tx`SELECT FROM operations WHERE id = ANY (${current.patient.operation_ids}::uuid[]) ORDER BY id FOR UPDATE`;
+    return current;
+  }
+  await tx`SELECT FROM accounts WHERE id IN (${accountsIn(tx, scope)}) ORDER BY id FOR UPDATE`;
+  return scope;
 }
 
 async function deleteRows(tx: Tx, scope: ErasureScope): Promise<ErasureCounts> {

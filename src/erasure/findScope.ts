@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Fragment, Query } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../db/database.ts';
 import { parseId } from '../ids.ts';
 import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
 import type { ErasureScope } from './tables.ts';
@@ -27,18 +27,43 @@ type Stored = {
   phones: string[];
 };
 
+type Read = <Row extends object>(query: (sql: Query) => Fragment) => PromiseLike<readonly Row[]>;
+type PatientScope = Extract<ErasureScope, { of: 'patient' }>;
+
 /**
  * A patient of an organization, by our id or by MRN, with the operations that name them. A patient that is not in the
  * cache can still be named by requests, so an unknown MRN is not an error.
  */
-export async function findPatientScope(
-  ctx: Pick<Context, 'db'>,
+export function findPatientScope(
+  { db }: Pick<Context, 'db'>,
   scope: { client_id: string; organization_id: string },
   patient: string,
-): Promise<Extract<ErasureScope, { of: 'patient' }>> {
+): Promise<PatientScope> {
+  const { client_id } = scope;
+  return readPatientScope(
+    (query) => db.read(client_id, query),
+    (query) => db.search(client_id, query),
+    scope,
+    patient,
+  );
+}
+
+/** The scope with what was stored since it was found. */
+export async function findPatientScopeAgain(tx: Tx, { patient, ...scope }: PatientScope): Promise<PatientScope> {
+  const read: Read = <Row extends object>(query: (sql: Query) => Fragment) => tx<Row[]>`${query(tx)}`;
+  const current = await readPatientScope(read, read, scope, patient.mrn ?? patient.id ?? '');
+  const operation_ids = [...new Set([...patient.operation_ids, ...current.patient.operation_ids])];
+  return { ...current, patient: { ...patient, operation_ids } };
+}
+
+async function readPatientScope(
+  read: Read,
+  search: Read,
+  scope: { client_id: string; organization_id: string },
+  patient: string,
+): Promise<PatientScope> {
   const { client_id, organization_id } = scope;
-  const [stored] = await ctx.db.read<Stored>(
-    client_id,
+  const [stored] = await read<Stored>(
     (sql) => sql`
       SELECT id, ehr_id, mrn, doc ->> 'last_name' AS last_name, dob,
              array_remove(ARRAY[${digits(sql, sql`phone`)}, ${digits(sql, sql`cell_phone`)}], NULL) AS phones
@@ -46,8 +71,7 @@ export async function findPatientScope(
          AND (mrn = ${patient} OR id = ${parseId(patient) ?? null}::uuid)`,
   );
   const mrn = stored ? stored.mrn : patient;
-  const operations = await ctx.db.search<{ id: string }>(
-    client_id,
+  const operations = await search<{ id: string }>(
     (sql) => sql`
       SELECT operation_id AS id FROM jobs
        WHERE organization_id = ${organization_id} AND id IN (${jobsOfPatient(sql, client_id, mrn ?? '')})
@@ -61,7 +85,8 @@ export async function findPatientScope(
   const operation_ids = operations.map(({ id }) => id);
   return {
     of: 'patient',
-    ...scope,
+    client_id,
+    organization_id,
     patient: { id: stored?.id ?? null, ehr_id: stored?.ehr_id ?? null, mrn, operation_ids },
   };
 }

@@ -47,20 +47,55 @@ test('a request is found by its id, with caller, endpoint and status', async () 
   expect(Compile(requestsList.response).Errors(body)).toStrictEqual([]);
 });
 
-test('a request of a client or a practice that was erased meanwhile is not stored', async () => {
+describe('a request of a client or a practice', () => {
   const fields = { endpoint: 'staff.list', method: 'GET', status: 200, duration_ms: 1, code: null, path: null };
-  const [sandbox] = await fixture.owner<{ id: string }[]>`SELECT id FROM clients
-    WHERE public_id = ${fixture.sandbox.client_id}`;
-  const request = { ...fields, field: null, job_id: null, client_id: sandbox?.id ?? '', account_id: null };
-  const [stored, of_client, of_account] = [newId(), newId(), newId()];
-  await insertRequests(fixture.ctx.db.system.pooled, [
-    { ...request, id: stored },
-    { ...request, id: of_client, client_id: newId() },
-    { ...request, id: of_account, account_id: newId() },
-  ]);
-  const rows = await fixture.owner<{ id: string }[]>`SELECT id FROM requests
-    WHERE id = ANY (${[stored, of_client, of_account]}::uuid[])`;
-  expect(rows.map(({ id }) => id)).toStrictEqual([stored]);
+  const request = { ...fields, field: null, job_id: null, client_id: null, account_id: null };
+  let client_id = '';
+  let account_id = '';
+  beforeAll(async () => {
+    const [row] = await fixture.owner<{ client_id: string; account_id: string }[]>`
+      SELECT clients.id AS client_id, accounts.id AS account_id FROM clients JOIN accounts ON client_id = clients.id
+       WHERE public_id = ${fixture.sandbox.client_id} LIMIT 1`;
+    if (row) ({ client_id, account_id } = row);
+  });
+
+  /** Stores requests and returns the ids of those that are stored in the end. */
+  async function store(requests: { id: string; client_id: string; account_id: string | null }[], during: string) {
+    const insert = () =>
+      insertRequests(
+        fixture.ctx.db.system.pooled,
+        requests.map((each) => ({ ...request, ...each })),
+      );
+    await fixture.owner.begin(async (tx) => {
+      await tx.unsafe(during);
+      await insert();
+    });
+    const ids = requests.map(({ id }) => id);
+    const rows = await fixture.owner<{ id: string }[]>`SELECT id FROM requests WHERE id = ANY (${ids}::uuid[])`;
+    return rows.map(({ id }) => id);
+  }
+
+  test('that was erased meanwhile is not stored', async () => {
+    const [stored, of_client, of_account] = [newId(), newId(), newId()];
+    const requests = [
+      { id: stored, client_id, account_id },
+      { id: of_client, client_id: newId(), account_id: null },
+      { id: of_account, client_id, account_id: newId() },
+    ];
+    expect(await store(requests, 'SELECT 1')).toStrictEqual([stored]);
+  });
+
+  test('that is being erased is not stored, and does not delay others', async () => {
+    const [of_client, of_account] = [newId(), newId()];
+    const requests = [
+      { id: of_client, client_id, account_id: null },
+      { id: of_account, client_id, account_id },
+    ];
+    const lockAccount = `SELECT FROM accounts WHERE id = '${account_id}' FOR UPDATE`;
+    expect(await store(requests, lockAccount)).toStrictEqual([of_client]);
+    const lockClient = `SELECT FROM clients WHERE id = '${client_id}' FOR UPDATE`;
+    expect(await store([{ id: newId(), client_id, account_id: null }], lockClient)).toStrictEqual([]);
+  });
 });
 
 test('failed requests are found by status, with their error codes, including unauthenticated ones', async () => {

@@ -76,6 +76,31 @@ describe('a patient', () => {
   });
 });
 
+describe('a patient with a write that is accepted after the erasure was confirmed', () => {
+  async function scopeBeforeWrite(name: string) {
+    const tenant = await newTenant(fixture, name);
+    const { mrn } = await createPatient(tenant.linked, `Surname${name}`);
+    const { id: client_id, organization_id } = tenant;
+    return { tenant, mrn, scope: await findPatientScope(fixture.ctx, { client_id, organization_id }, mrn) };
+  }
+
+  test('is not erased while the write is unfinished', async () => {
+    const { tenant, mrn, scope } = await scopeBeforeWrite('latewriter');
+    await withJobsPaused(fixture, async () => {
+      await tenant.linked.callIn({ patient_mrn: mrn });
+      await expect(erase(fixture.ctx, scope, noRecord)).rejects.toMatchObject({ code: 'erasure_blocked' });
+    });
+  });
+
+  test('is erased with the write once it has finished', async () => {
+    const { tenant, mrn, scope } = await scopeBeforeWrite('latefinisher');
+    const { body } = await tenant.linked.callIn({ patient_mrn: mrn });
+    await tenant.linked.untilEvent(body.job_id);
+    await erase(fixture.ctx, scope, noRecord);
+    expect(await tablesWith(fixture, tenant, mrn)).toStrictEqual([]);
+  });
+});
+
 describe('a practice', () => {
   test('is erased with its accounts, records, jobs and keys; other practices stay', async () => {
     const tenant = await newTenant(fixture, 'plantpractice');
