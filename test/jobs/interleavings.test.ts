@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createQuery } from '../../sql/statement.ts';
 import type { Tx } from '../../src/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { type EraseContext, erase } from '../../src/erasure/erase.ts';
 import { newId } from '../../src/ids.ts';
-import { enqueue } from '../../src/jobs/enqueue.ts';
+import { enqueue, enqueueAgain } from '../../src/jobs/enqueue.ts';
 import { type Job, releaseJob, retryJob } from '../../src/jobs/jobs.ts';
 import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
 import { findStrandedJobs, repairStrandedJob } from '../../src/jobs/strandedJobs.ts';
@@ -185,6 +186,78 @@ describe('every interleaving of two transactions leaves each job startable, park
       expect(await stranded(), text).toStrictEqual([]);
       expect(await drain(), text).toStrictEqual([]);
     }
+  });
+});
+
+describe('every interleaving with the erasure of a patient leaves a job of theirs untouched, or deletes it whole', () => {
+  /** Statements before it locks the operations: what is erased is found again, under the lock of the practice. */
+  const statements_before_lock = 4;
+
+  /** Erases what names the patient of an operation. */
+  const erasePatient =
+    (operation_id: string): Operation =>
+    (tx) => {
+      const { client_id, organization_id } = fixture.tenant;
+      const patient = { id: null, ehr_id: null, mrn: 'LK1', operation_ids: [operation_id] };
+      const ctx = {
+        db: { tenant: (_: string, work: (tx: Tx) => Promise<unknown>) => work(tx) },
+        system_keys: { key: () => Buffer.alloc(32) },
+        lookups: { clear: () => {} },
+      } as unknown as EraseContext;
+      return erase(ctx, { of: 'patient', client_id, organization_id, patient }, async () => {}).catch((error) => {
+        if (error.code !== 'erasure_blocked') throw error;
+      });
+    };
+
+  /** An operator runs the operation of a finished job again. */
+  const runOperationAgain =
+    (operation_id: string): Operation =>
+    (tx) => {
+      const { client_id, organization_id, account_id } = fixture.tenant;
+      const operation = { id: operation_id, type: 'test', input: {} };
+      const job = { client_id, organization_id, account_id, operation, lane: 'shared', parallel_max: 4 };
+      return enqueueAgain(tx, job).catch((error) => {
+        if (error.message !== 'The operation to run again does not exist.') throw error;
+      });
+    };
+
+  test.each([
+    ['the start of the job', () => start, { started: false, finished: false }, ['kept']],
+    ['the end of the job', () => finish, { started: true, finished: false }, ['erased', 'kept']],
+    ['a retry', () => retry, { started: true, finished: false }, ['kept']],
+    ['the parking of the running job', () => park, { started: true, finished: false }, ['kept']],
+    ['another run of the job', runOperationAgain, { started: true, finished: true }, ['erased', 'kept']],
+  ] as const)('%s', async (_, operationOn, { started, finished }, possible) => {
+    const outcomes = new Set<string>();
+    // The end of a job takes four steps, with its commit.
+    for (const order of orders(3, 4)) {
+      const setup = await setUp({ started, parked: false });
+      const [first] = await fixture.owner<
+        { operation_id: string }[]
+      >`SELECT operation_id FROM jobs ORDER BY id LIMIT 1`;
+      const operation_id = first?.operation_id ?? '';
+      if (finished && setup.started) {
+        const job = setup.started;
+        await tenant((tx) => endJob(tx, setup.lease, job));
+      }
+      const a = stepwise(erasePatient(operation_id), setup);
+      const b = stepwise(operationOn(operation_id), setup);
+      for (let n = 0; n < statements_before_lock; n++) await a.step();
+      for (const of_first of order) await (of_first ? a : b).step();
+      a.runFreely();
+      b.runFreely();
+      const text = order.map((of_first) => (of_first ? '1' : '2')).join('');
+      await expect(Promise.all([a.done, b.done]), text).resolves.toBeDefined();
+      expect(await stranded(), text).toStrictEqual([]);
+      const [left] = await fixture.owner<{ operations: number; jobs: number }[]>`
+        SELECT (SELECT count(*) FROM operations WHERE id = ${operation_id}) AS operations,
+               (SELECT count(*) FROM jobs WHERE operation_id = ${operation_id}) AS jobs`;
+      outcomes.add(left?.operations === 0 ? 'erased' : 'kept');
+      expect(left?.operations === 0, text).toBe(left?.jobs === 0);
+      expect(await drain(), text).toStrictEqual([]);
+    }
+    // A job is never erased before it has finished.
+    expect([...outcomes].sort()).toStrictEqual(possible);
   });
 });
 

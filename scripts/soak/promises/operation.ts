@@ -114,9 +114,14 @@ export const operationPromises: readonly PromiseRow[] = [
   },
   {
     row: 42,
-    fault: 'Expiry, re-link, revocation and run-again in every order with the start, retry, parking and end of a job',
+    fault:
+      'Expiry, re-link, revocation, erasure and run-again in every order with the start, retry, parking and end of a job',
     promise: 'No unfinished job outside a lane, a parking place or a lease',
-    tests: test('jobs/interleavings', 'expiry of the link and the start of a job', 'is found and returned to a lane'),
-    open: 'Erasure is tested, but not in every order with these.',
+    tests: test(
+      'jobs/interleavings',
+      'every interleaving of two transactions',
+      'every interleaving with the erasure of a patient',
+      'is found and returned to a lane',
+    ),
   },
 ];
