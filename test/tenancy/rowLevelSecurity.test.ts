@@ -121,10 +121,12 @@ describe('the roles', () => {
     const definers = await fixture.owner`SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
       WHERE n.nspname = 'public' AND prosecdef`;
     // `analyze_records` collects statistics of a table and returns nothing.
+    // `lock_request_owners` returns those of the given ids that clients and accounts have.
     // `oldest_transaction_seconds` returns one number about the whole database; the others create and drop days of the request log.
     expect(definers.map(({ proname }) => proname).sort()).toStrictEqual([
       'analyze_records',
       'drop_request_days',
+      'lock_request_owners',
       'oldest_transaction_seconds',
       'prepare_request_days',
     ]);
