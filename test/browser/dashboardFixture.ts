@@ -107,11 +107,15 @@ export async function expectAccessible(page: Page, { within = 'html' } = {}): Pr
   await page.emulateMedia({ colorScheme: 'light' });
   const size = page.viewportSize();
   await page.setViewportSize({ width: 320, height: 640 });
-  // Charts and dialogs resize one frame later.
-  const sideways = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-  await expect.poll(sideways, { message: 'sideways at 320 px' }).toBeLessThanOrEqual(0);
-  await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways at 320 px' }).toStrictEqual([]);
-  if (size) await page.setViewportSize(size);
+  try {
+    // Charts and dialogs resize one frame later.
+    const sideways = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    await expect.poll(sideways, { message: 'sideways at 320 px' }).toBeLessThanOrEqual(0);
+    await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways at 320 px' }).toStrictEqual([]);
+  } finally {
+    // The following tests share the window.
+    if (size) await page.setViewportSize(size);
+  }
 }
 
 /** The names of the tables that scroll sideways in their box. */

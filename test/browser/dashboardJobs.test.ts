@@ -22,6 +22,9 @@ const expectNoErrors = (page: Page) => expect(fixture.consoleErrors(page)).toStr
 
 describe('job list', () => {
   test('updates live and links to a job’s timeline', async () => {
+    // The widest duration has to fit on a phone.
+    await fixture.product.owner`UPDATE jobs SET finished_at = created_at + interval '23 hours 59 minutes'
+      WHERE type = 'sync'`;
     const page = await fixture.open('/{client}/jobs');
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await expectAccessible(page);

@@ -110,15 +110,20 @@ describe('promise 41: a process that runs out of something refuses with 503, los
     test('a disk that becomes read-only', async () => {
       const disk = await mountDisk();
       const accepted = [await untilWritten(api)];
-      // Mounted a second time at the same place: files that are opened from now on are read-only.
-      await run('mount', ['--bind', disk, disk]);
+      // Mounted a second time at the same place: files that are opened from now on are read-only. It becomes read-only
+      // elsewhere first, because that is refused while a file is open.
+      const read_only = await mkdtemp(join(tmpdir(), 'chartwire-disk-'));
+      await run('mount', ['--bind', disk, read_only]);
+      await run('mount', ['-o', 'remount,bind,ro', read_only]);
+      await run('mount', ['--bind', read_only, disk]);
+      await run('umount', [read_only]);
+      await rmdir(read_only);
       let is_read_only = true;
       const unmount = async () => {
-        if (is_read_only) await run('umount', [disk]);
+        if (is_read_only) await run('umount', ['--lazy', disk]);
         is_read_only = false;
       };
       onTestFinished(unmount);
-      await run('mount', ['-o', 'remount,bind,ro', disk]);
       await disconnectAll(database);
       await until('the log to name the cause', async () => {
         expect((await untilRefused(api)).body.code).toBe('database_unavailable');
