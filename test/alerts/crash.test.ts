@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 const message = async () =>
-  (await fixture.owner`SELECT attempts, sent_at IS NOT NULL AS sent FROM alert_messages`)[0] ?? {};
+  (await fixture.owner`SELECT attempts, sent_at IS NOT NULL AS sent FROM alert_messages ORDER BY created_at`)[0] ?? {};
 
 test('a process that is killed after the email arrived, but before it is recorded, leaves it to another one', async () => {
   await fixture.owner`UPDATE accounts SET status = 'login_required'`;
@@ -45,5 +45,6 @@ test('a process that is killed after the email arrived, but before it is recorde
   await expect.poll(message, { timeout: 60_000 }).toStrictEqual({ attempts: 2, sent: true });
   const ids = mail.received.map(({ headers }) => headers['message-id']);
   expect(ids).toStrictEqual([ids[0], ids[0]]);
-  expect(await fixture.owner`SELECT FROM alerts`).toHaveLength(1);
+  // Slow tests that share the database server may cause an alert about an old transaction.
+  expect(await fixture.owner`SELECT FROM alerts WHERE code = 'account_login_required'`).toHaveLength(1);
 });
