@@ -140,6 +140,19 @@ const stranded = () => fixture.owner<{ id: number; state: string; parked: boolea
      AND NOT (parked AND EXISTS (SELECT FROM jobs AS ahead WHERE ahead.lane = jobs.lane AND NOT ahead.parked
                 AND ahead.state IN ('queued', 'running')))`;
 
+type Stepwise = ReturnType<typeof stepwise>;
+
+/** Runs two operations in this order and then to their ends, which strands no job. Returns the order as text. */
+async function interleave(a: Stepwise, b: Stepwise, order: readonly boolean[]): Promise<string> {
+  for (const of_first of order) await (of_first ? a : b).step();
+  a.runFreely();
+  b.runFreely();
+  const text = order.map((of_first) => (of_first ? '1' : '2')).join('');
+  await expect(Promise.all([a.done, b.done]), text).resolves.toBeDefined();
+  expect(await stranded(), text).toStrictEqual([]);
+  return text;
+}
+
 /** Lets leases expire, re-links, and runs everything. Returns the jobs that are still unfinished. */
 async function drain(): Promise<number[]> {
   await tenant((tx) => relink(tx, { lease: { id: '', client_id: '', fence: 0 }, started: undefined }));
@@ -178,12 +191,7 @@ describe('every interleaving of two transactions leaves each job startable, park
       const setup = await setUp(options);
       const a = stepwise(first, setup);
       const b = stepwise(second, setup);
-      for (const of_first of order) await (of_first ? a : b).step();
-      a.runFreely();
-      b.runFreely();
-      const text = order.map((of_first) => (of_first ? '1' : '2')).join('');
-      await expect(Promise.all([a.done, b.done]), text).resolves.toBeDefined();
-      expect(await stranded(), text).toStrictEqual([]);
+      const text = await interleave(a, b, order);
       expect(await drain(), text).toStrictEqual([]);
     }
   });
@@ -243,12 +251,7 @@ describe('every interleaving with the erasure of a patient leaves a job of their
       const a = stepwise(erasePatient(operation_id), setup);
       const b = stepwise(operationOn(operation_id), setup);
       for (let n = 0; n < statements_before_lock; n++) await a.step();
-      for (const of_first of order) await (of_first ? a : b).step();
-      a.runFreely();
-      b.runFreely();
-      const text = order.map((of_first) => (of_first ? '1' : '2')).join('');
-      await expect(Promise.all([a.done, b.done]), text).resolves.toBeDefined();
-      expect(await stranded(), text).toStrictEqual([]);
+      const text = await interleave(a, b, order);
       const [left] = await fixture.owner<{ operations: number; jobs: number }[]>`
         SELECT (SELECT count(*) FROM operations WHERE id = ${operation_id}) AS operations,
                (SELECT count(*) FROM jobs WHERE operation_id = ${operation_id}) AS jobs`;
