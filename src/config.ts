@@ -219,6 +219,23 @@ export const settings = {
     default: 'none',
     parse: (value, _env, name) => networks(name, list(value)),
   } satisfies Setting<string[]>,
+  METRICS_PORT: {
+    description:
+      'Port on which a process with the role worker serves /metrics, /healthz and /readyz, at HOST. The metrics of jobs and deliveries are those of the workers. Other processes serve them at PORT.',
+    example: '4001',
+    default: 'none',
+    parse: (value, _env, name) => (value ? number('', 0, 0, 65535).parse(value, {}, name) : undefined),
+  } satisfies Setting<number | undefined>,
+  METRICS_TOKEN: {
+    description: 'If set, GET /metrics requires this bearer token (Prometheus: authorization.credentials).',
+    example: '<a long random text>',
+    default: 'none',
+    parse: (value, _env, name) => {
+      if (!value) return undefined;
+      if (value.length >= 16) return value;
+      throw new StartFailure(`${name} must have at least 16 characters. Generate one with: openssl rand -hex 32`);
+    },
+  } satisfies Setting<string | undefined>,
   DRAIN_SECONDS: number(
     'Seconds for which a stopping process keeps serving requests while GET /readyz returns 503, so that a load balancer stops using it. Must be longer than the load balancer takes to notice; 0 without one. The supervisor must wait this long plus 30 s before it kills the process.',
     0,

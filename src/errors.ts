@@ -89,6 +89,7 @@ export const errors = {
   webhook_url_refused: { status: 400, message: 'webhook_url {rule}' },
   idempotency_key_invalid: { status: 400, message: 'Idempotency-Key must be 1 to 255 printable characters.' },
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
+  metrics_token_invalid: { status: 401, message: 'Send the METRICS_TOKEN of this installation as a bearer token.' },
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
   access_token_invalid: { status: 401, message: 'User not found.' },
   login_required: {

@@ -23,8 +23,11 @@ import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
 import { fairSlots } from './fairSlots.ts';
 import { servePages } from './http/pages/servePages.ts';
+import { addProbeRoutes } from './http/probeRoutes.ts';
+import { listenForProbes } from './http/probeServer.ts';
+import type { Health } from './http/readiness.ts';
 import { buildServer } from './http/server.ts';
-import { addSystemRoutes, type Health } from './http/systemRoutes.ts';
+import { addSystemRoutes } from './http/systemRoutes.ts';
 import { measureQueues } from './jobs/queueDepth.ts';
 import { documentsMax } from './jobs/uploads.ts';
 import { link_endpoints } from './linkpage/endpoints.ts';
@@ -46,6 +49,7 @@ import { createOutbound } from './security/outbound.ts';
 import { openTelemetry } from './telemetry/telemetry.ts';
 import { traceCalls } from './telemetry/traceCalls.ts';
 import { version } from './version.ts';
+import { startHeartbeat } from './worker/heartbeat.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 /** Which part of the service a process runs. Any number of processes can share one database. */
@@ -100,17 +104,24 @@ async function start(
   const health: Health = {
     started: () => started,
     draining: () => draining,
-    workers: () => workers?.alive() ?? role === 'api',
+    workers: () => workers?.alive() ?? (role === 'api' ? undefined : false),
+    writable: () => heartbeat.writable(),
   };
+  const heartbeat = await startHeartbeat(ctx.db, { role, working: () => workers?.alive() ?? false }, (error) =>
+    ctx.log.error({ err: error }, 'the database cannot be written to'),
+  );
+  closers.push(heartbeat.stop);
   const pages: SandboxPages = {
     tryItValues: config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined,
     clinic: () => sandbox && openClinic(sandbox),
   };
   const http = role === 'worker' ? undefined : await listen(ctx, health, pages, closers);
+  if (role === 'worker') closers.push(await openProbes(ctx, health));
   const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
     const running = await startWorkers(ctx);
     workers = running;
+    await heartbeat.beat();
     // In parallel, so that both together take no longer than one grace period.
     closers.push(() => Promise.all([running.stop(), http?.close()]));
   }
@@ -228,7 +239,8 @@ async function listen(
   };
   const http = buildServer(ctx, available, health.draining);
   // An open stream would keep its connection open forever.
-  addSystemRoutes(ctx, http, document, health);
+  addProbeRoutes(ctx, http, health);
+  addSystemRoutes(ctx, http, document);
   servePages(http, (pages) => {
     serveDocs(pages, document, sandbox_pages.tryItValues);
     serveLink(ctx, pages);
@@ -244,6 +256,16 @@ async function listen(
     return { base_url: ctx.base_url, close };
   } catch (error) {
     throw listenFailure(error, 'PORT', port, host);
+  }
+}
+
+/** A worker serves nothing else. */
+async function openProbes(ctx: Context, health: Health): Promise<() => Promise<void>> {
+  const { metrics_port = 0, host } = ctx.config;
+  try {
+    return await listenForProbes(ctx, health);
+  } catch (error) {
+    throw listenFailure(error, 'METRICS_PORT', metrics_port, host);
   }
 }
 

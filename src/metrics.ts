@@ -1,6 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The metrics at /metrics. Labels are names from our own catalogs, never ids, paths with values, or health data. */
+/**
+ * The metrics at /metrics. Labels are names from our own catalogs, never paths with values or health data. The only id
+ * is the reference of an account whose EMR does not respond.
+ */
 export type Metrics = ReturnType<typeof openMetrics>;
 
 export function openMetrics() {
@@ -64,14 +67,35 @@ export function openMetrics() {
     }),
     waiting: new Gauge({
       name: 'chartwire_waiting',
-      help: 'Waiting work: queued jobs, parked jobs, pending deliveries.',
+      help: 'Waiting work: queued jobs, jobs that wait for another attempt (also counted as queued), parked jobs, pending deliveries.',
       labelNames: ['queue'],
       registers: [registry],
     }),
     lag: new Gauge({
       name: 'chartwire_waiting_oldest_seconds',
-      help: 'Age of the oldest work that is ready, in seconds.',
+      help: 'Age of the oldest work that is ready, in seconds. Retried: time since the first failed attempt.',
       labelNames: ['queue'],
+      registers: [registry],
+    }),
+    workers: new Gauge({
+      name: 'chartwire_workers',
+      help: 'Processes that run jobs and deliveries and were seen in the last 30 seconds.',
+      registers: [registry],
+    }),
+    emr_unreachable: new Gauge({
+      name: 'chartwire_emr_unreachable_seconds',
+      help: 'Time since an EMR last responded to an account, by connector and reference of the account. No series if all respond.',
+      labelNames: ['emr', 'account'],
+      registers: [registry],
+    }),
+    endpoints_failing: new Gauge({
+      name: 'chartwire_endpoints_failing',
+      help: 'Enabled webhook endpoints whose latest delivery attempts all failed.',
+      registers: [registry],
+    }),
+    database_writable: new Gauge({
+      name: 'chartwire_database_writable',
+      help: '1 if the last heartbeat of this process could be stored, 0 if not: full or read-only disk, lost connection.',
       registers: [registry],
     }),
   };

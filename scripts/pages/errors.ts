@@ -71,6 +71,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'job_not_reviewable',
     'master_key_in_settings',
   ],
+  '`GET /metrics`': ['metrics_token_invalid'],
   'single sign-on to the dashboard': [
     'sso_off',
     'sso_expired',

@@ -27,6 +27,23 @@ export const alert_catalogue = {
     page: 'Jobs, filtered by “Needs review”',
     repeats_when_growing: true,
   },
+  emr_unreachable: {
+    title: 'EMR not responding',
+    severity: 'critical',
+    cause:
+      'Every attempt to reach the EMR of an account has failed for five minutes. Its jobs are retried for an hour and then fail.',
+    remedy:
+      'Check that the EMR is up and its address is right; the reason is in the job’s timeline. Jobs resume by themselves.',
+    page: 'Jobs, filtered by “Queued”',
+    reminder_days: [1],
+  },
+  no_workers: {
+    title: 'No worker is running',
+    severity: 'critical',
+    cause: 'No process that runs jobs and webhooks was seen for a minute. Writes are accepted and wait.',
+    remedy: 'Start a worker (chartwire serve --role worker), and check its log for why it stopped.',
+    page: 'Overview',
+  },
   queue_stalled: {
     title: 'Queue stalled',
     severity: 'critical',
@@ -47,7 +64,8 @@ export const alert_catalogue = {
   endpoint_failing: {
     title: 'Webhook endpoint failing',
     severity: 'warning',
-    cause: 'Every delivery to the endpoint has failed for an hour, or the endpoint was disabled because of failures.',
+    cause:
+      'Every delivery to the endpoint has failed for five minutes, or the endpoint was disabled because of failures.',
     remedy: 'Fix the receiver, enable the endpoint if it is disabled, then resend the failed events.',
     page: 'The endpoint',
   },

@@ -31,7 +31,10 @@ const of_installation = { client_id: null, organization_id: null, count: 1 };
 /** Longer than the pause between two attempts of a job or a delivery that is retried soon. */
 const stalled_s = 300;
 const old_transaction_s = 900;
-const failing_minutes = 60;
+/** Longer than it takes to restart an EMR or a receiver; a job is then at its eighth attempt, a webhook at its third. */
+const failing_s = 300;
+/** Longer than it takes to restart the only worker. */
+const without_workers_s = 60;
 
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
 const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth) => Promise<Found[]>> = {
@@ -48,6 +51,32 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth) => Promise<
       summary: `${name}: ${count === 1 ? '1 job has' : `${count} jobs have`} an unknown outcome.`,
       page: `/clients/${public_id}/jobs?state=unresolved`,
     }));
+  },
+
+  emr_unreachable: async (sql) => {
+    const rows = await sql<(OfOrganization & { id: string; user_id: string; minutes: number })[]>`
+      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, org_id, clients.public_id,
+             clients.name, floor(extract(epoch FROM now() - outage.since) / 60)::int AS minutes
+        FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
+             JOIN organizations ON organizations.id = accounts.organization_id
+             JOIN clients ON clients.id = accounts.client_id
+       WHERE accounts.status = 'active' AND outage.since <= now() - make_interval(secs => ${failing_s})
+       ORDER BY accounts.id`;
+    return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id, name, minutes }) => ({
+      subject: id,
+      client_id,
+      organization_id,
+      summary: `${name}: the EMR of practice ${org_id} has not responded to account ${user_id} for ${minutes} minutes.`,
+      page: `/clients/${public_id}/jobs?state=queued`,
+    }));
+  },
+
+  no_workers: async (sql) => {
+    const [{ found } = { found: false }] = await sql<{ found: boolean }[]>`
+      SELECT EXISTS (SELECT FROM processes
+        WHERE working AND seen_at > now() - make_interval(secs => ${without_workers_s})) AS found`;
+    const summary = 'No process that runs jobs and webhooks was seen for a minute.';
+    return found ? [] : [{ subject: 'workers', summary, page: '/' }];
   },
 
   queue_stalled: async (_sql, { job_lag, delivery_lag }) => {
@@ -81,12 +110,12 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth) => Promise<
       SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id, clients.name
         FROM webhook_endpoints AS endpoint JOIN clients ON clients.id = endpoint.client_id
        WHERE failing_since IS NOT NULL
-         AND (status = 'disabled' OR failing_since <= now() - make_interval(mins => ${failing_minutes}))
+         AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
        ORDER BY endpoint.id`;
     return rows.map(({ id, status, client_id, public_id, name }) => ({
       subject: id,
       client_id,
-      summary: `${name}: endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for an hour'}.`,
+      summary: `${name}: endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
       page: `/clients/${public_id}/events/endpoints/${id}`,
     }));
   },

@@ -109,8 +109,16 @@ async function checkPort(config: Config): Promise<Check> {
   const response = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}/readyz`, {
     signal: AbortSignal.timeout(connect_timeout_ms),
   }).catch(() => undefined);
-  const body = (await response?.json().catch(() => undefined)) as { status?: string } | undefined;
+  const body = (await response?.json().catch(() => undefined)) as { status?: string; warnings?: string[] } | undefined;
   if (body?.status === 'ready') return ok('ports', `the service is running at ${where} and ready`);
+  if (body?.status === 'degraded') {
+    const needs = `needs attention: ${body.warnings?.join(', ')}`;
+    return problem(
+      'ports',
+      `the service is running at ${where}, but ${needs}`,
+      'See its alerts: chartwire alerts list.',
+    );
+  }
   if (body?.status === 'not ready') {
     return problem('ports', `the service is running at ${where}, but it is not ready`, 'Check its log.');
   }

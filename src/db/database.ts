@@ -40,6 +40,8 @@ export type Database = {
    */
   service: Sql;
   system: Sql;
+  /** As `system`, but its own connections: readiness and heartbeats do not wait for others, nor longer than seconds. */
+  probes: Sql;
   /**
    * Throws a StartFailure unless the connections run as the two roles, and these have no more rights than they should.
    */
@@ -61,6 +63,11 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
     max: Math.max(2, Math.ceil(pool / 3)),
     pipelined: pipelined.system,
     settings: role_settings.system,
+  });
+  const probes = connect(addresses.system, {
+    max: 2,
+    connect_timeout_ms: 5_000,
+    settings: { ...role_settings.system, statement_timeout: '5s' },
   });
   const turns = fairSlots({ total: pool, per_client: 'all_but_one' });
   const listener = openListener(addresses.listen ?? addresses.system, application_name);
@@ -93,6 +100,7 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
   return {
     service,
     system,
+    probes,
     tenant,
     read: reading(service),
     search: (client_id, query) => turns.run(client_id, () => search(client_id, query)),
@@ -113,7 +121,8 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
     },
     listen: listener.listen,
     close: async () => {
-      await Promise.all([service.end({ timeout_ms: 5_000 }), system.end({ timeout_ms: 5_000 }), listener.end()]);
+      const pools = [service, system, probes];
+      await Promise.all([...pools.map((pool) => pool.end({ timeout_ms: 5_000 })), listener.end()]);
     },
   };
 }

@@ -1,42 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { isMigrated } from '../db/migrate.ts';
-import { measureQueues } from '../jobs/queueDepth.ts';
-
-/** The state of this process, apart from its database: whether it has started, its workers run, and it is about to stop. */
-export type Health = { started: () => boolean; draining: () => boolean; workers: () => boolean };
 
 /**
  * Routes that are not declared as endpoints, because they serve tools rather than clients and have their own formats
- * (Prometheus text, the OpenAPI document, a JWK set).
+ * (the OpenAPI document, a JWK set).
  */
-export function addSystemRoutes(
-  ctx: Context,
-  server: FastifyInstance,
-  openapi_document: () => object,
-  health: Health,
-): void {
-  // Limiting a probe could get a healthy process restarted. Both cost no more than an error response.
-  const exempt = { config: { address_limiting: 'exempt' } } as const;
-  const checkDatabase = shared(() => databaseChecks(ctx));
-  server.get('/healthz', exempt, async () => ({ status: 'ok' }));
-  server.get('/readyz', exempt, async (_request, reply) => {
-    const checks = {
-      started: health.started(),
-      accepting: !health.draining(),
-      ...(await checkDatabase()),
-      workers: health.workers(),
-    };
-    const ready = Object.values(checks).every(Boolean);
-    return reply.status(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
-  });
-  const readMetrics = shared(async () => {
-    await measureQueues(ctx);
-    return ctx.metrics.registry.metrics();
-  });
-  server.get('/metrics', async (_request, reply) =>
-    reply.type(ctx.metrics.registry.contentType).send(await readMetrics()),
-  );
+export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_document: () => object): void {
   let document: Buffer | undefined;
   server.get('/openapi.json', async (_request, reply) => {
     document ??= Buffer.from(JSON.stringify(openapi_document()));
@@ -46,23 +15,4 @@ export function addSystemRoutes(
   server.get('/.well-known/jwks.json', async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=3600').send(await ctx.signing_keys.published()),
   );
-}
-
-/** Requests that arrive while the same work is in progress wait for its result. */
-function shared<T>(work: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => {
-    running ??= work().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-}
-
-async function databaseChecks(ctx: Context): Promise<{ database: boolean; migrations: boolean }> {
-  try {
-    return { database: true, migrations: await isMigrated(ctx.db.system) };
-  } catch {
-    return { database: false, migrations: false };
-  }
 }

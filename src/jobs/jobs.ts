@@ -23,6 +23,8 @@ export type Job<Input = unknown> = {
   parked_s: number | null;
   waited_s: number;
   emr_address: string;
+  /** Whether the latest attempts to reach the account's EMR have failed. */
+  during_outage: boolean;
   /** The span that queued the job. */
   traceparent: string | null;
   /** When this attempt started, by the database's clock. */

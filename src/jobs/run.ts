@@ -7,6 +7,7 @@ import { backoffMs, retry } from '../worker/backoff.ts';
 import { type Circuits, hung_after_ms, openCircuits } from '../worker/circuits.ts';
 import { countByClient, type InProgress } from '../worker/inProgress.ts';
 import { stop_reasons } from '../worker/worker.ts';
+import { endOutage, recordOutage } from './emrOutages.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
 import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
 import { deferJob, type Job, type JobFailure, releaseJob, retryJob } from './jobs.ts';
@@ -124,8 +125,22 @@ function reportOnce(circuits: Circuits, circuit: string): Report {
 /** What a failed attempt says about the EMR. */
 function healthOf(error: unknown, duration_ms: number): Parameters<Report>[0] {
   if (!(error instanceof EmrFailure)) return 'unknown';
-  if (error.kind !== 'unavailable' && error.kind !== 'unknown_outcome') return 'responded';
+  if (!isUnreachable(error)) return 'responded';
   return duration_ms >= hung_after_ms ? 'hung' : 'unknown';
+}
+
+function isUnreachable({ kind }: EmrFailure): boolean {
+  return kind === 'unavailable' || kind === 'unknown_outcome';
+}
+
+/** Ends the outage that the job found when it started. A failure is only logged: the job itself is finished. */
+async function noteResponse(ctx: Context, job: Job): Promise<void> {
+  if (!job.during_outage) return;
+  try {
+    await ctx.db.tenant(job.client_id, (tx) => endOutage(tx, job));
+  } catch (error) {
+    ctx.log.warn({ job_id: job.id, err: error }, 'the end of an EMR outage could not be recorded');
+  }
 }
 
 /**
@@ -148,11 +163,13 @@ async function runJob(
     const result = await handler.run(ctx, run);
     report('responded');
     await finish(ctx, lease, run, result);
+    await noteResponse(ctx, job);
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
     if (signal.reason !== stop_reasons.shutdown) {
       report(healthOf(error, performance.now() - started_ms));
-      return handleFailure(ctx, lease, run, handler, expireAccount, error);
+      await handleFailure(ctx, lease, run, handler, expireAccount, error);
+      return error instanceof EmrFailure && !isUnreachable(error) ? noteResponse(ctx, job) : undefined;
     }
     await ctx.db.tenant(job.client_id, (tx) => releaseJob(tx, lease, job));
   }
@@ -223,7 +240,10 @@ async function handleFailure(
   const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
   const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), requested_ms), retry.total_ms);
   await steps.note('retry', { reason: failure.message, in_ms: pause_ms });
-  await ctx.db.tenant(job.client_id, (tx) => retryJob(tx, lease, job, pause_ms, failure));
+  await ctx.db.tenant(job.client_id, async (tx) => {
+    await retryJob(tx, lease, job, pause_ms, failure);
+    if (error instanceof EmrFailure && isUnreachable(error)) await recordOutage(tx, job);
+  });
 }
 
 /** Internal error messages are not shown: they may quote data. */

@@ -50,6 +50,7 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
              extract(epoch FROM now() - created_at)::float8 AS waited_s, now() AS attempted_at,
              (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
              (SELECT emr_address FROM organizations WHERE organizations.id = job.organization_id) AS emr_address,
+             EXISTS (SELECT FROM emr_outages WHERE emr_outages.account_id = job.account_id) AS during_outage,
              ${historyOf(tx)} AS history
         FROM job`,
   ]);

@@ -7,7 +7,7 @@ import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { until } from '../journeys/support.ts';
+import { setFault, until } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 
 let fixture: TestSandbox;
@@ -60,7 +60,7 @@ describe('an alert is open', () => {
     await openAlerts('endpoint_failing', 0);
   });
 
-  test('once an endpoint has been failing for an hour, but not before, and not if an operator disabled it', async () => {
+  test('once an endpoint has been failing for five minutes, but not before, and not if an operator disabled it', async () => {
     const receiver = await startReceiver(respondWith(500));
     onTestFinished(receiver.close);
     const headers = { access_token: null };
@@ -69,8 +69,8 @@ describe('an alert is open', () => {
     await fixture.api.callIn();
     await until('a failed delivery', async () => (await attention()).endpoints.length === 1);
     await openAlerts('endpoint_failing', 0);
-    await fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - interval '61 minutes'`;
-    expect((await openAlerts('endpoint_failing', 1))[0]?.summary).toContain('has been failing for an hour.');
+    await fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - interval '301 seconds'`;
+    expect((await openAlerts('endpoint_failing', 1))[0]?.summary).toContain('has been failing for five minutes.');
     await fixture.owner`UPDATE webhook_endpoints SET failing_since = NULL`;
     await operator.post(`clients/{client}/webhooks/${webhook_id}/disable`);
     await openAlerts('endpoint_failing', 0);
@@ -128,6 +128,28 @@ describe('an alert is open', () => {
       ]);
     });
     await openAlerts('queue_stalled', 0);
+  });
+
+  test('while an EMR has not responded for five minutes; the overview shows it', async () => {
+    await setFault(fixture.api, 'create_telephone_encounter', 'error_500', { times: 1000 });
+    onTestFinished(async () => void (await fixture.api.control('DELETE', '/control/faults')));
+    await fixture.api.callIn();
+    await until('a failed attempt', async () => (await fixture.owner`SELECT FROM emr_outages`).length === 1);
+    await openAlerts('emr_unreachable', 0);
+    await fixture.owner`UPDATE emr_outages SET since = now() - interval '301 seconds'`;
+    expect(await openAlerts('emr_unreachable', 1)).toMatchObject([
+      { summary: expect.stringContaining('for 5 minutes.'), page: page('/jobs?state=queued') },
+    ]);
+    expect((await attention()).alerts).toMatchObject([{ code: 'emr_unreachable' }]);
+    await fixture.api.control('DELETE', '/control/faults');
+    await openAlerts('emr_unreachable', 0);
+  });
+
+  test('while no process runs jobs', async () => {
+    await openAlerts('no_workers', 0);
+    await fixture.owner`UPDATE processes SET seen_at = now() - interval '61 seconds'`;
+    expect(await openAlerts('no_workers', 1)).toMatchObject([{ page: '/' }]);
+    await openAlerts('no_workers', 0);
   });
 
   test('while a transaction is older than 15 minutes', async () => {

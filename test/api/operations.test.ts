@@ -25,7 +25,11 @@ describe('health', () => {
     const ready = await get('/readyz');
     expect([ready.status, ready.body]).toStrictEqual([
       200,
-      { status: 'ready', checks: { started: true, accepting: true, database: true, migrations: true, workers: true } },
+      {
+        status: 'ready',
+        checks: { started: true, accepting: true, database: true, migrations: true, writable: true, workers: true },
+        warnings: [],
+      },
     ]);
   });
 

@@ -121,9 +121,9 @@ test('only a connector’s own folder names its EMR', () => {
   expect(naming).toStrictEqual([]);
 });
 
-test('no source file is longer than 300 lines', () => {
+test('no source file is longer than 400 lines', () => {
   const long = ['src', 'sql', 'larkspur', 'scripts', 'web', 'sdk'].flatMap(filesOf).filter((file) => {
-    return !file.endsWith('.gen.ts') && readFileSync(join(root, file), 'utf8').split('\n').length > 300;
+    return !file.endsWith('.gen.ts') && readFileSync(join(root, file), 'utf8').split('\n').length > 400;
   });
   expect(long).toStrictEqual([]);
 });

@@ -102,7 +102,14 @@ describe('promise 41: a process that runs out of something refuses with 503, los
         accepted.push(body.job_id);
       }
       await expect.poll(() => service.output()).toContain('The disk of the database server is full.');
+      const readiness = async () => {
+        const { status, body } = await api.call('GET', '/readyz');
+        return { status, writable: body.checks.writable };
+      };
+      await expect.poll(readiness).toStrictEqual({ status: 503, writable: false });
+      expect((await api.call('GET', '/metrics')).body).toContain('chartwire_database_writable 0');
       await unlink(ballast);
+      await expect.poll(readiness).toStrictEqual({ status: 200, writable: true });
       accepted.push(await untilWritten(api));
       await expectAppliedOnce(accepted);
     });

@@ -26,6 +26,7 @@ const installation_tables = [
   'operator_invitations',
   'operator_sessions',
   'passkey_challenges',
+  'processes',
   'sign_in_attempts',
   'operators',
   'restores',
@@ -53,6 +54,8 @@ beforeAll(async () => {
   await fixture.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
   await fixture.owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
     SELECT id, client_id, 1, 0, 'start' FROM accounts ON CONFLICT DO NOTHING`;
+  await fixture.owner`INSERT INTO emr_outages (account_id, client_id)
+    SELECT id, client_id FROM accounts ON CONFLICT DO NOTHING`;
   await fixture.owner`INSERT INTO event_counts (account_id, client_id, type, counted_from, counted_to, total)
     SELECT id, client_id, '', '-infinity', '-infinity', 0 FROM accounts`;
   await fixture.owner`INSERT INTO receivers (client_id, endpoint_id, key_hash)
