@@ -5,7 +5,17 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, program_folder, unbundled } from './build.mjs';
@@ -31,8 +41,20 @@ await runScript(async () => {
   const bill = writeBill(join(folder, 'sbom.cdx.json'));
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES'), licenses(bill));
   writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder));
+  openModes(folder);
   process.stdout.write(`${folder}\n`);
 });
+
+/** Lets every user read the release: the checkout may be private (umask 077), and the service runs as another user. */
+function openModes(folder) {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isSymbolicLink()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const executable = entry.isDirectory() || (statSync(path).mode & 0o100) !== 0;
+    chmodSync(path, executable ? 0o755 : 0o644);
+  }
+}
 
 /** Empties the folder of an earlier release, and refuses any other folder that is not empty. */
 function prepare(folder) {

@@ -1,11 +1,13 @@
 /**
  * `npm run sbom [file]`: writes a software bill of materials (CycloneDX, JSON) of everything that runs in production, for
- * all platforms: the production packages, and the development packages that the build puts into the pages.
+ * all platforms: the production packages, the development packages that the build puts into the pages, the libraries in
+ * the embedded database of this platform, and Node.
  * Default: dist/sbom.cdx.json.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { bundledDatabase } from './bundledDatabase.mjs';
 import { root, runScript, ScriptError } from './install.mjs';
 
 await runScript(async () => {
@@ -18,10 +20,18 @@ await runScript(async () => {
   bill.dependencies = bill.dependencies
     .filter(({ ref }) => shipped.has(ref))
     .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => shipped.has(each)) }));
+  bill.components.push(...bundledDatabase(), node());
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
   process.stdout.write(`${file}: ${bill.components.length} components\n`);
 });
+
+/** Not part of the release folder, but of the image. */
+function node() {
+  const [, version] = /^ARG NODE_VERSION=(\S+)$/m.exec(readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')) ?? [];
+  const purl = `pkg:generic/node@${version}`;
+  return { type: 'platform', name: 'node', version, purl, 'bom-ref': purl };
+}
 
 function everything() {
   // The npm that runs this script: PATH may contain another one.

@@ -61,6 +61,8 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth) => Promise<
              JOIN organizations ON organizations.id = accounts.organization_id
              JOIN clients ON clients.id = accounts.client_id
        WHERE accounts.status = 'active' AND outage.since <= now() - make_interval(secs => ${failing_s})
+         -- Not a single failure, after which the service was stopped.
+         AND outage.last_failure_at >= outage.since + interval '1 minute'
        ORDER BY accounts.id`;
     return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id, name, minutes }) => ({
       subject: id,

@@ -17,6 +17,7 @@ import { loadMasterKeys } from '../security/masterKeys.ts';
 import type { Environment } from '../settingValues.ts';
 import { version } from '../version.ts';
 import { printJson, printLine } from './output.ts';
+import { findQueryLogs } from './proxyLog.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */
 type Check = { name: string; status: 'ok' | 'warning' | 'problem'; message: string; remedy?: string };
@@ -59,6 +60,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
     ok('settings', `valid, ${mode} mode, ${config.base_url}`),
     await checkDisk(config),
     await checkPort(config),
+    ...(await checkProxyLog(config)),
     ...(await checkDatabase(config)),
     ...(await checkEmail(config)),
     ...(await checkIssuer(config)),
@@ -123,6 +125,15 @@ async function checkPort(config: Config): Promise<Check> {
     return problem('ports', `the service is running at ${where}, but it is not ready`, 'Check its log.');
   }
   return problem('ports', `another program uses ${where}`, 'Stop it, or set PORT to another number.');
+}
+
+/** Only nginx on this machine is known: another proxy's configuration is not looked for. */
+async function checkProxyLog({ port }: Config): Promise<Check[]> {
+  const [file, ...more] = await findQueryLogs('/etc/nginx', port);
+  if (file === undefined) return [];
+  const message = `nginx writes query strings, which contain names and MRNs, to its access log (${[file, ...more].join(', ')})`;
+  const remedy = 'Use the log format of docs/guides/reverse-proxy.md, and delete the old logs.';
+  return [{ name: 'proxy log', status: 'warning', message, remedy }];
 }
 
 async function checkDatabase(config: Config): Promise<Check[]> {
@@ -204,7 +215,10 @@ async function checkKey(config: Config, sql?: Sql): Promise<Check> {
     }
     const [warning] = warnings;
     if (warning !== undefined) return { name, status: 'warning', message: warning, remedy: `Run: chmod 600 ${file}` };
-    return ok(name, config.master_key ? 'from the settings' : `from ${file}; back it up`);
+    if (!config.master_key) return ok(name, `from ${file}; back it up`);
+    if (!(await stat(file).catch(() => undefined))) return ok(name, 'from the settings');
+    const message = `from the settings; ${file} has another key that is no longer used`;
+    return { name, status: 'warning', message, remedy: `Keep a copy for older backups elsewhere, then: rm ${file}` };
   } catch (error) {
     if (!(error instanceof StartFailure)) throw error;
     return problem(name, error.message, 'Restore the key from your backup.');

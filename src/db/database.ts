@@ -67,7 +67,7 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
   const probes = connect(addresses.system, {
     max: 2,
     connect_timeout_ms: 5_000,
-    settings: { ...role_settings.system, statement_timeout: '5s' },
+    settings: { ...role_settings.system, statement_timeout: '15s' },
   });
   const turns = fairSlots({ total: pool, per_client: 'all_but_one' });
   const listener = openListener(addresses.listen ?? addresses.system, application_name);

@@ -8,12 +8,11 @@ export const gone_after_s = 30;
 
 /**
  * Records that a process runs, and that the database can store something. A full disk still accepts updates that fit
- * into existing pages, so the transaction also sorts 400 KB with the smallest memory, which needs a file.
+ * into existing pages, so the transaction also materializes 280 KB with the smallest memory, which needs a file.
  */
 export async function recordProcess(sql: Sql, { id, role, host, version, working }: Process): Promise<void> {
   await sql.begin(`BEGIN; SET LOCAL work_mem = '64kB'`, async (tx) => {
-    await tx`SELECT count(*) FROM (
-      SELECT md5(n::text) || repeat('x', 1900) FROM generate_series(1, 200) AS n ORDER BY 1 OFFSET 0) AS sorted`;
+    await tx`SELECT count(*) FROM generate_series(1, 20000)`;
     await tx`
       INSERT INTO processes (id, role, host, version, working) VALUES (${id}, ${role}, ${host}, ${version}, ${working})
       ON CONFLICT (id) DO UPDATE SET working = excluded.working, seen_at = now()`;

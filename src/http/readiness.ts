@@ -60,7 +60,7 @@ async function readDatabase({ db }: Pick<Context, 'db'>): Promise<{
     const [in_database = unknown] = await db.probes<InDatabase[]>`
       SELECT EXISTS (SELECT FROM processes WHERE working AND seen_at > now() - make_interval(secs => ${gone_after_s}))
                AS workers,
-             EXISTS (SELECT FROM emr_outages WHERE since <= now() - make_interval(secs => ${tolerated_s}))
+             EXISTS (SELECT FROM emr_outages WHERE last_failure_at >= since + make_interval(secs => ${tolerated_s}))
                AS emr_unreachable,
              EXISTS (SELECT FROM webhook_endpoints WHERE status = 'enabled'
                 AND failing_since <= now() - make_interval(secs => ${tolerated_s})) AS endpoint_failing`;

@@ -63,7 +63,9 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   const https = ctx.config.base_url.startsWith('https:');
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
     if (https) reply.header('strict-transport-security', hsts);
+    if (countHosts(request.raw.rawHeaders) > 1) return done(apiError('request_malformed'));
     const { address_limiting = 'every_request', endpoint } = request.routeOptions.config;
     if (address_limiting !== 'every_request') return done();
     address_limit.count(request, endpoint?.address_cost ?? 1).then(() => done(), done);
@@ -108,6 +110,15 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
   }
   return server;
+}
+
+/** Node takes the first of several Host headers, a proxy may take the last. RFC 9112 requires to refuse them. */
+function countHosts(raw_headers: readonly string[]): number {
+  let hosts = 0;
+  for (let n = 0; n < raw_headers.length; n += 2) {
+    if (raw_headers[n]?.length === 4 && raw_headers[n]?.toLowerCase() === 'host') hosts++;
+  }
+  return hosts;
 }
 
 type Limits = {

@@ -76,5 +76,5 @@ function listOutages({ system }: Pick<Database, 'system'>) {
            extract(epoch FROM now() - outage.since)::float8 AS seconds
       FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
            JOIN organizations ON organizations.id = accounts.organization_id
-     WHERE accounts.status = 'active' ORDER BY outage.since, accounts.id LIMIT ${outages_max}`;
+     WHERE accounts.status = 'active' AND outage.last_failure_at > outage.since ORDER BY outage.since, accounts.id LIMIT ${outages_max}`;
 }

@@ -17,7 +17,7 @@ export type Heartbeat = {
 const beat_ms = 5_000;
 /** After a failure, so that a process is ready again soon after its database is. */
 const beat_again_ms = 1_000;
-const silent_ms = 20_000;
+const silent_ms = 30_000;
 
 export async function startHeartbeat(
   { probes }: Pick<Database, 'probes'>,

@@ -21,10 +21,11 @@ describe('every response', () => {
     ['readiness', 'GET', '/readyz', undefined, 200],
     ['metrics', 'GET', '/metrics', undefined, 200],
     ['the reference', 'GET', '/docs', undefined, 200],
-  ])('has x-request-id: %s', async (_case, method, path, body, status) => {
+  ])('has x-request-id and forbids guessing its type: %s', async (_case, method, path, body, status) => {
     const response = await fixture.api.call(method, path, body === undefined ? {} : { body });
     expect(response.status).toBe(status);
     expect(response.headers.get('x-request-id')).toMatch(request_id);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
   test('has its own request id, even if the caller sends one', async () => {
@@ -37,6 +38,25 @@ describe('every response', () => {
     expect(new Set(ids).size).toBe(5);
     expect(ids).not.toContain('mine');
   });
+});
+
+test('a page may not use the camera, the microphone or the location', async () => {
+  for (const path of ['/docs', '/dashboard', '/link']) {
+    const policy = (await fixture.api.call('GET', path)).headers.get('permissions-policy');
+    expect(policy, path).toMatch(/camera=\(\).*geolocation=\(\).*microphone=\(\)/);
+  }
+});
+
+test('a request with two Host headers is rejected, also if they are equal', async () => {
+  const { host } = new URL(fixture.sandbox.base_url);
+  for (const second of ['elsewhere.test', host]) {
+    const text = await sendBytes(
+      fixture.sandbox.base_url,
+      `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nhOst: ${second}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(text, second).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toContain('request_malformed');
+  }
 });
 
 describe('caching', () => {

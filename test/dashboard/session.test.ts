@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
-import { readSessionCookie, sessionCookie } from '../../src/http/authenticateOperator.ts';
+import { readSessionCookie, requireOwnOrigin, sessionCookie } from '../../src/http/authenticateOperator.ts';
 import { purgeSessions } from '../../src/operators/operatorSessions.ts';
 import { newOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -145,6 +145,17 @@ describe('a request that changes data', () => {
     expect(await operator.post(await syncPath(), {}, headers)).toMatchObject(foreign);
     expect(await syncs()).toBe(before);
     expect((await operator.post(await syncPath(), {}, { 'sec-fetch-site': 'same-origin' })).status).toBe(200);
+  });
+
+  test('is rejected in production from the origin that its Host header names, which the caller chooses', () => {
+    const base_url = 'https://chartwire.example.org';
+    const headers = { host: 'elsewhere.test', origin: 'https://elsewhere.test' };
+    const config = (sandbox: boolean) => ({ config: { ...fixture.ctx.config, base_url, sandbox } });
+    expect(() => requireOwnOrigin(config(false), headers)).toThrow(
+      expect.objectContaining({ code: 'operator_request_foreign' }),
+    );
+    expect(() => requireOwnOrigin(config(true), headers)).not.toThrow();
+    expect(() => requireOwnOrigin(config(false), { ...headers, origin: base_url })).not.toThrow();
   });
 
   test('is rejected with the CSRF token of another session', async () => {

@@ -17,11 +17,7 @@ beforeAll(async () => {
 afterAll(() => installation.close());
 
 const ready = async () => (await installation.api.call('GET', '/readyz')).body;
-const untilReadiness = (expected: object) =>
-  until(`readiness ${JSON.stringify(expected)}`, async () => {
-    const found = await ready();
-    return Object.entries(expected).every(([name, value]) => JSON.stringify(found[name]) === JSON.stringify(value));
-  });
+const untilReadiness = (expected: object) => expect.poll(ready).toMatchObject(expected);
 
 /** The value of a series in the metrics of the API, or undefined. */
 async function metric(series: string): Promise<number | undefined> {

