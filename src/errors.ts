@@ -27,6 +27,14 @@ export const errors = {
     status: 400,
     message: "Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.",
   },
+  provider_inactive: {
+    status: 400,
+    message: "Provider with EMR ID '{id}' is inactive. Choose another one, or set its status to active.",
+  },
+  location_inactive: {
+    status: 400,
+    message: "Location with EMR ID '{id}' is inactive. Choose another one, or set its status to active.",
+  },
   operation_not_offered: { status: 400, message: 'This EMR does not offer {operation}.' },
   personal_user_id: {
     status: 400,

@@ -87,7 +87,7 @@ export async function setCodeLists(tx: Tx, id: string, lists: CodeLists): Promis
   await tx`UPDATE organizations SET code_lists = ${JSON.stringify(lists)}::text::jsonb WHERE id = ${id}`;
 }
 
-/** Stores a week of hours that was checked by `parseHours`, as JSON. Null restores the standard hours. */
+/** Stores a week of hours that was checked by `checkHours`, as JSON. Null restores the standard hours. */
 export async function storeDefaultHours(tx: Tx, id: string, hours: readonly object[] | null): Promise<void> {
   await tx`UPDATE organizations SET default_hours = ${hours && JSON.stringify(hours)}::text::json WHERE id = ${id}`;
 }

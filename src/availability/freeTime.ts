@@ -30,8 +30,8 @@ export function explainBusyTime(time: WorkingTime, free: Range[], exclusions: Ex
 function freeGaps(time: WorkingTime, busy: BusyTime[], past: Range[], options: Options) {
   const exact = options.calculation_method === 'equal_slots';
   const taken = busy.map(({ start, free_at }): Range => [start, free_at]);
-  const free = subtract(time.working, union([...past, ...taken]));
-  const pieces = piecesOf(free, options, exact).map((range) => ({
+  const free = subtract(time.working, union(taken));
+  const pieces = piecesOf(free, past, options, exact).map((range) => ({
     range,
     visit_type: options.visit_type,
     visits_left: null,
@@ -66,7 +66,7 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options:
       continue;
     }
     const taken = busy.map((each): Range => [counted.has(each) ? each.buffer_start : each.start, each.free_at]);
-    for (const piece of piecesOf(subtract(union([worked]), union([...past, ...taken])), options, false)) {
+    for (const piece of piecesOf(subtract(union([worked]), union(taken)), past, options, false)) {
       pieces.push({ range: piece, visit_type, visits_left, visits_max });
     }
   }
@@ -74,8 +74,14 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options:
   return { pieces, exclusions };
 }
 
-function piecesOf(free: Range[], { max_slot_duration }: Options, exact: boolean): Range[] {
-  return max_slot_duration === undefined ? free : cut(free, max_slot_duration, exact);
+/**
+ * Divides free ranges, then leaves out the past: divided after that, the pieces of today would start at the present
+ * minute and move with it.
+ */
+function piecesOf(free: Range[], past: Range[], { max_slot_duration }: Options, exact: boolean): Range[] {
+  if (max_slot_duration === undefined) return subtract(free, past);
+  const pieces = cut(free, max_slot_duration, exact);
+  return exact ? pieces.filter((piece) => intersect([piece], past).length === 0) : subtract(pieces, past);
 }
 
 function exclusionsOf(busy: BusyTime[], past: Range[]): Exclusion[] {

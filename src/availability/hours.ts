@@ -61,13 +61,16 @@ function parseShift(shift: HoursShift, weekday: number): Shift {
   };
 }
 
-/** Whole minutes between the two times, rounded inward. */
+/** Whole minutes between the two times, rounded inward. An end at 23:59:59 is the end of the day. */
 function parseTimes(start: string, end: string): { start: number; end: number; ordered: boolean } | undefined {
   const from = secondsOf(start);
   const to = secondsOf(end);
   if (from === undefined || to === undefined) return undefined;
-  return { start: Math.ceil(from / 60), end: Math.floor(to / 60), ordered: from < to };
+  const end_min = to === last_second ? day_min : Math.floor(to / 60);
+  return { start: Math.ceil(from / 60), end: end_min, ordered: from < to };
 }
+
+const last_second = day_min * 60 - 1;
 
 /** `THH:MM:SS`, `HH:MM:SS` or `HH:MM`, from 00:00:00 to 24:00:00. */
 function secondsOf(time: string): number | undefined {

@@ -89,8 +89,10 @@ function normalizeFields(schema: Node, sent: object, part: Part): Record<string,
     const field = fieldOf(schema, name);
     const value = normalize(field, each, part);
     if (!field || value !== '') setField(fields, name, value);
-    else if (field.null_clears || field.anyOf?.some(({ type }) => type === 'null')) setField(fields, name, null);
-    else if (!isDropped(field, part)) setField(fields, name, value);
+    // A list is cleared by null only: "" in its place is a mistake that must not delete it.
+    else if ((field.null_clears && !field.items) || field.anyOf?.some(({ type }) => type === 'null')) {
+      setField(fields, name, null);
+    } else if (!isDropped(field, part)) setField(fields, name, value);
   }
   return fields;
 }

@@ -19,7 +19,11 @@ export const AvailabilityQuery = Type.Object({
     ),
   ),
   visit_type: Type.Optional(
-    text({ minLength: 1, default: 'all', description: 'Code of the visit type to book, or `all`' }),
+    text({
+      minLength: 1,
+      default: 'all',
+      description: 'Visit type to book: its code or description, in any case, or `all`',
+    }),
   ),
   buffer: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 59, default: 0, description: 'Minutes to keep free after each appointment' }),
@@ -41,7 +45,12 @@ export const AvailabilityQuery = Type.Object({
       description: 'A provider with this many appointments on a day is not offered on it',
     }),
   ),
-  daily_limit_type: Type.Optional(text({ minLength: 1, description: 'Visit type that the limit counts, or `all`' })),
+  daily_limit_type: Type.Optional(
+    text({
+      minLength: 1,
+      description: 'Visit type that the limit counts: its code or description, in any case, or `all`',
+    }),
+  ),
   fallback_to_default_hours: defaultsToFalse('Use the default hours for providers without hours'),
   max_slot_duration: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 1440, description: 'Longest range in minutes; required for `equal_slots`' }),

@@ -3,26 +3,45 @@ import { choices, clearable, text, unclearable } from './fields.ts';
 import { weekday_descriptions } from './weekdays.ts';
 
 const strict = { additionalProperties: false } as const;
+const clock = '([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d';
 const time = text({
-  pattern: '^T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d$',
+  pattern: `^T${clock}$`,
   messages: { pattern: '{name} must be a time in the form THH:MM:SS' },
   notation: 'THH:MM:SS',
 });
+const end_time = text({
+  pattern: `^T(${clock}|24:00:00)$`,
+  messages: { pattern: '{name} must be a time in the form THH:MM:SS' },
+  notation: 'THH:MM:SS',
+  description: 'End; `T24:00:00` and `T23:59:59` are the end of the day. Send a shift over midnight as two shifts',
+});
 const rule_time = text({
-  pattern: '^([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d$',
+  pattern: `^${clock}$`,
   messages: { pattern: '{name} must be a time in the form HH:MM:SS' },
   notation: 'HH:MM:SS',
 });
-const date = text({
-  pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?(Z|[+-]\\d{2}:\\d{2})?)?$',
-  notation: 'ISO 8601',
-  messages: { pattern: '{name} must be a date in ISO 8601, such as 2026-01-31 or 2026-01-31T00:00:00' },
+const rule_end_time = text({
+  pattern: `^(${clock}|24:00:00)$`,
+  messages: { pattern: '{name} must be a time in the form HH:MM:SS' },
+  notation: 'HH:MM:SS',
+  description: 'End; `24:00:00` and `23:59:59` are the end of the day',
 });
+const date_rule = '{name} must be a date in ISO 8601, such as 2026-01-31 or 2026-01-31T00:00:00';
+const date = text({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?(Z|[+-]\\d{2}:?\\d{2})?)?$',
+  notation: 'ISO 8601',
+  messages: { pattern: date_rule },
+});
+
+/** A limit in time: null or "" is the same as leaving it out. */
+function limit(description: string) {
+  return Type.Optional(Type.Union([date, Type.Null()], { description, messages: { anyOf: date_rule } }));
+}
 
 const Recurrence = Type.Object(
   {
     rec_start_date: date,
-    rec_end_date: Type.Optional(date),
+    rec_end_date: limit('Last day; null: no end'),
     recur_interval_type: Type.Optional(
       text({
         description:
@@ -44,9 +63,9 @@ export type RecurrenceUnit = (typeof recurrence_units)[number];
 const VisitTypeRule = Type.Object(
   {
     start_time: rule_time,
-    end_time: rule_time,
+    end_time: rule_end_time,
     total_visits: Type.Integer({ minimum: 0, maximum: 10_000 }),
-    visit_type_id: text(),
+    visit_type_id: text({ description: 'Code or description of a visit type, in any case' }),
     visit_type_desc: Type.Optional(text()),
   },
   {
@@ -59,11 +78,11 @@ const VisitTypeRule = Type.Object(
 const ShiftRequest = Type.Object(
   {
     start: time,
-    end: time,
+    end: end_time,
     facility_id: Type.Optional(text({ description: 'EMR ID of one of the organization’s locations' })),
     facility_name: Type.Optional(text({ description: 'Ignored: filled in by the service' })),
-    set_start_date: Type.Optional(date),
-    set_end_date: Type.Optional(date),
+    set_start_date: limit('First day on which the shift is worked; null: no start'),
+    set_end_date: limit('Last day on which the shift is worked; null: no end'),
     set_description: Type.Optional(text()),
     recurrence: Type.Optional(Recurrence),
     set_recur: Type.Optional(Recurrence),

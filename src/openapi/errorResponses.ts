@@ -45,6 +45,8 @@ const fills: Fills = {
   webhook_url_refused: { rule: 'must start with https://.' },
   webhook_endpoints_max: { max: '20' },
   route_not_found: { method: 'GET', path: '/v1/patient' },
+  provider_inactive: { id: '501' },
+  location_inactive: { id: '12' },
   provider_not_found: { id: '999' },
   staff_not_found: { id: '999' },
   location_not_found: { id: '999' },

@@ -1,7 +1,7 @@
 import { storeDefaultHours } from '../accounts/organizations.ts';
 import type { Hours } from '../availability/types.ts';
 import type { Database, Tx } from '../db/database.ts';
-import { ApiError, apiError } from '../errors.ts';
+import { type ApiError, apiError } from '../errors.ts';
 import type { DefaultHours } from '../model/dashboard/records.ts';
 import {
   type HoursRequest,
@@ -9,14 +9,19 @@ import {
   recurrence_units,
   type ShiftRequest,
 } from '../model/providerSettings.ts';
+import type { KindName } from '../model/records/kinds.ts';
 import type { Provider } from '../model/records/providers.ts';
+import type { VisitCode } from '../model/records/visitTypes.ts';
 import { weekdays } from '../model/weekdays.ts';
 import { parseDay } from '../time/days.ts';
 import { referenceError } from './firstSync.ts';
-import { locationNames } from './locations.ts';
+import { inactiveLocations, locationNames } from './locations.ts';
 import type { Scope } from './readRecords.ts';
+import { findVisitType, listVisitTypes, unknownVisitType } from './visitTypes.ts';
 
 type ProviderHours = Provider['hours'];
+type Recurrence = NonNullable<ShiftRequest['recurrence']>;
+type VisitTypeRule = NonNullable<ShiftRequest['visit_type_rules']>[number];
 
 /** Default hours of organizations that have not set their own: Monday to Friday, 9:00 to 17:00. */
 export const standard_hours: DefaultHours['hours'] & Hours = weekdays
@@ -39,67 +44,122 @@ export async function readDefaultHours(db: Database, scope: Scope): Promise<Defa
 
 /** Null restores the standard hours. */
 export async function setDefaultHours(tx: Tx, scope: Scope, hours: HoursRequest | null): Promise<void> {
-  const parsed = hours && (await checkHours(tx, scope, hours, await locationNames(tx, scope)));
+  const parsed = hours && (await checkHours(tx, scope, hours));
   await storeDefaultHours(tx, scope.organization_id, parsed);
 }
 
-/** Parses hours. An unknown facility may be one that the first sync has not read yet. */
-export async function checkHours(
-  tx: Tx,
-  scope: Scope,
-  hours: HoursRequest,
-  facilities: ReadonlyMap<string, string>,
-): Promise<ProviderHours> {
+/** The practice's records that hours refer to. */
+type Practice = {
+  locations: ReadonlyMap<string, string>;
+  inactive_locations: ReadonlySet<string>;
+  visit_types: readonly VisitCode[];
+};
+
+/**
+ * Checks a week of hours in a request and converts it to the form in which the API returns it. An unknown location or
+ * visit type may be one that the first sync has not read yet.
+ */
+export async function checkHours(tx: Tx, scope: Scope, hours: HoursRequest): Promise<ProviderHours> {
+  const practice: Practice = {
+    locations: await locationNames(tx, scope),
+    inactive_locations: await inactiveLocations(tx, scope),
+    visit_types: await listVisitTypes(tx, scope),
+  };
   try {
-    return parseHours(hours, facilities);
+    return parseHours(hours, practice);
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'location_not_found') throw error;
-    throw await referenceError(tx, scope, ['locations'], error);
+    if (!(error instanceof UnknownReference)) throw error;
+    throw await referenceError(tx, scope, [error.kind], error.not_found);
   }
 }
 
-/** Checks a week of hours in a request and converts it to the form in which the API returns it. */
-export function parseHours(hours: HoursRequest, facilities: ReadonlyMap<string, string>): ProviderHours {
+class UnknownReference extends Error {
+  readonly kind: KindName;
+  readonly not_found: ApiError;
+
+  constructor(kind: KindName, not_found: ApiError) {
+    super(not_found.message, { cause: not_found });
+    this.kind = kind;
+    this.not_found = not_found;
+  }
+}
+
+function parseHours(hours: HoursRequest, practice: Practice): ProviderHours {
   const seen = new Set<string>();
   return hours.map(({ day, shifts }, d) => {
     if (seen.has(day)) throw invalid(`hours[${d}].day must name each day once`);
     seen.add(day);
-    return { day, shifts: shifts.map((shift, s) => parseShift(`hours[${d}].shifts[${s}]`, shift, facilities)) };
+    return { day, shifts: shifts.map((shift, s) => parseShift(`hours[${d}].shifts[${s}]`, shift, practice)) };
   });
 }
 
-function parseShift(
-  path: string,
-  shift: ShiftRequest,
-  facilities: ReadonlyMap<string, string>,
-): ProviderHours[number]['shifts'][number] {
-  const { set_recur, recurrence: recur = set_recur, facility_name: _ignored, visit_type_rules, ...rest } = shift;
+function parseShift(path: string, shift: ShiftRequest, practice: Practice): ProviderHours[number]['shifts'][number] {
+  const {
+    set_recur,
+    recurrence: recur = set_recur,
+    facility_name: _ignored,
+    visit_type_rules,
+    set_start_date,
+    set_end_date,
+    ...rest
+  } = shift;
   if (set_recur && shift.recurrence) throw invalid(`${path} must not have both recurrence and set_recur`);
-  if (shift.end <= shift.start) throw invalid(`${path}.end must be after start`);
-  if (shift.facility_id !== undefined && !facilities.has(shift.facility_id)) {
-    throw apiError('location_not_found', { id: shift.facility_id }, { field: 'hours' });
+  if (comparable(shift.end) <= comparable(shift.start)) {
+    const how = 'Send a shift over midnight as two: until T24:00:00, and from T00:00:00 on the next day';
+    throw invalid(`${path}.end must be after start. ${how}`);
   }
-  checkDates(path, shift.set_start_date, shift.set_end_date, 'set_start_date', 'set_end_date');
-  if (recur) checkDates(path, recur.rec_start_date, recur.rec_end_date, 'rec_start_date', 'rec_end_date');
-  for (const [n, rule] of (visit_type_rules ?? []).entries()) {
-    const rule_path = `${path}.visit_type_rules[${n}]`;
-    if (rule.end_time <= rule.start_time) throw invalid(`${rule_path}.end_time must be after start_time`);
-    if (`T${rule.start_time}` < shift.start || `T${rule.end_time}` > shift.end) {
-      throw invalid(`${rule_path} must be within its shift`);
-    }
-  }
+  checkLocation(path, shift.facility_id, practice);
+  checkDates(path, set_start_date, set_end_date, 'set_start_date', 'set_end_date');
   return {
     ...rest,
-    ...(recur && {
-      recurrence: {
-        ...recur,
-        recur_interval_type: recurrenceUnit(path, recur),
-        recur_interval_description: recur.recur_interval_description ?? '',
-      },
-    }),
+    ...(set_start_date && { set_start_date }),
+    ...(set_end_date && { set_end_date }),
+    ...(recur && { recurrence: parseRecurrence(path, recur) }),
     ...(visit_type_rules && {
-      visit_type_rules: visit_type_rules.map((rule) => ({ ...rule, visit_type_desc: rule.visit_type_desc ?? '' })),
+      visit_type_rules: visit_type_rules.map((rule, n) =>
+        parseRule(`${path}.visit_type_rules[${n}]`, rule, shift, practice),
+      ),
     }),
+  };
+}
+
+/** A time as text that compares: both ways of writing the end of the day are the same. */
+function comparable(time: string): string {
+  return time.replace(/^T/, '').replace('23:59:59', '24:00:00');
+}
+
+function checkLocation(path: string, facility_id: string | undefined, { locations, inactive_locations }: Practice) {
+  if (facility_id === undefined) return;
+  if (!locations.has(facility_id)) {
+    const not_found = apiError('location_not_found', { id: facility_id }, { field: 'hours' });
+    throw new UnknownReference('locations', not_found);
+  }
+  if (!inactive_locations.has(facility_id)) return;
+  const remedy = 'Leave the shift out, choose another location, or set the status of this one to active';
+  throw invalid(`${path}.facility_id is an inactive location, '${facility_id}'. ${remedy}`);
+}
+
+function parseRule(path: string, rule: VisitTypeRule, shift: ShiftRequest, { visit_types }: Practice) {
+  const [start, end] = [comparable(rule.start_time), comparable(rule.end_time)];
+  if (end <= start) throw invalid(`${path}.end_time must be after start_time`);
+  if (start < comparable(shift.start) || end > comparable(shift.end)) {
+    throw invalid(`${path} must be within its shift`);
+  }
+  const type = findVisitType(visit_types, rule.visit_type_id);
+  if (!type) {
+    const unknown = unknownVisitType('hours', `${path}.visit_type_id`, visit_types, { or_all: false });
+    throw new UnknownReference('visit_types', unknown);
+  }
+  return { ...rule, visit_type_id: type.code, visit_type_desc: rule.visit_type_desc ?? '' };
+}
+
+function parseRecurrence(path: string, { rec_end_date, ...recur }: Recurrence) {
+  checkDates(path, recur.rec_start_date, rec_end_date, 'rec_start_date', 'rec_end_date');
+  return {
+    ...recur,
+    ...(rec_end_date && { rec_end_date }),
+    recur_interval_type: recurrenceUnit(path, recur),
+    recur_interval_description: recur.recur_interval_description ?? '',
   };
 }
 
@@ -111,7 +171,7 @@ const unit_words: Record<RecurrenceUnit, RegExp> = {
 };
 
 /** The unit that the type names, else the description, else weeks. */
-function recurrenceUnit(path: string, recur: NonNullable<ShiftRequest['recurrence']>): RecurrenceUnit {
+function recurrenceUnit(path: string, recur: Recurrence): RecurrenceUnit {
   const { recur_interval_type: type, recur_interval_description: description = '' } = recur;
   if (type === undefined && description === '') return 'weeks';
   const words = (type ?? description).toLowerCase().match(/\p{L}+/gu) ?? [];
@@ -123,8 +183,8 @@ function recurrenceUnit(path: string, recur: NonNullable<ShiftRequest['recurrenc
 
 function checkDates(
   path: string,
-  from: string | undefined,
-  to: string | undefined,
+  from: string | null | undefined,
+  to: string | null | undefined,
   from_name: string,
   to_name: string,
 ): void {
@@ -132,10 +192,10 @@ function checkDates(
     [from_name, from],
     [to_name, to],
   ]) {
-    const exists = date === undefined || (parseDay(date) !== undefined && !Number.isNaN(Date.parse(date)));
+    const exists = !date || (parseDay(date) !== undefined && !Number.isNaN(Date.parse(date)));
     if (!exists) throw invalid(`${path}.${name} is not a date that exists`);
   }
-  if (from !== undefined && to !== undefined && to.slice(0, 10) < from.slice(0, 10)) {
+  if (from && to && to.slice(0, 10) < from.slice(0, 10)) {
     throw invalid(`${path}.${to_name} must not be before ${from_name}`);
   }
 }

@@ -9,6 +9,13 @@ export async function locationNames(tx: Tx, scope: { organization_id: string }):
   return new Map(rows.map((row) => [row.ehr_id, row.name]));
 }
 
+/** EMR ids of the locations that take no appointments. */
+export async function inactiveLocations(tx: Tx, scope: { organization_id: string }): Promise<ReadonlySet<string>> {
+  const rows = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM locations
+    WHERE organization_id = ${scope.organization_id} AND doc ->> 'status' = 'inactive'`;
+  return new Set(rows.map(({ ehr_id }) => ehr_id));
+}
+
 /** Sets a location's status, which later syncs do not overwrite. False if the organization has no such location. */
 export async function setLocationStatus(
   tx: Tx,

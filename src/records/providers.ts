@@ -75,7 +75,7 @@ export async function updateProviderSettings(
   const settings: ProviderSettings = {
     status_set: status === undefined ? provider.status_set : parseStatus(status),
     hide_in_availability: hide === undefined ? provider.hide_in_availability : String(hide) === 'true',
-    hours_set: hours === undefined ? provider.hours_set : hours && (await checkHours(tx, scope, hours, facilities)),
+    hours_set: hours === undefined ? provider.hours_set : hours && (await checkHours(tx, scope, hours)),
   };
   const doc = providerDocument(provider.source, provider.id, settings, facilities);
   await saveProviderSettings(tx, provider.id, settings, doc);

@@ -5,9 +5,10 @@ import { type ApiError, apiError } from '../errors.ts';
 import type { AvailabilityQuery } from '../model/availability.ts';
 import { type KindName, schedule_kinds } from '../model/records/kinds.ts';
 import { daysBetween } from '../time/days.ts';
-import { errorUnlessPending, pendingKinds } from './firstSync.ts';
+import { errorUnlessPending, pendingKinds, referenceError } from './firstSync.ts';
 import { standard_hours } from './hours.ts';
 import type { Scope } from './readRecords.ts';
+import { findVisitType, listVisitTypes, unknownVisitType } from './visitTypes.ts';
 
 const days_max = 92;
 /** Appointments and blocks that start up to this many days before the first day are read, because they may last into it. */
@@ -30,6 +31,8 @@ type StoredSchedule = {
  */
 export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery) {
   checkQuery(query);
+  const visit_type = await visitTypeCode(db, scope, 'visit_type', query.visit_type);
+  const daily_limit_type = await visitTypeCode(db, scope, 'daily_limit_type', query.daily_limit_type);
   const stored = await readSchedule(db, scope, query);
   const locations = stored.facilities ?? [];
   const facilities = new Map(locations.map(({ ehr_id, name }) => [ehr_id, name]));
@@ -60,11 +63,11 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
     not_before: Date.now(),
     inactive_facilities: new Set(locations.filter(({ active }) => !active).map(({ ehr_id }) => ehr_id)),
     options: {
-      visit_type: query.visit_type ?? 'all',
+      visit_type: visit_type ?? 'all',
       buffer_min: query.buffer ?? 0,
       calculation_method: query.calculation_method ?? 'gaps',
       daily_appointment_limit: query.daily_appointment_limit,
-      daily_limit_type: query.daily_limit_type,
+      daily_limit_type,
       max_slot_duration: query.max_slot_duration,
       facility_scoped_scheduling: query.facility_scoped_scheduling ?? false,
       provider_type: query.provider_type ?? 'primary',
@@ -92,6 +95,32 @@ function checkQuery(query: AvailabilityQuery): void {
   if (query.calculation_method === 'equal_slots' && query.max_slot_duration === undefined) {
     throw apiError('missing_field', { field: 'max_slot_duration' }, { field: 'max_slot_duration' });
   }
+}
+
+/** The code of a visit type in the query. An unknown one is an error: a limit on it would have no effect. */
+async function visitTypeCode(
+  db: Database,
+  scope: Scope,
+  field: 'visit_type' | 'daily_limit_type',
+  name: string | undefined,
+): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  if (name.toLowerCase() === 'all') return 'all';
+  const types = await listVisitTypes(db, scope);
+  const code = findVisitType(types, name)?.code ?? (await bookedType(db, scope, name));
+  if (code !== undefined) return code;
+  const unknown = unknownVisitType(field, field, types, { or_all: true });
+  throw await referenceError(db, scope, ['visit_types'], unknown);
+}
+
+/** Appointments may have types that the EMR no longer lists. */
+async function bookedType(db: Database, { client_id, organization_id }: Scope, code: string) {
+  const rows = await db.read(
+    client_id,
+    (sql) => sql`SELECT FROM appointments WHERE client_id = ${client_id} AND organization_id = ${organization_id}
+      AND visit_type = ${code} LIMIT 1`,
+  );
+  return rows.length > 0 ? code : undefined;
 }
 
 async function readSchedule(

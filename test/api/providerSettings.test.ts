@@ -95,8 +95,12 @@ describe('a provider’s settings', () => {
     ],
     [{ hours: [{ day: 'Monday' }] }, 400, 'Missing required field: hours[0].shifts'],
     [week({ start: '09:00' }), 400, 'hours[0].shifts[0].start must be a time in the form THH:MM:SS'],
-    [week({ end: 'T24:00:00' }), 400, 'hours[0].shifts[0].end must be a time in the form THH:MM:SS'],
-    [week({ end: 'T09:00:00' }), 400, 'hours[0].shifts[0].end must be after start'],
+    [week({ end: 'T24:00:01' }), 400, 'hours[0].shifts[0].end must be a time in the form THH:MM:SS'],
+    [
+      week({ end: 'T09:00:00' }),
+      400,
+      'hours[0].shifts[0].end must be after start. Send a shift over midnight as two: until T24:00:00, and from T00:00:00 on the next day',
+    ],
     [
       week({ set_start_date: '01/02/2026' }),
       400,

@@ -2,6 +2,12 @@ import { expect, test } from 'vitest';
 import type { HoursShift } from '../../src/availability/types.ts';
 import { availabilityFor, type Case, examples, rule, shift, visit } from './examples.ts';
 
+const late_shift: HoursShift = { start: 'T22:00:00', end: 'T23:59:59' };
+const night = [
+  { day: 'Monday', shifts: [shift('22:00', '24:00')] },
+  { day: 'Tuesday', shifts: [shift('00:00', '06:00')] },
+];
+
 test('a free range has a time in the zone of the EMR instance, a provider and a facility', () => {
   const { availability } = availabilityFor({ shifts: [shift('09:00', '13:20', { facility_id: 'A' })] });
   expect(availability).toStrictEqual([
@@ -100,6 +106,17 @@ examples('gaps: the maximal free ranges inside shifts', [
     ['06-01 09:00–11:00 B', '06-01 10:00–12:00 A'],
   ],
   ['a shift may last until 24:00', { shifts: [shift('22:00', '24:00')] }, ['06-01 22:00–00:00']],
+  ['a shift until 23:59:59 lasts until 24:00', { shifts: [late_shift] }, ['06-01 22:00–00:00']],
+  [
+    'a shift until 23:59:58 or 23:59:00 ends at 23:59',
+    { shifts: [{ ...late_shift, end: 'T23:59:58' }, shift('21:00', '23:59', { facility_id: 'A' })] },
+    ['06-01 21:00–23:59 A', '06-01 22:00–23:59'],
+  ],
+  [
+    'two shifts that meet at midnight are two ranges',
+    { end_date: '2026-06-02', hours: night },
+    ['06-01 22:00–00:00', '06-02 00:00–06:00'],
+  ],
   [
     'parts of a minute are not available',
     { shifts: [{ start: 'T09:00:30', end: 'T09:59:59' }] },
@@ -109,6 +126,12 @@ examples('gaps: the maximal free ranges inside shifts', [
     'max_slot_duration cuts longer ranges and keeps the rest',
     { shifts: [shift('09:00', '10:40')], options: { max_slot_duration: 45 } },
     ['06-01 09:00–09:45', '06-01 09:45–10:30', '06-01 10:30–10:40'],
+  ],
+  [
+    'the ranges that max_slot_duration cuts do not move with the present time',
+    { shifts: [shift('09:00', '10:40')], not_before: '2026-06-01T09:50:20-04:00', options: { max_slot_duration: 45 } },
+    ['06-01 09:51–10:30', '06-01 10:30–10:40'],
+    ['06-01 09:00–09:51 past'],
   ],
 ]);
 
@@ -124,6 +147,32 @@ examples('equal_slots: pieces of exactly max_slot_duration', [
     { appointments: [visit('09:50', 25)], options: { calculation_method: 'equal_slots', max_slot_duration: 50 } },
     ['06-01 09:00–09:50', '06-01 10:15–11:05', '06-01 11:05–11:55'],
     ['06-01 09:50–10:15 appointment', '06-01 11:55–12:00 too_short'],
+  ],
+  [
+    'the last slot of a day until 23:59:59 is offered',
+    { shifts: [late_shift], options: { calculation_method: 'equal_slots', max_slot_duration: 60 } },
+    ['06-01 22:00–23:00', '06-01 23:00–00:00'],
+    [],
+  ],
+  [
+    'slots of today stay on the grid of the shift, and one that has begun is not offered',
+    { not_before: '2026-06-01T09:50:20-04:00', options: { calculation_method: 'equal_slots', max_slot_duration: 45 } },
+    ['06-01 10:30–11:15', '06-01 11:15–12:00'],
+    ['06-01 09:00–09:51 past', '06-01 09:51–10:30 too_short'],
+  ],
+  [
+    'a slot that begins at this very minute is offered',
+    { not_before: '2026-06-01T09:45:00-04:00', options: { calculation_method: 'equal_slots', max_slot_duration: 45 } },
+    ['06-01 09:45–10:30', '06-01 10:30–11:15', '06-01 11:15–12:00'],
+  ],
+  [
+    'slots of today after an appointment are those of any other day',
+    {
+      not_before: '2026-06-01T10:20:00-04:00',
+      appointments: [visit('09:50', 25)],
+      options: { calculation_method: 'equal_slots', max_slot_duration: 50 },
+    },
+    ['06-01 11:05–11:55'],
   ],
 ]);
 

@@ -103,7 +103,7 @@ function addDay(
     const here = shifts.filter((shift) => (shift.facility_id ?? null) === facility);
     for (const { start, end } of here.filter((shift) => shift.end <= shift.start)) {
       const from = minutes.find(({ local_s }) => local_s >= `${date} ${start.slice(1)}`)?.ms ?? next_day;
-      const to = minutes.find(({ local }) => local >= `${date} ${end.slice(1, 6)}`)?.ms ?? next_day;
+      const to = minutes.find(({ local }) => local >= `${date} ${lastMinute(end)}`)?.ms ?? next_day;
       addExplanation(facility, from, to, 'invalid_shift');
     }
     const counts = (each: Appointment | Block) =>
@@ -155,21 +155,20 @@ function runsOf(day: FacilityDay): Run[] {
   const { options } = day.input;
   if (day.excluded) return [];
   if (options.calculation_method !== 'slots') {
-    const open = day.minutes.map((each, index) => works(day, index) && isFree(day, each, day.appointments));
+    const open = day.minutes.map((each, index) => works(day, index) && isUntaken(day, each, day.appointments));
     return cutOpen(day, open).map((run) => ({ ...run, visit_type: options.visit_type, left: null, visits_max: null }));
   }
   return day.rules.flatMap(({ visit_type, visits_max, inside, on, visits }) => {
     if (visits.length >= visits_max || ![visit_type, 'all'].includes(options.visit_type)) return [];
     const others = day.appointments.filter((each) => !visits.includes(each));
-    const open = day.minutes.map((each, index) => inside[index] && on[index] && isFree(day, each, others));
+    const open = day.minutes.map((each, index) => inside[index] && on[index] && isUntaken(day, each, others));
     return cutOpen(day, open).map((run) => ({ ...run, visit_type, left: visits_max - visits.length, visits_max }));
   });
 }
 
-function cutOpen(
-  { input: { options } }: FacilityDay,
-  open: (boolean | undefined)[],
-): { first: number; length: number }[] {
+/** Slots do not depend on the present time: one that has partly passed is dropped, a longer range begins later. */
+function cutOpen(day: FacilityDay, open: (boolean | undefined)[]): { first: number; length: number }[] {
+  const { options } = day.input;
   const longest = options.max_slot_duration ?? Number.POSITIVE_INFINITY;
   const runs: { first: number; length: number }[] = [];
   open.forEach((is_open, index) => {
@@ -177,7 +176,14 @@ function cutOpen(
     if (is_open && last && last.first + last.length === index && last.length < longest) last.length++;
     else if (is_open) runs.push({ first: index, length: 1 });
   });
-  return runs.filter((run) => options.calculation_method !== 'equal_slots' || run.length === longest);
+  const isOver = (index: number) => isPast(day, day.minutes[index] ?? { ms: Number.NaN, local: '', local_s: '' });
+  if (options.calculation_method === 'equal_slots') {
+    return runs.filter((run) => run.length === longest && !isOver(run.first));
+  }
+  for (const run of runs) {
+    while (run.length > 0 && isOver(run.first)) [run.first, run.length] = [run.first + 1, run.length - 1];
+  }
+  return runs.filter(({ length }) => length > 0);
 }
 
 function rulesToday({ shifts, minutes, date, appointments, counted }: FacilityDay): RuleToday[] {
@@ -199,9 +205,8 @@ function works({ shifts }: FacilityDay, index: number): boolean {
   return shifts.some(({ on, why_not }) => on[index] && !why_not);
 }
 
-function isFree(day: FacilityDay, minute: Minute, appointments: Timed<Appointment>[]): boolean {
+function isUntaken(day: FacilityDay, minute: Minute, appointments: Timed<Appointment>[]): boolean {
   return (
-    !isPast(day, minute) &&
     !appointments.some((each) => takes(each, minute)) &&
     !day.blocks.some((each) => takes(each, minute)) &&
     !day.appointments.some((each) => keepsFree(each, minute, day.input))
@@ -232,13 +237,18 @@ function reasonAt(day: FacilityDay, minute: Minute, index: number): string | und
 
 /** Which minutes are after the clock first showed `start` and before it first showed the minute of `end`. */
 function between(minutes: Minute[], date: string, start: string, end: string): boolean[] {
-  const [from, to] = [`${date} ${start.slice(1)}`, `${date} ${end.slice(1, 6)}`];
+  const [from, to] = [`${date} ${start.slice(1)}`, `${date} ${lastMinute(end)}`];
   let [started, finished] = [false, false];
   return minutes.map(({ local, local_s }) => {
     started ||= local_s >= from;
     finished ||= local >= to;
     return started && !finished;
   });
+}
+
+/** The minute that ends a shift. None is shown as 24:00, so a shift until then lasts until the day ends. */
+function lastMinute(end: string): string {
+  return end === 'T23:59:59' ? '24:00' : end.slice(1, 6);
 }
 
 function whyNot(shift: HoursShift, date: string): string | undefined {

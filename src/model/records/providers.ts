@@ -35,7 +35,7 @@ export const Shift = Type.Object(
       examples: ['T09:00:00'],
     }),
     end: Type.String({
-      description: 'End in the time zone of the EMR instance',
+      description: 'End in the time zone of the EMR instance; `T24:00:00` and `T23:59:59` are the end of the day',
       notation: 'THH:MM:SS',
       examples: ['T12:00:00'],
     }),

@@ -117,46 +117,62 @@ function created(id: string, input: AppointmentInput, booked: Record<string, unk
   return { type: 'appointment.created', data };
 }
 
+type Status = 'active' | 'inactive';
+type Found = {
+  provider: { name: string; status: Status } | null;
+  secondary_status: Status | null;
+  location_status: Status | null;
+  patient_id: string | null;
+  timezone: string;
+  visit_type_minutes: number | null;
+  default_minutes: number | null;
+};
+
 async function checkReferences({ ctx, account, body }: { ctx: Context; account: Account; body: AppointmentRequest }) {
   const { client_id, organization_id } = account;
-  const [found] = await ctx.db.read<{
-    provider: string | null;
-    secondary: boolean;
-    location: boolean;
-    patient_id: string | null;
-    timezone: string;
-    visit_type_minutes: number | null;
-    default_minutes: number | null;
-  }>(
+  if (body.secondary_provider === body.provider) {
+    const rule = 'secondary_provider must be another provider than provider';
+    throw apiError('invalid_field', { rule }, { field: 'secondary_provider' });
+  }
+  const [found] = await ctx.db.read<Found>(
     client_id,
     (sql) => sql`SELECT
-      (SELECT doc ->> 'name' FROM providers
+      (SELECT json_build_object('name', doc ->> 'name', 'status', doc ->> 'status') FROM providers
         WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider}) AS provider,
-      EXISTS (SELECT FROM providers WHERE organization_id = ${organization_id}
-               AND ehr_id = ${body.secondary_provider ?? null}) AS secondary,
-      EXISTS (SELECT FROM locations WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location,
+      (SELECT doc ->> 'status' FROM providers WHERE organization_id = ${organization_id}
+        AND ehr_id = ${body.secondary_provider ?? null}) AS secondary_status,
+      (SELECT doc ->> 'status' FROM locations
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location_status,
       (SELECT minutes FROM visit_types
         WHERE organization_id = ${organization_id} AND ehr_id = ${body.type}) AS visit_type_minutes,
       timezone, default_appointment_minutes AS default_minutes,
       ${patientIdByMrn(sql, account, body.mrn)} AS patient_id
       FROM organizations WHERE id = ${organization_id}`,
   );
-  const timezone = found?.timezone ?? 'UTC';
-  const starts_at = appointmentTime(body, timezone);
+  if (!found) throw new Error('The organization no longer exists.');
+  const starts_at = appointmentTime(body, found.timezone);
   const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
-  if (!found?.location) {
+  if (found.location_status === null) {
     throw await unknown('locations', apiError('location_not_found', { id: body.location }, { field: 'location' }));
+  }
+  if (found.location_status === 'inactive') {
+    throw apiError('location_inactive', { id: body.location }, { field: 'location' });
   }
   if (found.provider === null) {
     throw await unknown('providers', apiError('provider_not_found', { id: body.provider }, { field: 'provider' }));
   }
-  if (body.secondary_provider !== undefined && !found.secondary) {
-    const error = apiError('provider_not_found', { id: body.secondary_provider }, { field: 'secondary_provider' });
-    throw await unknown('providers', error);
+  if (found.provider.status === 'inactive') {
+    throw apiError('provider_inactive', { id: body.provider }, { field: 'provider' });
+  }
+  if (body.secondary_provider !== undefined) {
+    const [id, field] = [body.secondary_provider, 'secondary_provider'];
+    if (found.secondary_status === null)
+      throw await unknown('providers', apiError('provider_not_found', { id }, { field }));
+    if (found.secondary_status === 'inactive') throw apiError('provider_inactive', { id }, { field });
   }
   const lookups: Lookups = {
-    provider_name: found.provider,
-    timezone,
+    provider_name: found.provider.name,
+    timezone: found.timezone,
     starts_at,
     visit_type_minutes: found.visit_type_minutes,
     default_minutes: found.default_minutes ?? standard_minutes,
