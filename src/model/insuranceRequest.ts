@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { birthDate } from './birthDate.ts';
 import { changesOf, choices, clearable, day, text, unclearable } from './fields.ts';
 import { us_state, us_zip } from './usPlaces.ts';
 
@@ -41,7 +42,7 @@ const subscriber_demographics = Type.Object(
         { description: 'Sex of the subscriber' },
       ),
     ),
-    dob: Type.Optional(day()),
+    dob: Type.Optional(birthDate('Date of birth of the subscriber')),
     phone: Type.Optional(text()),
   },
   { additionalProperties: false, schema_name: 'Subscriber', description: 'The subscriber of an insurance' },

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { choices, day, nullable, text } from './fields.ts';
+import { birthDate } from './birthDate.ts';
+import { choices, nullable, text } from './fields.ts';
 import { us_phone } from './usPlaces.ts';
 
 const string = Type.String();
@@ -100,7 +101,7 @@ export const PatientFetchRequest = Type.Object(
       },
       { description: 'What to search by', examples: ['mrn'] },
     ),
-    dob: Type.Optional(day()),
+    dob: Type.Optional(birthDate('Date of birth to search for')),
     first_name: Type.Optional(text()),
     last_name: Type.Optional(text()),
     phone: Type.Optional(us_phone),

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { changesOf, choices, clearable, day, email, flag, text } from './fields.ts';
+import { birthDate } from './birthDate.ts';
+import { changesOf, choices, clearable, email, flag, text } from './fields.ts';
 import { patient_sex } from './records/patients.ts';
 import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
@@ -72,7 +73,7 @@ export const PatientRequest = Type.Object(
   {
     first_name: text(),
     last_name: text(),
-    dob: day(),
+    dob: birthDate('Date of birth'),
     sex: patient_sex,
     middle_name: Type.Optional(text()),
     ...contact,
@@ -102,7 +103,7 @@ export const PatientRequest = Type.Object(
         { description: 'Sex of the person who pays, if it is not the patient' },
       ),
     ),
-    responsible_party_dob: Type.Optional(day()),
+    responsible_party_dob: Type.Optional(birthDate('Date of birth of the person who pays, if it is not the patient')),
     responsible_party_phone: Type.Optional(text()),
     ...doctors,
     emergency_contact_first_name: Type.Optional(text()),

@@ -20,7 +20,7 @@ type Request = InsuranceRequest | InsuranceChanges;
 export type InsuranceLookups = {
   company_ehr_id: string | null;
   relationship: SubscriberRelationship | null;
-  /** The request clears the relationship, or makes the patient the subscriber. */
+  /** The request clears the relationship. */
   relationship_cleared?: boolean;
   subscriber: Subscriber | null;
 };
@@ -81,7 +81,17 @@ export function readSubscriber(body: Request, name_required: boolean): Omit<Insu
       throw apiError('missing_field', { field }, { field: 'subscriber_demographics' });
     }
   }
-  const relationship_cleared = sent === null || (person === null && relationship === null);
+  if (person === null && sent === undefined) {
+    throw invalidSubscriber(
+      'subscriber_demographics cannot be cleared alone. Send relationship_to_subscriber self to make the patient the subscriber',
+    );
+  }
+  if (person && is_patient && Object.values(person).some((value) => value !== undefined && value !== null)) {
+    throw invalidSubscriber(
+      'subscriber_demographics must not be sent with relationship_to_subscriber self: the patient is the subscriber',
+    );
+  }
+  const relationship_cleared = sent === null;
   if (!person || is_patient) return { relationship, relationship_cleared, subscriber: null };
   return {
     relationship,
@@ -99,6 +109,10 @@ export function readSubscriber(body: Request, name_required: boolean): Omit<Insu
       phone: person.phone,
     },
   };
+}
+
+function invalidSubscriber(rule: string): ApiError {
+  return apiError('invalid_field', { rule }, { field: 'subscriber_demographics' });
 }
 
 const sexes = { male: 'male', female: 'female', unknown: 'unknown', M: 'male', F: 'female', U: 'unknown' } as const;

@@ -1,4 +1,5 @@
 import { apiError } from '../../errors.ts';
+import { fold } from '../../model/fold.ts';
 import type { PatientRequest } from '../../model/patientRequest.ts';
 import type { PatientLookups } from './patientInput.ts';
 import { checkNamePair, checkPlaces, idNotFound, type References, rejectFutureBirth } from './patientReferences.ts';
@@ -29,7 +30,8 @@ export function checkPatient(references: References, body: PatientRequest): Pati
   rejectFutureBirth('responsible_party_dob', body.responsible_party_dob, references.today);
   const missing = references.required.find((field) => isMissing(field, body));
   if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
-  checkPayer(body);
+  if ((body.responsible_party ?? 'self') === 'self') rejectOtherPayer(body);
+  else requirePayer(body);
   checkInsurance(body);
   checkNamePair('referring_provider', body);
   checkNamePair('pcp', body);
@@ -68,14 +70,36 @@ function isMissing(field: string, body: PatientRequest): boolean {
   return sent(field) === '' && sent(substitutes[field] ?? field) === '';
 }
 
-function checkPayer(body: PatientRequest): void {
-  if ((body.responsible_party ?? 'self') === 'self') return;
+function requirePayer(body: PatientRequest): void {
   const field = (['responsible_party_first_name', 'responsible_party_last_name'] as const).find((name) => !body[name]);
   if (field) throw apiError('missing_field', { field }, { field });
 }
 
+/** A patient who pays for themselves has no other name: what differs would be dropped. */
+function rejectOtherPayer(body: PatientRequest): void {
+  const digits = (phone: string | undefined) => phone?.replace(/\D/g, '') || phone;
+  const name = (text: string | undefined) => text && (fold(text) || text);
+  const pairs = [
+    ['responsible_party_first_name', name(body.responsible_party_first_name), [name(body.first_name)]],
+    ['responsible_party_last_name', name(body.responsible_party_last_name), [name(body.last_name)]],
+    ['responsible_party_sex', body.responsible_party_sex, [body.sex]],
+    ['responsible_party_dob', body.responsible_party_dob, [body.dob]],
+    ['responsible_party_phone', digits(body.responsible_party_phone), [digits(body.phone), digits(body.cell_phone)]],
+  ] as const;
+  const other = pairs.find(([, sent, own]) => sent && !own.some((value) => value === sent));
+  if (!other) return;
+  const rule = `${other[0]} is not the patient’s, but responsible_party is self. Send who the responsible party is`;
+  throw apiError('invalid_field', { rule }, { field: other[0] });
+}
+
 function checkInsurance(body: PatientRequest): void {
   const company = body.insurance_name || body.insurance_provider_id;
+  if (body.insurance_sequence && !company) {
+    throw missingCompanion('insurance_sequence', 'insurance_name or insurance_provider_id');
+  }
+  if (body.check_eligibility === 'true' && !company && !body.secondary_insurance_name) {
+    throw missingCompanion('check_eligibility', 'insurance_name or insurance_provider_id');
+  }
   if (body.insurance_subscriber_number && !company) {
     throw missingCompanion('insurance_subscriber_number', 'insurance_name or insurance_provider_id');
   }

@@ -7,6 +7,7 @@ import { patientIds } from '../../records/patients.ts';
 import { todayIn } from '../../time/zones.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { failureFields } from '../write.ts';
+import { rejectFutureBirth } from './patientReferences.ts';
 
 type Needs = 'searchPatients' | 'listMedications' | 'listPatientPharmacies' | 'listEncounters';
 type Emr = Pick<Operations, Needs> & Partial<Operations>;
@@ -21,6 +22,9 @@ const criteria = {
   phone: ['phone'],
   mrn: ['mrn'],
 } as const satisfies Record<PatientFetchRequest['search_by'], readonly (keyof PatientFetchRequest)[]>;
+
+/** The zone in which each day begins first: nowhere else is it later. */
+const first_zone = 'Pacific/Kiritimati';
 
 /** Reads patients live from the EMR. Nothing is written, so an attempt can be repeated freely. */
 export const fetchPatients = defineWrite({
@@ -38,6 +42,7 @@ export const fetchPatients = defineWrite({
   check: async ({ body }) => {
     const missing = criteria[body.search_by].find((field) => body[field] === undefined);
     if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
+    if (body.search_by === 'dob') rejectFutureBirth('dob', body.dob, todayIn(first_zone));
     const unknown = included(body).find((each) => each !== 'insurances');
     if (unknown !== undefined)
       throw apiError('invalid_field', { rule: 'include takes only: insurances' }, { field: 'include' });

@@ -11,9 +11,24 @@ export type PatientLookups = {
 };
 export type PatientInput = PatientRequest & { resolved: PatientLookups };
 
-/** A request with changes. A field that was cleared is as if it had not been sent. */
+const payer_fields: ReadonlySet<string> = new Set<keyof PatientRequest>([
+  'responsible_party_first_name',
+  'responsible_party_last_name',
+  'responsible_party_sex',
+  'responsible_party_dob',
+  'responsible_party_phone',
+]);
+
+/**
+ * A request with changes. A field that was cleared is as if it had not been sent. So is what was sent about another
+ * responsible party if it is the patient, before or after the changes.
+ */
 export function amendRequest(request: PatientRequest, changes: PatientChanges): PatientRequest {
-  const sent = Object.entries({ ...request, ...changes }).filter(([, value]) => value !== null);
+  const isSelf = (party: PatientChanges['responsible_party']) => (party ?? 'self') === 'self';
+  const self_paid =
+    isSelf(request.responsible_party) || ('responsible_party' in changes && isSelf(changes.responsible_party));
+  const kept = Object.entries(request).filter(([name]) => !self_paid || !payer_fields.has(name));
+  const sent = Object.entries({ ...Object.fromEntries(kept), ...changes }).filter(([, value]) => value !== null);
   // The schema of the changes does not let a required field be cleared.
   return Object.fromEntries(sent) as PatientRequest;
 }

@@ -54,6 +54,7 @@ export function todayOf(sql: Query, organization_id: string): Fragment {
   return sql`(SELECT to_char(now() AT TIME ZONE timezone, 'YYYY-MM-DD') FROM organizations WHERE id = ${organization_id})`;
 }
 
+/** Throws if a date of birth is after today at the practice. Dates before 1880 do not pass the schema. */
 export function rejectFutureBirth(field: string, date: string | null | undefined, today: string): void {
   if (!date || date <= today) return;
   throw apiError(

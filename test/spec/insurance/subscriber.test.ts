@@ -24,8 +24,12 @@ const rejectsValues = (field: string, values: unknown[], extra: Fields = {}) =>
 const strings_only = [5, true, ['text'], { text: 'text' }];
 const codes = { '01': 'self', '02': 'spouse', 32: 'mother', 33: 'father', 17: 'step parent', 20: 'employee' };
 const relationships = { ...codes, 53: 'life partner', 25: 'other' };
-const related = (mrn: string, relationship: string) =>
-  charts.added(mrn, { relationship_to_subscriber: relationship, subscriber_demographics: person });
+/** A relationship, and the subscriber unless it is the patient. */
+const relatedBy = (relationship: string) => ({
+  relationship_to_subscriber: relationship,
+  ...(/^(01|self)$/i.test(relationship) ? {} : { subscriber_demographics: person }),
+});
+const related = (mrn: string, relationship: string) => charts.added(mrn, relatedBy(relationship));
 
 test(row('INS-11'), async () => {
   for (const relationship of ['02', 'spouse', 'SPOUSE', 'SpOuSe']) {
@@ -108,8 +112,7 @@ test(row('INS-18'), async () => {
 test(row('INS-19'), async () => {
   const stored = await Promise.all(
     Object.keys(relationships).map(async (code) => {
-      const relationship = { relationship_to_subscriber: code, subscriber_demographics: person };
-      return [code, (await charts.added(next().mrn, relationship)).row.relationshipCode];
+      return [code, (await related(next().mrn, code)).row.relationshipCode];
     }),
   );
   for (const [code, there] of stored) expect(there).toBe(code);
@@ -121,8 +124,7 @@ test(row('INS-20'), async () => {
       const { mrn } = next();
       const capital = name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
       for (const relationship of [name, name.toUpperCase(), capital]) {
-        const fields = { relationship_to_subscriber: relationship, subscriber_demographics: person };
-        expect((await charts.added(mrn, fields)).row.relationshipCode, relationship).toBe(code);
+        expect((await related(mrn, relationship)).row.relationshipCode, relationship).toBe(code);
       }
     }),
   );
@@ -179,5 +181,29 @@ test(row('DEC-189'), async () => {
   for (const relationship of ['01', 'self']) {
     const { row } = await charts.added(next().mrn, { relationship_to_subscriber: relationship });
     expect(row.relationshipCode).toBe('01');
+  }
+});
+
+test(row('RUL-11'), async () => {
+  const rule =
+    'subscriber_demographics must not be sent with relationship_to_subscriber self: the patient is the subscriber';
+  const { mrn } = patient(1);
+  const { data } = await charts.added(next().mrn, relatedBy('spouse'));
+  for (const relationship_to_subscriber of ['self', 'SELF', '01']) {
+    await charts.rejects(400, rule, [
+      () => charts.add(mrn, { ...good, relationship_to_subscriber, subscriber_demographics: person }),
+      () =>
+        charts.add(mrn, { ...good, relationship_to_subscriber, subscriber_demographics: { phone: '518-555-0112' } }),
+      () =>
+        charts.change(data.patient_mrn, data.emr_insurance_id, {
+          relationship_to_subscriber,
+          subscriber_demographics: person,
+        }),
+    ]);
+  }
+  // Nothing is lost if the subscriber is empty.
+  for (const subscriber_demographics of [undefined, {}]) {
+    const fields = { relationship_to_subscriber: 'self', subscriber_demographics };
+    expect((await charts.added(next().mrn, fields)).row).toMatchObject({ relationshipCode: '01', guarantorId: null });
   }
 });

@@ -119,8 +119,9 @@ test(row('INU-08'), async () => {
   const other = await insured();
   const move = async (at: { mrn: string; id: string }, values: string[]) => {
     for (const [n, relationship_to_subscriber] of values.entries()) {
-      const fields = { relationship_to_subscriber, subscriber_demographics: person };
-      expect((await charts.changed(at.mrn, at.id, fields)).row.relationshipCode).toBe(codes[n]);
+      const subscriber = n === 0 ? {} : { subscriber_demographics: person };
+      const { row } = await charts.changed(at.mrn, at.id, { relationship_to_subscriber, ...subscriber });
+      expect(row.relationshipCode).toBe(codes[n]);
     }
   };
   await Promise.all([move({ mrn, id }, codes), move(other, names)]);
@@ -271,4 +272,21 @@ test(row('INU-15'), async () => {
   const refused = await charts.outcome(await charts.change(mrn, id, { member_id: 'REFUSED' }));
   expect(refused.event_type).toBe('patient.insurance.failed');
   expect((await charts.insurance(id)).subscriberNumber).toBe('KEPT');
+});
+
+test(row('RUL-12'), async () => {
+  const { mrn, id, row } = await insured();
+  const rule =
+    'subscriber_demographics cannot be cleared alone. Send relationship_to_subscriber self to make the patient the subscriber';
+  await charts.rejects(400, rule, [
+    () => charts.change(mrn, id, { subscriber_demographics: null }),
+    () => charts.change(mrn, id, { subscriber_demographics: null, group_id: 'G' }),
+  ]);
+  await charts.rejects(400, 'Missing required field: subscriber_demographics.first_name', [
+    () => charts.change(mrn, id, { subscriber_demographics: null, relationship_to_subscriber: 'spouse' }),
+  ]);
+  expect(await charts.insurance(id)).toStrictEqual(row);
+  expect(row).toMatchObject({ relationshipCode: '02', guarantorId: expect.any(String) });
+  const self = { subscriber_demographics: null, relationship_to_subscriber: 'self' };
+  expect((await charts.changed(mrn, id, self)).row).toMatchObject({ relationshipCode: '01', guarantorId: null });
 });
