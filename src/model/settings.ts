@@ -47,6 +47,10 @@ export const Settings = Type.Object(
     visit_types: Type.Array(VisitCode, { description: 'Types of visits' }),
     visit_statuses: Type.Array(VisitCode, { description: 'Statuses of visits' }),
     ...CodeLists.properties,
+    required_patient_fields: Type.Array(Type.String(), {
+      description: 'Fields that POST /v1/patients requires for this EMR',
+      examples: [['first_name', 'last_name', 'dob', 'sex', 'phone']],
+    }),
   },
   { schema_name: 'Settings', description: 'The settings of the EMR instance' },
 );

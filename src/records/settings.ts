@@ -1,4 +1,5 @@
-import type { Database } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../db/database.ts';
+import { PatientRequest } from '../model/patientRequest.ts';
 import { visitStatuses } from '../model/records/visitStatuses.ts';
 import { visitTypes } from '../model/records/visitTypes.ts';
 import { type CodeLists, standard_minutes } from '../model/settings.ts';
@@ -30,9 +31,21 @@ export async function readSettings(
         'languages', ${list('languages')},
         'races', ${list('races')},
         'ethnicities', ${list('ethnicities')},
-        'required_patient_fields', ${list('required_patient_fields')})`,
+        'required_patient_fields', ${requiredFields(sql)})`,
       )} AS body
         FROM organizations WHERE id = ${organization_id}`;
   });
   return rows[0]?.body ?? '';
+}
+
+/** What a new patient requires: the fields of the declaration, then those that the EMR requires in addition. */
+function requiredFields(sql: Query): Fragment {
+  return sql`(SELECT json_agg(name ORDER BY n) FROM (
+    SELECT name, min(n) AS n FROM (
+      SELECT name, n FROM unnest(${[...PatientRequest.required]}::text[]) WITH ORDINALITY AS ours (name, n)
+      UNION ALL
+      SELECT name, ${PatientRequest.required.length}::int + n
+        FROM jsonb_array_elements_text(coalesce(code_lists -> 'required_patient_fields', '[]')) WITH ORDINALITY
+          AS added (name, n)
+    ) AS required GROUP BY name) AS listed)`;
 }

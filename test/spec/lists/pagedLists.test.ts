@@ -166,7 +166,7 @@ describe('codes and settings', () => {
       timezone: 'America/New_York',
       visit_types: types.visit_types,
       visit_statuses: statuses.visit_statuses,
-      required_patient_fields: [],
+      required_patient_fields: ['first_name', 'last_name', 'dob', 'sex'],
     });
     for (const list of ['languages', 'races', 'ethnicities']) {
       expect(data[list].length, list).toBeGreaterThan(1);
@@ -180,6 +180,10 @@ describe('codes and settings', () => {
     await fixture.owner`DELETE FROM visit_types`;
     const response = await fixture.api.call('GET', '/v1/settings');
     expectSchema('settings.get', response);
-    expect(response.body.data).toMatchObject({ visit_types: [], languages: [], required_patient_fields: [] });
+    expect(response.body.data).toMatchObject({
+      visit_types: [],
+      languages: [],
+      required_patient_fields: ['first_name', 'last_name', 'dob', 'sex'],
+    });
   });
 });

@@ -231,7 +231,7 @@ test(row('DEC-224'), async () => {
   const { data } = body;
   expect(data).toMatchObject({
     access_token_reference_id: fixture.sandbox.access_token_reference_id,
-    required_patient_fields: ['email', 'phone'],
+    required_patient_fields: ['first_name', 'last_name', 'dob', 'sex', 'email', 'phone'],
     timezone: (await fixture.api.control('GET', '/api/practice')).body.timeZone,
   });
   expect(data.visit_types.sort(byCode)).toStrictEqual(codes(await clinicRows(fixture, 'visit-types')));
