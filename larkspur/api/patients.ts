@@ -10,7 +10,7 @@ import { EmrError } from '../errors.ts';
 import { type Call, read, write } from '../http/operation.ts';
 import { pharmacies } from '../practice/organizations.ts';
 import { requiredPatientFields, todayAtPractice } from '../practice/practice.ts';
-import { flag, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
+import { birthDate, flag, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
 import type { RecordChange } from '../records/history.ts';
 import { createRecord, getRecord, requireActive, updateRecord } from '../records/recordKind.ts';
 import { addGuarantor } from './guarantors.ts';
@@ -30,7 +30,7 @@ import {
 const createBody = writeBody({
   firstName: requiredText(TEXT_MAX),
   lastName: requiredText(TEXT_MAX),
-  birthDate: usDate,
+  birthDate,
   sexCode,
   ...demographicFields,
   responsiblePartyCode: Type.Optional(relationshipCode),
@@ -57,7 +57,7 @@ const createBody = writeBody({
 const updateBody = writeBody({
   firstName: Type.Optional(requiredText(TEXT_MAX)),
   lastName: Type.Optional(requiredText(TEXT_MAX)),
-  birthDate: Type.Optional(usDate),
+  birthDate: Type.Optional(birthDate),
   sexCode: Type.Optional(sexCode),
   ...demographicFields,
   keepAddressHistory: Type.Optional(flag),

@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { relationships } from '../charts/guarantors.ts';
 import { insurancePriority, subscriberRelationships } from '../charts/patientInsurances.ts';
-import { address, flag, money, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
+import { address, birthDate, flag, money, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
 import type { Page } from '../records/recordKind.ts';
 
 const PAGE_SIZE_MAX = 500;
@@ -40,7 +40,7 @@ export const guarantorFields = {
   firstName: requiredText(TEXT_MAX),
   middleName: optional(text),
   lastName: requiredText(TEXT_MAX),
-  birthDate: optional(usDate),
+  birthDate: optional(birthDate),
   sexCode: optional(sexCode),
   phone: optional(text),
   address: Type.Optional(partialAddress),

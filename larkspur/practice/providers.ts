@@ -16,10 +16,11 @@ import { listRecords, type Page, recordKind } from '../records/recordKind.ts';
 export type WeeklyHours = Static<typeof weeklyHours>;
 
 const time = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' });
+const endTime = Type.String({ pattern: '^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
 
 const shift = Type.Object({
   startTime: time,
-  endTime: time,
+  endTime,
   facilityId: id,
   effectiveFrom: usDate,
   effectiveTo: usDateOrNull,
@@ -36,7 +37,7 @@ const shift = Type.Object({
   visitRules: Type.Array(
     Type.Object({
       startTime: time,
-      endTime: time,
+      endTime,
       visits: Type.Integer({ minimum: 0 }),
       visitTypeCode: text,
       visitTypeName: text,

@@ -11,6 +11,10 @@ export const idOrNull = Type.Union([id, Type.Null()]);
 export const sexCode = Type.Enum(['M', 'F', 'U']);
 
 export const usDate = Type.String({ pattern: '^(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])/[0-9]{4}$' });
+/** Not before 1880: an earlier year is a mistake. */
+export const birthDate = Type.String({
+  pattern: '^(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])/(18[89][0-9]|19[0-9]{2}|[2-9][0-9]{3})$',
+});
 export const usDateOrNull = Type.Union([usDate, Type.Null()]);
 /** A local time at the practice, without a zone. */
 export const localTime = Type.String({

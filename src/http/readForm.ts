@@ -47,8 +47,10 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
     const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 4 * text_max, fieldNameSize: 200 };
     for await (const part of request.parts({ limits })) {
       if (part.type === 'field') {
+        // Forms have CRLF line breaks, which would count as two characters.
+        const value = typeof part.value === 'string' ? part.value.replace(/\r\n?/g, '\n') : part.value;
         // A repeated field becomes an array, which the schema rejects, as with repeated query parameters.
-        fields[part.fieldname] = part.fieldname in fields ? [fields[part.fieldname], part.value] : part.value;
+        fields[part.fieldname] = part.fieldname in fields ? [fields[part.fieldname], value] : value;
       } else {
         const content = await part.toBuffer();
         if (part.fieldname === file_field) [file, name] = [{ content }, fileName(part.filename)];

@@ -8,6 +8,7 @@ import { type ApiError, apiError } from '../errors.ts';
 import { parseId } from '../ids.ts';
 import type { LinkTokenRequest } from '../model/link.ts';
 import { normalizeEmrAddress, readEmrAddress } from './emrAddress.ts';
+import { isPersonal } from './isPersonal.ts';
 import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 type Organization = { connector: string; emr_address: string };
@@ -21,7 +22,7 @@ export async function createLinkToken(
   request: LinkTokenRequest,
   created_in: LinkPurpose['created_in'] = 'api',
 ): Promise<string> {
-  if (looksPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
+  if (isPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
   const [organization] = await tx<Organization[]>`
     SELECT connector, emr_address FROM organizations WHERE org_id = ${request.org_id}`;
@@ -43,16 +44,6 @@ export async function createLinkToken(
     language: request.language ?? null,
     created_in,
   });
-}
-
-/**
- * Recognizes email addresses, and phone numbers by their format: seven to fifteen digits with `+`, spaces, dashes or
- * brackets, or the form 202.555.0143. Plain digits are not matched: many ids look like that.
- */
-function looksPersonal(user_id: string): boolean {
-  if (/\S@\S+\.\S/.test(user_id) || /^(1\.)?\d{3}\.\d{3}\.\d{4}$/.test(user_id)) return true;
-  const digits = user_id.replace(/\D/g, '').length;
-  return digits >= 7 && digits <= 15 && /^[+\d\s()[\].\p{Pd}]+$/u.test(user_id) && /[+\s()[\]\p{Pd}]/u.test(user_id);
 }
 
 async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRequest): Promise<string> {

@@ -51,10 +51,16 @@ export function monthOf(day: number): { month: number; nth: number } {
   };
 }
 
-/** Milliseconds of an ISO 8601 date-time with `Z` or an offset, to the minute or finer; undefined for any other text. */
+/**
+ * Milliseconds of an ISO 8601 date-time with `Z` or an offset (`-05:00` or `-0500`), to the minute or finer; undefined
+ * for any other text.
+ */
 export function parseInstant(text: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
-  const ms = Date.parse(text);
+  const [, local, zone, hours, minutes] =
+    /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|([+-]\d\d):?(\d\d))$/.exec(text) ?? [];
+  if (local === undefined) return undefined;
+  // Date.parse is only specified for an offset with a colon.
+  const ms = Date.parse(`${local}${hours === undefined ? zone : `${hours}:${minutes}`}`);
   return Number.isNaN(ms) || parseDay(text) === undefined ? undefined : ms;
 }
 

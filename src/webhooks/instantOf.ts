@@ -1,5 +1,5 @@
 import { apiError } from '../errors.ts';
-import { day_ms, parseDay } from '../time/days.ts';
+import { day_ms, parseInstant } from '../time/days.ts';
 
 /**
  * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
@@ -7,9 +7,10 @@ import { day_ms, parseDay } from '../time/days.ts';
  */
 export function instantOf(field: string, text: string): { starts: string; ends: string } {
   const [, day, time, zone] =
-    /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(text) ?? [];
-  const starts_ms = Date.parse(`${day}${time ?? 'T00:00'}${zone ?? 'Z'}`.toUpperCase());
-  if (Number.isNaN(starts_ms) || !day || parseDay(day) === undefined) {
+    /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+\- ]\d\d:?\d\d)?)?$/i.exec(text) ?? [];
+  // In a query, `+` arrives as a space.
+  const starts_ms = parseInstant(`${day}${time ?? 'T00:00'}${zone?.replace(' ', '+') ?? 'Z'}`.toUpperCase());
+  if (starts_ms === undefined) {
     const rule = `${field} must be a date (YYYY-MM-DD) or an ISO 8601 date-time.`;
     throw apiError('invalid_field', { rule }, { field });
   }

@@ -9,7 +9,7 @@ export function wallTime(moment: unknown, timezone: string): string | null {
   const value = text(moment);
   if (value === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) return null;
   // The standard requires an offset. If a server leaves it out, the time is taken as local.
-  if (!/(Z|[+-]\d\d:\d\d)$/.test(value)) return isDate(value.slice(0, 10)) ? `${value.slice(0, 16)}:00` : null;
+  if (!/(Z|[+-]\d\d:?\d\d)$/.test(value)) return isDate(value.slice(0, 10)) ? `${value.slice(0, 16)}:00` : null;
   const ms = parseInstant(value);
   return ms === undefined ? null : localTimeAt(ms, timezone);
 }

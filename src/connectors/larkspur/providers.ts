@@ -9,10 +9,11 @@ import type { SendRequest } from './session.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 
 const time = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' });
+const endTime = Type.String({ pattern: '^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
 
 const Shift = Type.Object({
   startTime: time,
-  endTime: time,
+  endTime,
   facilityId: id,
   effectiveFrom: text,
   effectiveTo: textOrNull,
@@ -22,7 +23,7 @@ const Shift = Type.Object({
     Type.Object({ startDate: text, intervalType: text, intervalAmount: Type.Integer(), description: textOrNull }),
   ]),
   visitRules: Type.Array(
-    Type.Object({ startTime: time, endTime: time, visits: Type.Integer(), visitTypeCode: text, visitTypeName: text }),
+    Type.Object({ startTime: time, endTime, visits: Type.Integer(), visitTypeCode: text, visitTypeName: text }),
   ),
 });
 type Shift = Static<typeof Shift>;
@@ -63,7 +64,7 @@ function toShift(shift: Shift): ShiftSource[] {
   return [
     {
       start: `T${shift.startTime}:00`,
-      end: `T${shift.endTime}:00`,
+      end: `T${endOf(shift)}`,
       facility_id: shift.facilityId,
       set_start_date: midnight(from),
       ...(to !== null && { set_end_date: midnight(to) }),
@@ -72,6 +73,11 @@ function toShift(shift: Shift): ShiftSource[] {
       ...(shift.visitRules.length > 0 && { visit_type_rules: shift.visitRules.map(toVisitTypeRule) }),
     },
   ];
+}
+
+/** A shift that ends at 00:00 ends with its day. From 00:00 to 00:00 may be no time. */
+function endOf({ startTime, endTime }: { startTime: string; endTime: string }): string {
+  return endTime === '00:00' && startTime !== '00:00' ? '24:00:00' : `${endTime}:00`;
 }
 
 function midnight(date: string): string {
@@ -90,7 +96,7 @@ function toRecurrence({ intervalType, intervalAmount, description }: NonNullable
 function toVisitTypeRule(rule: Shift['visitRules'][number]) {
   return {
     start_time: `${rule.startTime}:00`,
-    end_time: `${rule.endTime}:00`,
+    end_time: endOf(rule),
     total_visits: rule.visits,
     visit_type_id: rule.visitTypeCode,
     visit_type_desc: rule.visitTypeName,

@@ -277,7 +277,7 @@ describe('hours', () => {
 
   test('are the weekly hours of the roles if there are no slots', () => {
     const shift = { start: 'T09:00:00', end: 'T12:30:00', set_start_date: '2026-01-05T00:00:00' };
-    const night = { start: 'T00:00:00', end: 'T23:59:00', set_start_date: '2026-01-05T00:00:00' };
+    const night = { start: 'T00:00:00', end: 'T24:00:00', set_start_date: '2026-01-05T00:00:00' };
     const both = (one: object) => [
       { ...one, facility_id: 'a' },
       { ...one, facility_id: 'b' },
@@ -289,6 +289,19 @@ describe('hours', () => {
         { day: 'Sunday', shifts: both(night) },
       ].map(({ day, shifts }) => ({ day, shifts: shifts.map((each) => expect.objectContaining(each)) })),
     );
+  });
+
+  test.each([
+    ['23:59:59', 'T24:00:00'],
+    ['00:00:00', 'T24:00:00'],
+    ['23:59:00', 'T23:59:00'],
+    ['23:59:58', 'T23:59:00'],
+    ['18:00:00', undefined],
+    ['06:00:00', undefined],
+  ])('from 18:00 until %s end at %s', (availableEndTime, end) => {
+    const late = { daysOfWeek: ['mon' as const], availableStartTime: '18:00:00', availableEndTime };
+    const hours = toHours([{ ...role, availableTime: [late] }], [], timezone);
+    expect(hours[0]?.shifts[0]?.end).toBe(end);
   });
 
   test('are the free slots per day if there are any, with consecutive slots as one shift', () => {

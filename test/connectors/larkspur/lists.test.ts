@@ -151,6 +151,7 @@ describe('the lists of a practice', () => {
     await fixture.control('PATCH', '/providers/501', {
       weeklyHours: [
         { dayName: 'Monday', shifts: [{ ...shift, ...open }] },
+        { dayName: 'Tuesday', shifts: ['24:00', '00:00', '23:59'].map((endTime) => ({ ...shift, ...open, endTime })) },
         {
           dayName: 'Saturday',
           shifts: [
@@ -171,6 +172,7 @@ describe('the lists of a practice', () => {
     };
     expect(provider?.hours).toStrictEqual([
       { day: 'Monday', shifts: [plain] },
+      { day: 'Tuesday', shifts: ['T24:00:00', 'T24:00:00', 'T23:59:00'].map((end) => ({ ...plain, end })) },
       {
         day: 'Saturday',
         shifts: [

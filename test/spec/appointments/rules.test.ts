@@ -137,3 +137,38 @@ test(row('RUL-09'), async () => {
   // A provider that is only hidden in availability can be booked.
   expect((await book({ provider: '503' })).status).toBe(200);
 });
+
+test(row('RUL-18'), async () => {
+  for (const [time, offset] of [
+    ['09:00', '-0400'],
+    ['13:00', '+0000'],
+    ['18:30', '+0530'],
+  ]) {
+    const accepted = await book({ datetime: `${daysAfter(monday, 2)}T${time}:00${offset}` });
+    expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
+    const { data } = await fixture.api.untilEvent(accepted.body.job_id);
+    expect(data.date_time).toBe(`${daysAfter(monday, 2)}T09:00:00-04:00`);
+  }
+  const now = new Date(Date.now() + 60_000).toISOString().slice(0, 19);
+  for (const [filter, some] of [
+    [`end_date=${now}%2B0000`, true],
+    [`end_date=${now}+0000`, true],
+    [`start_date=${now}%2B0000`, false],
+    [`start_date=${now}-0000`, false],
+  ] as const) {
+    const { status, body } = await fixture.api.call('GET', `/v1/webhook-events?${filter}`);
+    expect([status, body.webhook_events.length > 0], filter).toStrictEqual([200, some]);
+  }
+  const dates = { set_start_date: `${monday}T00:00:00-0400`, set_end_date: `${monday}T23:00:00.5+0530` };
+  const hours = mondays(shift('09:00', '12:00', dates));
+  expect((await patchProvider(fixture, '504', { hours })).status).toBe(200);
+  expect(spans(await availabilityOf(fixture, '504', monday))).toStrictEqual(['09:00–12:00']);
+  expect(await availabilityOf(fixture, '504', daysAfter(monday, 7))).toStrictEqual([]);
+  const day = { start_date: `${monday}T00:00:00-0400`, end_date: `${monday}T00:00:00+0530` };
+  const offered = await requestAvailability(fixture, { ...day, provider_ids: '504' });
+  expect(spans(offered.body.results.availability)).toStrictEqual(['09:00–12:00']);
+  for (const offset of ['-05000', '-05', '-2500']) {
+    const response = await book({ datetime: `${monday}T09:00:00${offset}` });
+    expectApiError(response, 400, 'datetime must be a date and time with offset, in ISO 8601', 'datetime');
+  }
+});

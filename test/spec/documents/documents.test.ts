@@ -168,6 +168,18 @@ test(row('LIM-04'), async () => {
   );
 });
 
+test(row('RUL-19'), async () => {
+  const lines = (line_break: string) => `${'a'.repeat(499)}${line_break}${'b'.repeat(498)}${line_break}`;
+  for (const line_break of ['\r\n', '\n', '\r']) {
+    const notes = `${lines(line_break)}c`;
+    expect((await filed({ notes })).notes).toBe(`${lines('\n')}c`);
+    await expectRequestRejected(
+      { notes: `${lines(line_break)}cc` },
+      { message: 'notes exceeds maximum length of 1000 characters', field: 'notes' },
+    );
+  }
+});
+
 test(row('LIM-05'), async () => {
   for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, pdfOf(bytes))).sizeBytes).toBe(bytes);
   const code = 'document_too_large';

@@ -85,7 +85,8 @@ function shiftsFromRole({ availableTime, location, period }: fhir.PractitionerRo
 
 function rangeOf(time: fhir.PractitionerRoleAvailableTime): [number, number] | undefined {
   if (time.allDay === true) return [0, day_min];
-  const [from, to] = [minuteOf(time.availableStartTime), minuteOf(time.availableEndTime)];
+  const from = minuteOf(time.availableStartTime);
+  const to = endMinuteOf(time.availableEndTime, from);
   return from !== undefined && to !== undefined && from < to ? [from, to] : undefined;
 }
 
@@ -94,12 +95,16 @@ function minuteOf(time: string | undefined): number | undefined {
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
 }
 
-/** Hours can be written back as they were read, and the interface's latest end is 23:59. */
+/** FHIR has no 24:00, so servers write the end of the day as 23:59:59 or 00:00. From 00:00 to 00:00 may be no time. */
+function endMinuteOf(time: string | undefined, from: number | undefined): number | undefined {
+  const to = minuteOf(time);
+  return /^23:59:59/.test(text(time) ?? '') || (to === 0 && from !== 0) ? day_min : to;
+}
+
 function toShift(from: number, to: number, facility_id: string | null): Shift {
-  const end = Math.min(to, day_min - 1);
   return {
     start: `T${formatMinute(from)}`,
-    end: `T${formatMinute(end)}`,
+    end: `T${formatMinute(to)}`,
     ...(facility_id !== null && { facility_id }),
   };
 }

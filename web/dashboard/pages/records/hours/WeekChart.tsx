@@ -1,6 +1,6 @@
 import type { MouseEvent } from 'react';
 import { weekdays } from '../../../service/api.gen.ts';
-import type { DraftRange, DraftWeek, Weekday } from './draft.ts';
+import { type DraftRange, type DraftWeek, endTime, type Weekday } from './draft.ts';
 import { hourLabel } from './times.ts';
 
 /**
@@ -20,9 +20,9 @@ export function WeekChart({
 }) {
   const times = Object.values(week)
     .flat()
-    .filter((range) => range.start !== '' && range.end > range.start);
+    .filter((range) => range.start !== '' && endTime(range.end) > range.start);
   const first = Math.min(8, ...times.map((range) => Math.floor(minutes(range.start) / 60)));
-  const last = Math.max(18, ...times.map((range) => Math.ceil(minutes(range.end) / 60)));
+  const last = Math.max(18, ...times.map((range) => Math.ceil(minutes(endTime(range.end)) / 60)));
   const share = (time: string) => (100 * (minutes(time) - first * 60)) / ((last - first) * 60);
   const hourAt = (event: MouseEvent<HTMLElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -55,7 +55,10 @@ export function WeekChart({
                 <div
                   key={range.key}
                   className="week-range"
-                  style={{ top: `${share(range.start)}%`, height: `${share(range.end) - share(range.start)}%` }}
+                  style={{
+                    top: `${share(range.start)}%`,
+                    height: `${share(endTime(range.end)) - share(range.start)}%`,
+                  }}
                   onClick={(event) => {
                     event.stopPropagation();
                     onPick(range);
@@ -73,7 +76,7 @@ function minutes(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5));
 }
 
-/** A day ends at 23:59, because 00:00 belongs to the next day. */
+/** The value of a time input; the day ends at 00:00. */
 function clock(hour: number): string {
-  return hour >= 24 ? '23:59' : `${String(hour).padStart(2, '0')}:00`;
+  return `${String(hour % 24).padStart(2, '0')}:00`;
 }

@@ -4,7 +4,10 @@ import type { Hours } from '../../../service/types.ts';
 type Shift = Hours[number]['shifts'][number];
 export type Weekday = (typeof weekdays)[number];
 
-/** Input values: times are `HH:MM`, dates `YYYY-MM-DD`, and missing values empty. */
+/**
+ * Input values: times are `HH:MM`, dates `YYYY-MM-DD`, and missing values empty. An end of `00:00` is the end of the day:
+ * time inputs have no 24:00.
+ */
 export type DraftQuota = { key: string; start_time: string; end_time: string; visit_type_id: string; visits: string };
 export type DraftRange = {
   key: string;
@@ -67,6 +70,11 @@ export function isSame(week: DraftWeek, hours: Hours): boolean {
   return JSON.stringify(hoursOf(week)) === JSON.stringify(hoursOf(draftOf(hours)));
 }
 
+/** The time at which a range ends, `24:00` for the end of the day. Compares with other times. */
+export function endTime(input: string): string {
+  return input === '00:00' ? '24:00' : input;
+}
+
 function weekOf(ranges: (day: Weekday) => DraftRange[]): DraftWeek {
   return {
     Monday: ranges('Monday'),
@@ -88,7 +96,7 @@ function newKey(): string {
 function draftRange(shift: Shift): DraftRange {
   const { recurrence } = shift;
   return {
-    ...newRange(clock(shift.start), clock(shift.end), shift.facility_id ?? ''),
+    ...newRange(clock(shift.start), endInput(shift.end), shift.facility_id ?? ''),
     description: shift.set_description ?? '',
     first_day: date(shift.set_start_date),
     last_day: date(shift.set_end_date),
@@ -97,7 +105,7 @@ function draftRange(shift: Shift): DraftRange {
     every_from: date(recurrence?.rec_start_date),
     every_until: date(recurrence?.rec_end_date),
     quotas: (shift.visit_type_rules ?? []).map((rule) => ({
-      ...newQuota(clock(rule.start_time), clock(rule.end_time), rule.visit_type_id),
+      ...newQuota(clock(rule.start_time), endInput(rule.end_time), rule.visit_type_id),
       visits: String(rule.total_visits),
     })),
     original: shift,
@@ -111,7 +119,7 @@ function shiftOf(range: DraftRange): Shift {
     original?.visit_type_rules?.find((rule) => rule.visit_type_id === visit_type_id)?.visit_type_desc ?? '';
   return {
     start: `T${withSeconds(range.start, original?.start)}`,
-    end: `T${withSeconds(range.end, original?.end)}`,
+    end: original && endInput(original.end) === range.end ? original.end : `T${endTime(range.end)}:00`,
     ...optional('facility_id', range.facility_id),
     ...optional('set_start_date', unchanged(range.first_day, original?.set_start_date)),
     ...optional('set_end_date', unchanged(range.last_day, original?.set_end_date)),
@@ -128,7 +136,7 @@ function shiftOf(range: DraftRange): Shift {
     ...(range.quotas.length > 0 && {
       visit_type_rules: range.quotas.map((quota) => ({
         start_time: withSeconds(quota.start_time),
-        end_time: withSeconds(quota.end_time),
+        end_time: withSeconds(endTime(quota.end_time)),
         total_visits: Number(quota.visits),
         visit_type_id: quota.visit_type_id,
         visit_type_desc: descriptionOf(quota.visit_type_id),
@@ -144,6 +152,11 @@ function optional<Name extends string>(name: Name, value: string): Partial<Recor
 /** `T09:00:00` or `09:00:00` as the value of an input. */
 function clock(time: string): string {
   return /(\d\d:\d\d)/.exec(time)?.[1] ?? '';
+}
+
+/** 23:59:59 is the end of the day too. */
+function endInput(time: string): string {
+  return /(24:00:00|23:59:59)$/.test(time) ? '00:00' : clock(time);
 }
 
 function withSeconds(time: string, before = ''): string {

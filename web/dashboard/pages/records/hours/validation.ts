@@ -1,4 +1,4 @@
-import { type DraftRange, type DraftWeek, workingDays } from './draft.ts';
+import { type DraftRange, type DraftWeek, endTime, workingDays } from './draft.ts';
 
 /** Validation errors of a week by the id of the input. */
 export type Errors = Record<string, string>;
@@ -20,7 +20,7 @@ export function validateWeek(week: DraftWeek): Errors {
     }
     for (const quota of range.quotas) {
       checkSpan(errors, quota.key, ['start_time', quota.start_time], ['end_time', quota.end_time]);
-      const outside = quota.start_time < range.start || quota.end_time > range.end;
+      const outside = quota.start_time < range.start || endTime(quota.end_time) > endTime(range.end);
       if (outside && quota.start_time !== '') errors[inputId(quota.key, 'start_time')] ??= 'Must be within the range.';
       if (!isInteger(quota.visits, 0)) errors[inputId(quota.key, 'total_visits')] = 'Enter a number.';
     }
@@ -50,7 +50,7 @@ function checkSpan(
 ): void {
   if (start === '') errors[inputId(key, start_name)] = 'Enter a time.';
   if (end === '') errors[inputId(key, end_name)] = 'Enter a time.';
-  else if (start !== '' && end <= start) errors[inputId(key, end_name)] = 'Must be after the start.';
+  else if (start !== '' && endTime(end) <= start) errors[inputId(key, end_name)] = 'Must be after the start.';
 }
 
 function isInteger(input: string, min: number): boolean {
