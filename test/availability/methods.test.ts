@@ -155,7 +155,7 @@ examples('equal_slots: pieces of exactly max_slot_duration', [
     [],
   ],
   [
-    'slots of today stay on the grid of the shift, and one that has begun is not offered',
+    'slots of today stay on the grid of the shift, and one that has started is not offered',
     { not_before: '2026-06-01T09:50:20-04:00', options: { calculation_method: 'equal_slots', max_slot_duration: 45 } },
     ['06-01 10:30–11:15', '06-01 11:15–12:00'],
     ['06-01 09:00–09:51 past', '06-01 09:51–10:30 too_short'],
