@@ -4,6 +4,7 @@ import { readBatch } from '../db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { newReference, parseId } from '../ids.ts';
+import type { UsedSession } from '../jobs/jobs.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 import { hashToken } from '../security/hash.ts';
 import { knownToWork } from './accountCapabilities.ts';
@@ -209,6 +210,11 @@ export async function replaceGrant(
   return replaced.count > 0;
 }
 
+/** Stores a renewed session; see renewGrant.ts. */
+export async function setGrant(tx: Tx, id: string, grant_sealed: Buffer): Promise<void> {
+  await tx`UPDATE accounts SET grant_sealed = ${grant_sealed} WHERE id = ${id}`;
+}
+
 /**
  * Stops offering a capability. `all` are those of the connector, for an account that offers all of them. Returns false
  * if the account no longer offers it, or was linked again since.
@@ -236,16 +242,24 @@ export async function restoreCapabilities(tx: Tx, id: string, restored: readonly
   await announceChange(tx);
 }
 
-/** Returns false if the account is not active, or was linked again after `attempted_at`. */
-export async function markLoginRequired(tx: Tx, id: string, attempted_at: Date, reason: string): Promise<boolean> {
+/**
+ * Marks an account whose EMR refused the session that was used. Returns false if the account is not active, or has
+ * another session by now: it was linked again or renewed, or its app has new credentials.
+ */
+export async function markLoginRequired(tx: Tx, id: string, used: UsedSession, reason: string): Promise<boolean> {
   const changed = await tx`UPDATE accounts SET status = 'login_required', status_reason = ${reason}
-    WHERE id = ${id} AND status = 'active' AND linked_at < ${attempted_at}`;
+    WHERE id = ${id} AND status = 'active' AND grant_sealed = ${used.grant_sealed}
+      AND linked_at = ${used.linked_at}::timestamptz`;
   if (changed.count > 0) await announceChange(tx);
   return changed.count > 0;
 }
 
-/** Makes the expired accounts of an app active again, because its credentials have changed. Returns their ids. */
+/**
+ * Makes the expired accounts of an app active again, because its credentials have changed. Returns their ids. The
+ * others count as linked again too, so that a job that still uses the old credentials does not mark them.
+ */
 export async function reactivateAccounts(tx: Tx, emr_app_id: string): Promise<string[]> {
+  await tx`UPDATE accounts SET linked_at = clock_timestamp() WHERE emr_app_id = ${emr_app_id} AND status = 'active'`;
   const rows = await tx<{ id: string }[]>`
     UPDATE accounts SET status = 'active', status_reason = NULL, linked_at = clock_timestamp()
      WHERE emr_app_id = ${emr_app_id} AND status = 'login_required' RETURNING id`;

@@ -20,6 +20,21 @@ export async function addEndedGrant(tx: Tx, account: StoredAccount): Promise<voi
     VALUES (${newId()}, ${account.client_id}, ${account.id}, ${account.credentials_sealed}, ${account.grant_sealed})`;
 }
 
+/**
+ * Replaces a kept session with its renewal: a job may have renewed it while its account was being unlinked, and the EMR
+ * must revoke what is valid now.
+ */
+export async function replaceEndedGrant(
+  tx: Tx,
+  account_id: string,
+  before: Buffer,
+  seal: () => Promise<Buffer>,
+): Promise<void> {
+  const [kept] = await tx<{ id: string }[]>`
+    SELECT id FROM ended_grants WHERE account_id = ${account_id} AND grant_sealed = ${before} FOR UPDATE`;
+  if (kept) await tx`UPDATE ended_grants SET grant_sealed = ${await seal()} WHERE id = ${kept.id}`;
+}
+
 export function findDueGrants(system: Sql, limit: number): Promise<{ id: string; client_id: string }[]> {
   return system.pooled<{ id: string; client_id: string }[]>`
     SELECT id, client_id FROM ended_grants WHERE next_at <= now() ORDER BY next_at LIMIT ${limit}`;

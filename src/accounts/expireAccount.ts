@@ -6,13 +6,14 @@ import { markLoginRequired, readAccount } from './accounts.ts';
 
 /**
  * Marks an account as `login_required`, sends the event once and parks the account's queued jobs, in one transaction.
- * An account that was linked again after this job's attempt started, or revoked, is left alone. Returns whether the
- * account must be linked again.
+ * An account that was revoked, or whose session is no longer the one that this attempt used, is left alone. Returns
+ * whether the account must be linked again.
  */
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
-  const { client_id, account_id } = job;
+  const { client_id, account_id, session } = job;
   const needed = await ctx.db.tenant(client_id, async (tx) => {
-    const changed = await markLoginRequired(tx, account_id, job.attempted_at, reason);
+    // Without a session, the account was not active when the attempt opened it.
+    const changed = session !== undefined && (await markLoginRequired(tx, account_id, session, reason));
     const account = await readAccount(tx, account_id);
     if (!changed || !account) return account?.status === 'login_required';
     await emitEvent(tx, {

@@ -10,9 +10,11 @@ import {
   type OperationName,
   type Operations,
   type RefreshedCapabilities,
+  type RenewGrant,
 } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
+import type { UsedSession } from '../jobs/jobs.ts';
 import {
   forgetRefusals,
   listRefusedInUse,
@@ -31,6 +33,7 @@ import {
   withdrawCapability,
 } from './accounts.ts';
 import { findEmrApp } from './emrApps.ts';
+import { renewGrant } from './renewGrant.ts';
 import { type OperationObserver, watchOperations } from './watchOperations.ts';
 import { recordLoad } from './writeLimits.ts';
 
@@ -43,8 +46,7 @@ export type OpenAccount = {
   /**
    * Discovers the server's capabilities again and stores them. `retry_refused`: also offers what the server declared and
    * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards:
-   * this may have renewed the session, and `operations` would try to renew it with a refresh token that is no longer
-   * valid.
+   * `operations` are those offered before.
    */
   refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
   /** The identifiers of a few patients, if the connector has a rule for the MRN. */
@@ -54,11 +56,11 @@ export type OpenAccount = {
 /**
  * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be
  * linked again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
- * linked again since may belong to someone else.
+ * linked again since may belong to someone else. Sets the `session` that the job uses, also when it is renewed.
  */
 export async function openAccount(
   ctx: Context,
-  job: { id?: number; client_id: string; account_id: string },
+  job: { id?: number; client_id: string; account_id: string; session?: UsedSession },
   signal: AbortSignal,
 ): Promise<OpenAccount> {
   // Read again for every job: an account may have been linked again, unlinked or renewed since the previous one.
@@ -69,7 +71,8 @@ export async function openAccount(
   if (account?.status !== 'active') throw new EmrFailure('login_required', 'The account link has expired.');
   const secrets = await unsealSecrets(ctx, account);
   const connector = connectorOf(ctx, account.connector);
-  let stored_grant = account.grant_sealed;
+  const session = { grant_sealed: account.grant_sealed, linked_at: account.linked_at };
+  job.session = session;
   const endpoint = {
     address: account.emr_address,
     outbound: ctx.emr_outbound,
@@ -82,7 +85,12 @@ export async function openAccount(
     timezone: account.timezone,
     mrn_rule: account.mrn_rule ?? undefined,
     saveGrant: async (grant: Grant) => {
-      stored_grant = await storeGrant(ctx, account, stored_grant, grant);
+      session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, grant);
+    },
+    renewGrant: async (used: Grant, renew: RenewGrant) => {
+      const { grant, sealed } = await renewGrant(ctx, account, used, renew, signal);
+      session.grant_sealed = sealed;
+      return grant;
     },
   };
   return {
@@ -96,7 +104,7 @@ export async function openAccount(
     refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
       const found = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
       if (retry_refused) await retryRefused(ctx, account);
-      if (found) stored_grant = await storeGrant(ctx, account, stored_grant, found.grant, found);
+      if (found) session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, found.grant, found);
       if (found || retry_refused) ctx.lookups.clear();
     },
   };
@@ -219,8 +227,8 @@ export function capabilitiesOf(
 }
 
 /**
- * Replaces a stored session with its renewal. If another lane has renewed it too, or the account was linked again
- * meanwhile, the stored one is kept and this one is used by its caller only.
+ * Stores what was learned about the server, with its session. If the session was renewed or the account linked again in
+ * the meantime, the stored grant is kept, and this one is used by its caller only.
  */
 async function storeGrant(
   ctx: Context,

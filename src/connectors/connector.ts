@@ -140,14 +140,20 @@ export type SignInRefusal =
   | { outcome: 'refused'; reason: 'scope'; scopes: string }
   | { outcome: 'refused'; reason: 'method'; supported_ways: readonly string[] };
 
-/**
- * A linked account. The connector renews its grant without a person where the EMR allows it and passes it to
- * `saveGrant`.
- */
+/** Renews a grant at the EMR without a person. Throws `login_required` if that takes a person. */
+export type RenewGrant = (grant: Grant, signal: AbortSignal) => Promise<Grant>;
+
+/** A linked account. The connector renews its grant without a person where the EMR allows it; see grantStore.ts. */
 export type Access = {
   credentials: Credentials;
   grant: Grant;
   saveGrant: (grant: Grant) => Promise<void>;
+  /**
+   * Renews a grant for everyone who uses the account at the same time, also in other processes: a refresh token can
+   * often be redeemed only once. Returns the stored grant if its session is another one than that of `used`, otherwise
+   * what `renew` returns, which is stored then. Absent: nobody else uses the account.
+   */
+  renewGrant?: (used: Grant, renew: RenewGrant) => Promise<Grant>;
   /** The time zone of the EMR instance, for EMRs that send instants instead of local times. Absent: UTC. */
   timezone?: string | undefined;
   /** Which identifier is the MRN, for connectors with `sampleIdentifiers`. Absent: the connector decides per patient. */
@@ -227,5 +233,7 @@ export type Connector = {
    * in, so that unsupported requests fail immediately.
    */
   capabilities: readonly Capability[];
+  /** The values of a grant that describe the server instead of the session. They survive a renewal. */
+  grant_facts?: readonly string[];
   open: (endpoint: EmrEndpoint, access: Access) => Partial<Operations>;
 };

@@ -53,6 +53,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['account_capabilities', by_account('account_id')],
     ['write_limits', by_account('account_id')],
     ['emr_outages', by_account('account_id')],
+    ['grant_renewals', by_account('account_id')],
     // What is sealed with a deleted key can no longer be decrypted, even in backups.
     ['data_keys', by_account('owner_id')],
     ...record_kinds.map((kind) => [kind.name, recordRules(kind)] as const),

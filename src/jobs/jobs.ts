@@ -27,12 +27,15 @@ export type Job<Input = unknown> = {
   during_outage: boolean;
   /** The span that queued the job. */
   traceparent: string | null;
-  /** When this attempt started, by the database's clock. */
-  attempted_at: Date;
+  /** The session of the account that this attempt uses. Set when the account is opened. */
+  session?: UsedSession;
   input: Input;
   /** The steps of earlier attempts. */
   history: StepHistory;
 };
+
+/** A session of an account as it is stored, and when the account was linked: as text, to keep the microseconds. */
+export type UsedSession = { grant_sealed: Buffer; linked_at: string };
 
 /**
  * What is known about a job's operation: its steps so far, null if there are none, and whether a backup contained it.

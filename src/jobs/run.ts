@@ -37,7 +37,7 @@ export type JobHandler = {
 
 export type RunLane = (ctx: Context, lease: Lease, signal: AbortSignal) => Promise<void>;
 /**
- * Marks the account as needing a sign-in, unless it was re-linked since the attempt started. Returns whether it needs
+ * Marks the account as needing a sign-in, unless it has another session than the attempt used. Returns whether it needs
  * one now.
  */
 type ExpireAccount = (ctx: Context, job: Job, reason: string) => Promise<boolean>;

@@ -30,6 +30,7 @@ export const fhir: Connector = {
   signIn,
   signOut,
   refreshCapabilities,
+  grant_facts: ['server'],
   documentBytesMax,
   sampleIdentifiers: async (endpoint, access) => {
     const patients = await openClient(endpoint, access).samplePatients();

@@ -12,7 +12,7 @@ export type SendRequest = <Body>(input: LarkspurRequest<Body>) => Promise<Reply<
  * rejected with an expired session was not applied, so it is repeated, including writes.
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): SendRequest {
-  const grant = createGrantStore(access.grant, (before) => renew(endpoint, access, before));
+  const grant = createGrantStore(endpoint, access, (before, signal) => renew({ ...endpoint, signal }, access, before));
   return async (input) => {
     const used = grant.current();
     const reply = await call(endpoint, input, used.session_token);
@@ -37,8 +37,7 @@ function isExpired(reply: Reply<unknown>): boolean {
   return 'code' in reply && reply.code === 'SESSION_EXPIRED';
 }
 
-/** Returns the new grant after saving it. If saving fails, the grant is not used and the next call renews again. */
-async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, grant: Grant): Promise<Grant> {
+async function renew(endpoint: EmrEndpoint, { credentials }: Access, grant: Grant): Promise<Grant> {
   const reply = await call(endpoint, {
     method: 'POST',
     path: '/api/login/device',
@@ -53,9 +52,7 @@ async function renew(endpoint: EmrEndpoint, { credentials, saveGrant }: Access, 
     const locked = reply.code === 'LOCKED' && 'Larkspur has temporarily locked this user.';
     throw new EmrFailure('unavailable', locked || reply.failure.message);
   }
-  const renewed = toGrant(reply.body);
-  await saveGrant(renewed);
-  return renewed;
+  return toGrant(reply.body);
 }
 
 const login_required_reasons = new Map<string | undefined, string>([

@@ -42,6 +42,7 @@ const switches = fc.record<Partial<FaultSwitches>>(
     refused_writes: fc.constantFrom<FaultSwitches['refused_writes']>({}, { Patient: { create: 403 } }),
     token_uses_max: fc.constantFrom(20, Number.POSITIVE_INFINITY),
     refresh_rotates: fc.boolean(),
+    refresh_reuse: fc.constantFrom<FaultSwitches['refresh_reuse']>('refused', 'ends_sign_in'),
     withheld: fc.constantFrom<FaultSwitches['withheld']>({}, { Coverage: 'all' }, { Location: ['search-type'] }),
     foreign_identifiers: fc.boolean(),
     foreign_extensions: fc.boolean(),

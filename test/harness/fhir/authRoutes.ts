@@ -114,9 +114,9 @@ export async function openAuthServer({ faults, issuer, clients, tokens, authoriz
         return granted({ ...issued, ...(id_token && { id_token }) }, known.scope);
       }
       case 'refresh_token': {
-        const bearer = tokens.redeem(form.get('refresh_token') ?? '', client_id);
-        if (!bearer) return plain(400, { error: 'invalid_grant' });
-        return granted(tokens.issue(bearer, { refresh: true }), bearer.scope);
+        const redeemed = tokens.redeem(form.get('refresh_token') ?? '', client_id);
+        if (!redeemed) return plain(400, { error: 'invalid_grant' });
+        return granted(redeemed, redeemed.scope);
       }
       default:
         return plain(400, { error: 'unsupported_grant_type' });

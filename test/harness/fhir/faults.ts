@@ -40,6 +40,8 @@ export type FaultSwitches = {
   token_uses_max: number;
   /** A refresh returns a new refresh token and ends the old one. */
   refresh_rotates: boolean;
+  /** An ended refresh token that is sent again is refused, or also ends everything issued since the sign-in. */
+  refresh_reuse: 'refused' | 'ends_sign_in';
   /** Interactions that `metadata` omits and the server rejects, per type. `all`: the type is unknown. */
   withheld: Record<string, readonly Interaction[] | 'all'>;
   /** Whether identifiers of unknown systems are stored. */
@@ -116,6 +118,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   token_life_s: 3600,
   token_uses_max: Number.POSITIVE_INFINITY,
   refresh_rotates: true,
+  refresh_reuse: 'refused',
   withheld: {},
   foreign_identifiers: true,
   foreign_extensions: true,

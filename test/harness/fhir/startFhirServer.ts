@@ -59,6 +59,10 @@ export type FhirServer = {
   register(client: RegisteredClient): void;
   /** A token issued by hand. */
   bearerToken(): string;
+  /** The tokens of a person who signed in on the EMR's page, issued by hand to the public client. */
+  personTokens(): { access_token: string; refresh_token: string };
+  /** How often each refresh token was sent, those that were refused included. */
+  redemptions: ReadonlyMap<string, number>;
   /** Ends all access tokens. `all`: refresh tokens too, so that a person is needed. */
   expireTokens(which: 'access' | 'all'): void;
   close(): Promise<void>;
@@ -144,6 +148,12 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     register: (client) => void clients.set(client.client_id, client),
     bearerToken: () =>
       tokens.issue({ client_id: 'by-hand', scope: 'user/*.*', user: undefined }, { refresh: false }).access_token,
+    personTokens: () => {
+      const bearer = { client_id: public_client_id, scope: 'user/*.* offline_access', user: people[0]?.username };
+      const { access_token, refresh_token = '' } = tokens.issue(bearer, { refresh: true });
+      return { access_token, refresh_token };
+    },
+    redemptions: tokens.redemptions,
     expireTokens: tokens.expire,
     close: () => {
       server.closeAllConnections();

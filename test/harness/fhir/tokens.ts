@@ -1,16 +1,17 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { FaultSwitches } from './faults.ts';
 
 export type Bearer = { client_id: string; scope: string; user: string | undefined };
-type Access = Bearer & { ends_at: number; uses_left: number };
+/** `sign_in`: what all tokens have in common that go back to the same sign-in. */
+type Issued = Bearer & { sign_in: string };
+type Access = Issued & { ends_at: number; uses_left: number };
+type Response = { access_token: string; expires_in: number; refresh_token?: string };
 
 export type Tokens = {
-  issue(
-    bearer: Bearer,
-    options: { refresh: boolean },
-  ): { access_token: string; expires_in: number; refresh_token?: string };
-  /** Ends the refresh token if the server rotates them. */
-  redeem(refresh_token: string, client_id: string): Bearer | undefined;
+  issue(bearer: Bearer, options: { refresh: boolean }): Response;
+  /** New tokens for a refresh token. Ends the refresh token if the server rotates them. */
+  redeem(refresh_token: string, client_id: string): (Response & { scope: string }) | undefined;
+  redemptions: ReadonlyMap<string, number>;
   accepts(access_token: string): boolean;
   /** RFC 7009: unknown tokens are ignored. */
   revoke(token: string, client_id: string): void;
@@ -19,27 +20,42 @@ export type Tokens = {
 
 export function openTokens(faults: FaultSwitches): Tokens {
   const access = new Map<string, Access>();
-  const refresh = new Map<string, Bearer>();
+  const refresh = new Map<string, Issued>();
+  const ended = new Map<string, Issued>();
+  const redemptions = new Map<string, number>();
+  const issue = (issued: Issued, options: { refresh: boolean }): Response => {
+    const expires_in = faults.token_life_s;
+    const access_token = `at-${randomBytes(24).toString('base64url')}`;
+    access.set(access_token, {
+      ...issued,
+      ends_at: Date.now() + expires_in * 1000,
+      uses_left: faults.token_uses_max,
+    });
+    if (!options.refresh) return { access_token, expires_in };
+    const refresh_token = `rt-${randomBytes(24).toString('base64url')}`;
+    refresh.set(refresh_token, issued);
+    return { access_token, expires_in, refresh_token };
+  };
+  const endSignIn = (sign_in: string) => {
+    for (const issued of [access, refresh]) {
+      for (const [token, each] of issued) if (each.sign_in === sign_in) issued.delete(token);
+    }
+  };
   return {
-    issue: (bearer, options) => {
-      const expires_in = faults.token_life_s;
-      const access_token = `at-${randomBytes(24).toString('base64url')}`;
-      access.set(access_token, {
-        ...bearer,
-        ends_at: Date.now() + expires_in * 1000,
-        uses_left: faults.token_uses_max,
-      });
-      if (!options.refresh) return { access_token, expires_in };
-      const refresh_token = `rt-${randomBytes(24).toString('base64url')}`;
-      refresh.set(refresh_token, bearer);
-      return { access_token, expires_in, refresh_token };
-    },
+    issue: (bearer, options) => issue({ ...bearer, sign_in: randomUUID() }, options),
     redeem: (refresh_token, client_id) => {
-      const bearer = refresh.get(refresh_token);
-      if (bearer?.client_id !== client_id) return undefined;
-      if (faults.refresh_rotates) refresh.delete(refresh_token);
-      return bearer;
+      redemptions.set(refresh_token, (redemptions.get(refresh_token) ?? 0) + 1);
+      const stolen = ended.get(refresh_token);
+      if (stolen && faults.refresh_reuse === 'ends_sign_in') endSignIn(stolen.sign_in);
+      const issued = refresh.get(refresh_token);
+      if (issued?.client_id !== client_id) return undefined;
+      if (faults.refresh_rotates) {
+        refresh.delete(refresh_token);
+        ended.set(refresh_token, issued);
+      }
+      return { ...issue(issued, { refresh: true }), scope: issued.scope };
     },
+    redemptions,
     accepts: (access_token) => {
       const token = access.get(access_token);
       return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;

@@ -17,16 +17,23 @@ export type Session = {
  * request rejected with 401 was not applied, so it is repeated, including writes.
  */
 export function openSession(endpoint: EmrEndpoint, access: Access): Session {
-  const grant = createGrantStore(access.grant, (before) => renew(endpoint, access, before));
+  const grant = createGrantStore(endpoint, access, (before, signal) => renew({ ...endpoint, signal }, access, before));
+  const send = async (input: Parameters<SendRequest>[0]) => {
+    const used = grant.current();
+    return { used, response: await call(endpoint, input, used.access_token) };
+  };
   const request: SendRequest = async (input) => {
     if (isExpired(grant.current())) await grant.renew(grant.current());
-    const used = grant.current();
-    const response = await call(endpoint, input, used.access_token);
-    if (response.status !== 401) return response;
-    await grant.renew(used);
-    const again = await call(endpoint, input, grant.current().access_token);
-    if (again.status === 401) throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
-    return again;
+    const first = await send(input);
+    if (first.response.status !== 401) return first.response;
+    await grant.renew(first.used);
+    const second = await send(input);
+    if (second.response.status !== 401) return second.response;
+    // Another process may have renewed it once more, and some servers accept only the newest token.
+    await grant.reread(second.used, refusal());
+    const last = await send(input);
+    if (last.response.status === 401) throw refusal();
+    return last.response;
   };
   return {
     request,
@@ -45,20 +52,19 @@ function isExpired({ expires_at }: Grant): boolean {
   return expires_at !== undefined && Number(expires_at) - expiry_margin_ms < Date.now();
 }
 
-/** Returns the new grant after saving it. If saving fails, the grant is not used and the next call renews again. */
+function refusal(): EmrFailure {
+  return new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
+}
+
 async function renew(endpoint: EmrEndpoint, access: Access, grant: Grant): Promise<Grant> {
   const outcome = await requestNewTokens(endpoint, access, grant);
-  if ('refused' in outcome) {
-    throw new EmrFailure('login_required', 'The EMR no longer accepts the sign-in.');
-  }
+  if ('refused' in outcome) throw refusal();
   // If the response names no scopes, they are unchanged.
   const tokens = { ...(grant.scope !== undefined && { scope: grant.scope }), ...outcome.tokens };
   const renewed = toGrant(tokens, outcome.authority, grant.server ?? '');
   // Without a new refresh token, the old one stays valid.
   const { refresh_token } = grant;
-  const complete = renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
-  await access.saveGrant(complete);
-  return complete;
+  return renewed.refresh_token || !refresh_token ? renewed : { ...renewed, refresh_token };
 }
 
 async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, grant: Grant): Promise<TokenOutcome> {
