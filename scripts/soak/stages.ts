@@ -100,6 +100,10 @@ const long_tests: readonly LongTest[] = [
     ...{ name: 'rolling restart', row: 35, variable: 'ROLLING_ROUNDS', short: 1, long: 10, per_minute: 0.1 },
     describe: (rounds) => `4 processes restarted, ${counted(rounds, 'round')}: 0 failed requests`,
   },
+  {
+    ...{ name: 'session renewals', row: 43, variable: 'EXPIRIES', short: 50, long: 1_000, per_minute: 30 },
+    describe: (expiries) => `${number(expiries)} expiries, 4 jobs and a request each, 3 processes: one redemption each`,
+  },
 ];
 
 const mixed: Stage = {

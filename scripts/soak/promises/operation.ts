@@ -124,4 +124,20 @@ export const operationPromises: readonly PromiseRow[] = [
       'is found and returned to a lane',
     ),
   },
+  {
+    row: 43,
+    goal: '1,000 expiries',
+    fault: 'Several jobs, processes and requests find the session of an account expired at the same time',
+    promise: 'A refresh token is redeemed once; no account asks for a sign-in that is not needed',
+    tests: [
+      ...test('promises/sessionRenewals', 'each refresh token is redeemed once'),
+      ...test(
+        'jobs/renewGrant',
+        'a session that several processes find expired',
+        'a process that stops while it renews a session',
+        'a renewed session',
+        'a job whose session the EMR refused',
+      ),
+    ],
+  },
 ];
