@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../db/database.ts';
 import { type Patient, type PatientSource, type PatientStatus, patientColumns } from '../model/records/patients.ts';
 import type { Scope } from './readRecords.ts';
-import { seenBySync } from './storeRecords.ts';
+import { markWritten } from './storeRecords.ts';
 
 export type PatientRow = { id: string; doc: Patient; open_updates: number };
 
@@ -67,7 +67,7 @@ export async function storeChart(tx: Tx, scope: Scope, source: PatientSource): P
   if (row) await savePatient(tx, scope, row, { ...source, status: row.doc.status });
 }
 
-/** Changes a locked patient. The next sync compares it again; a running sync does not remove it. */
+/** Changes a locked patient. The next sync compares it again; a running sync neither removes nor replaces it. */
 export async function savePatient(
   tx: Tx,
   scope: Scope,
@@ -78,7 +78,7 @@ export async function savePatient(
   const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
   await tx`UPDATE patients SET ${tx.set({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates: updates })},
       doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
-      seen_in = ${seenBySync(tx, scope.organization_id)}
+      ${markWritten(tx, 'patients', scope.organization_id)}
     WHERE id = ${id}`;
   return { id, doc: saved, open_updates: updates };
 }

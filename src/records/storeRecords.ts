@@ -13,8 +13,10 @@ type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
 
 /**
  * Stores one page of a sync: inserts new records, replaces changed ones and marks unchanged ones as seen. Whether a
- * record changed is decided by a hash of its row without timestamps. A record that a write of ours stored after the rows
- * were read is left as it is: the two rows have different ids. Rows of erased patients are left out.
+ * record changed is decided by a hash of its row without timestamps. A record that a write of ours created after the rows
+ * were read is left as it is: the two rows have different ids. So is one that a write of ours stored while this pass was
+ * in progress: the page may have been read before it, and would undo it here until the next sync. Such a record counts as
+ * seen, and the next pass reads it again. Rows of erased patients are left out. Returns whether a record was left as it is.
  */
 export async function storePage(
   tx: Tx,
@@ -22,34 +24,55 @@ export async function storePage(
   scope: SyncScope,
   page: readonly SourceRecord[],
   isErased: (row: Record<string, unknown>) => boolean = () => false,
-): Promise<void> {
-  const skipped = kind.active_providers_only ? await inactiveProviders(tx, scope) : [];
-  const sources = page.filter(({ provider_ehr_id = '' }) => !skipped.includes(provider_ehr_id));
-  if (sources.length === 0) return;
+): Promise<{ skipped: boolean }> {
+  const inactive = kind.active_providers_only ? await inactiveProviders(tx, scope) : [];
+  const sources = page.filter(({ provider_ehr_id = '' }) => !inactive.includes(provider_ehr_id));
+  if (sources.length === 0) return { skipped: false };
   const rowOf = await rowFunctionOf(tx, kind, scope);
   const ehr_ids = sources.map((source) => source.ehr_id);
-  const present = await tx<({ id: string; ehr_id: string; source_hash: Buffer } & Record<string, unknown>)[]>`
-    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...kind.kept_columns])} FROM ${tx(kind.name)}
-     WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${ehr_ids}) FOR UPDATE`;
+  const own_write = kind.written_by_us ? ['written_in'] : [];
+  const present = await tx<PresentRow[]>`
+    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...own_write, ...kind.kept_columns])} FROM ${tx(kind.name)}
+     WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${ehr_ids}) ORDER BY id FOR UPDATE`;
   const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
 
   const unchanged: string[] = [];
+  const skipped: string[] = [];
   const changed = new Map<string, Record<string, unknown>>();
   for (const source of sources) {
     const stored = by_ehr_id.get(source.ehr_id);
+    if (stored?.written_in === scope.run) {
+      skipped.push(stored.id);
+      continue;
+    }
     const id = stored?.id ?? newId();
     const row = rowOf(source, id, stored);
     if (isErased({ ...row, ehr_id: source.ehr_id })) continue;
     const source_hash = hashRow(row);
     if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
-    else changed.set(source.ehr_id, { ...row, ...scopeColumns(scope), id, ehr_id: source.ehr_id, source_hash });
+    else changed.set(source.ehr_id, { ...row, ...storedColumns(kind, scope), id, ehr_id: source.ehr_id, source_hash });
+  }
+  if (skipped.length > 0) {
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} WHERE id = ANY (${skipped}::uuid[])`;
   }
   if (unchanged.length > 0) {
-    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} WHERE id = ANY (${unchanged}::uuid[])`;
+    const read_back = kind.written_by_us ? tx`, written_in = NULL` : tx``;
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} ${read_back} WHERE id = ANY (${unchanged}::uuid[])`;
   }
   const rows = [...changed.values()];
-  const [first] = rows;
-  if (!first) return;
+  if (rows.length > 0) await upsertRows(tx, kind, rows);
+  return { skipped: skipped.length > 0 };
+}
+
+type PresentRow = {
+  id: string;
+  ehr_id: string;
+  source_hash: Buffer;
+  written_in?: number | null;
+} & Record<string, unknown>;
+
+async function upsertRows(tx: Tx, kind: Kind, rows: readonly Record<string, unknown>[]): Promise<void> {
+  const [first = {}] = rows;
   const columns = Object.keys(first);
   const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
   await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
@@ -72,7 +95,7 @@ export async function storeOwnRecord<K extends Kind>(
   await removeSyncedDuplicate(tx, kind.name, scope.organization_id, id, source.ehr_id);
   const stored = {
     ...row,
-    ...scopeColumns({ ...scope, run: 0 }),
+    ...storedColumns(kind, { ...scope, run: 0 }),
     id,
     ehr_id: source.ehr_id,
     source_hash: hashRow(row),
@@ -81,7 +104,7 @@ export async function storeOwnRecord<K extends Kind>(
   await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
     SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records([stored])})
     ON CONFLICT (id) DO NOTHING`;
-  await tx`UPDATE ${tx(kind.name)} SET seen_in = ${seenBySync(tx, scope.organization_id)} WHERE id = ${id}`;
+  await tx`UPDATE ${tx(kind.name)} SET ${markWritten(tx, kind.name, scope.organization_id)} WHERE id = ${id}`;
 }
 
 /** A sync may have read our record from the EMR before we stored its EMR id. The row it added is removed. */
@@ -95,10 +118,15 @@ export async function removeSyncedDuplicate(
   await tx`DELETE FROM ${tx(kind)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
 }
 
-/** The value of `seen_in` that keeps the running sync from removing a record it may not have read. */
-export function seenBySync(tx: Tx, organization_id: string): Fragment {
-  return tx`greatest(seen_in, (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id}
-    AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked))`;
+/**
+ * Marks a record as stored by a write of ours: the running sync neither removes it, because it may not have read it, nor
+ * replaces it with what it read before. A pass that starts later has another run, and reads the EMR after our write.
+ */
+export function markWritten(tx: Tx, kind: KindName, organization_id: string): Fragment {
+  return tx`seen_in = greatest(seen_in, (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id}
+      AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked)),
+    written_in = coalesce((SELECT run FROM sync_passes
+      WHERE organization_id = ${organization_id} AND kind = ${kind} AND NOT done), 0)`;
 }
 
 /**
@@ -169,8 +197,9 @@ export async function analyzeRecords({ pooled: sql }: Sql, kind: Kind): Promise<
   await sql`SELECT analyze_records(${kind.name})`;
 }
 
-function scopeColumns(scope: SyncScope) {
-  return { client_id: scope.client_id, organization_id: scope.organization_id, seen_in: scope.run };
+/** The columns of a row that a sync stores. */
+function storedColumns(kind: Kind, { client_id, organization_id, run }: SyncScope) {
+  return { client_id, organization_id, seen_in: run, ...(kind.written_by_us && { written_in: null }) };
 }
 
 function hashRow(row: RecordRow): Buffer {

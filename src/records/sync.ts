@@ -11,7 +11,7 @@ import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
 import { analyzeRecords, countStored, listEhrIds, storePage } from './storeRecords.ts';
-import { finishPass, refusePass, saveProgress, startPass } from './syncPasses.ts';
+import { finishPass, markSkipped, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
 export const sync: JobHandler = {
@@ -131,7 +131,8 @@ async function syncKind(
     let whole = pass.full;
     for await (const page of list({ since: pass.since, from: pass.from })) {
       await whileLeased(async (tx) => {
-        await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope, page));
+        const { skipped } = await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope, page));
+        if (skipped) await markSkipped(tx, scope, kind.name);
         if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
       });
       whole ||= page.whole === true;

@@ -54,6 +54,7 @@ export async function startPass(
     INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass, mrn_rule)
     VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true, ${options.mrn_rule})
     ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
+      skipped = false,
       mrn_rule = excluded.mrn_rule,
       -- What was read by another rule does not count, even if this pass does not get to its end.
       full_as_of = CASE WHEN present.mrn_rule = excluded.mrn_rule THEN present.full_as_of END,
@@ -75,13 +76,20 @@ export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, posit
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
 }
 
+/** Notes that the pass left out a record, so that the next one lists its changes again. */
+export async function markSkipped(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+  await tx`UPDATE sync_passes SET skipped = true
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+}
+
 /**
  * Returns whether it was the first pass over the list. `whole`: the pass returned the complete list, although only
  * changes were requested.
  */
 export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: boolean): Promise<boolean> {
   const [pass] = await tx<{ first: boolean }[]>`
-    UPDATE sync_passes SET done = true, synced_as_of = started_at, first_read_at = coalesce(first_read_at, now()),
+    UPDATE sync_passes SET done = true, first_read_at = coalesce(first_read_at, now()),
+      synced_as_of = CASE WHEN skipped THEN synced_as_of ELSE started_at END,
       full_as_of = CASE WHEN full_pass OR ${whole} THEN started_at ELSE full_as_of END,
       presence_as_of = CASE WHEN find_deleted THEN started_at ELSE presence_as_of END
     WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}

@@ -111,6 +111,7 @@ export const appointments = recordKind({
   after: ['providers'],
   active_providers_only: true,
   kept_columns: ['created_at'],
+  written_by_us: true,
   filters: {
     ...dayRange('starts_at', 'day', { local: true }),
     patient_mrn: equals('patient_mrn'),

@@ -97,6 +97,7 @@ export const patients = recordKind({
   labels: { singular: 'patient', plural: 'patients' },
   group: 'Patients',
   kept_columns: ['status', 'created_at'],
+  written_by_us: true,
   row: ({ ehr_id, mrn, ...demographics }, id, stored) => {
     const now = new Date();
     const created_at = (stored?.created_at as Date | undefined) ?? now;

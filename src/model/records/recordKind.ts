@@ -31,6 +31,8 @@ export type RecordKind<
   lists_future_only: boolean;
   /** Columns that belong to the service and survive a sync; `row` gets their values. */
   kept_columns: readonly string[];
+  /** Writes of ours change its records. Its table has the column `written_in`; see migration 0056. */
+  written_by_us: boolean;
   /** Maps a record to its row. Kinds that copy from other tables have a row function in records/ instead. */
   row(source: Static<Source>, id: string, stored: StoredColumns | undefined): RecordRow;
   /** Query parameters. Each column has its own index. */
@@ -75,6 +77,7 @@ type Defaults =
   | 'active_providers_only'
   | 'lists_future_only'
   | 'kept_columns'
+  | 'written_by_us'
   | 'row'
   | 'filters'
   | 'order'
@@ -89,6 +92,7 @@ export function recordKind<const Name extends string, const Operation extends `l
     active_providers_only: false,
     lists_future_only: false,
     kept_columns: [],
+    written_by_us: false,
     row: (source, id) => ({ doc: { id, ...source } }),
     filters: {},
     order: [],
