@@ -11,7 +11,7 @@ import { markLoginRequired, readAccount } from './accounts.ts';
  */
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
   const { client_id, account_id, session } = job;
-  const needed = await ctx.db.tenant(client_id, async (tx) => {
+  const needed = await ctx.db.repeatable(client_id, async (tx) => {
     // Without a session, the account was not active when the attempt opened it.
     const changed = session !== undefined && (await markLoginRequired(tx, account_id, session, reason));
     const account = await readAccount(tx, account_id);

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../db/database.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';
 import type { Job } from './jobs.ts';
 import type { JobState } from './states.ts';
@@ -41,14 +41,33 @@ export async function readRerunCandidate(
              WHERE newer.operation_id = job.operation_id AND newer.id > job.id) AS newer_job_id,
            operation.input_deleted_at IS NOT NULL AS input_deleted,
            EXISTS (SELECT FROM uploads WHERE operation_id = job.operation_id) AS uploaded,
-           EXISTS (SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
-             WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
-               AND later.organization_id = job.organization_id AND later.type = operation.type
-               AND (later.created_at, later.id) > (operation.created_at, operation.id)
-               AND run.state <> 'failed') AS superseded
+           EXISTS (${laterRuns(tx)}) AS superseded
       FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id
       JOIN accounts AS account ON account.id = job.account_id
       JOIN organizations AS organization ON organization.id = job.organization_id
      WHERE job.id = ${job_id}`;
   return job;
+}
+
+/**
+ * Whether a later change to the same patient comes before another run of an earlier one. `superseded` cannot show a
+ * change that was being accepted while the run was queued. Asked when the run starts: what comes before it in their lane
+ * is committed by then.
+ */
+export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id' | 'client_id'>): Promise<boolean> {
+  const [row] = await db.read<{ overtaken: boolean }>(
+    client_id,
+    (sql) => sql`SELECT EXISTS (${laterRuns(sql)} AND run.id < job.id) AS overtaken
+      FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id WHERE job.id = ${id}`,
+  );
+  return row?.overtaken ?? false;
+}
+
+/** The runs of later operations of the same type for the patient of `operation` that have not failed. */
+function laterRuns(sql: Query): Fragment {
+  return sql`SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
+     WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
+       AND later.organization_id = job.organization_id AND later.type = operation.type
+       AND (later.created_at, later.id) > (operation.created_at, operation.id)
+       AND run.state <> 'failed'`;
 }

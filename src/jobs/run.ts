@@ -80,7 +80,7 @@ export function createLaneRunner(
 
 /** Undoes the start of a job whose EMR hangs. */
 async function defer({ db }: Context, lease: Lease, job: Job, pause_ms: number): Promise<void> {
-  await db.tenant(job.client_id, async (tx) => {
+  await db.repeatable(job.client_id, async (tx) => {
     await deferJob(tx, lease, job, pause_ms);
     await deleteStart(tx, job);
   });
@@ -171,7 +171,7 @@ async function runJob(
       await handleFailure(ctx, lease, run, handler, expireAccount, error);
       return error instanceof EmrFailure && !isUnreachable(error) ? noteResponse(ctx, job) : undefined;
     }
-    await ctx.db.tenant(job.client_id, (tx) => releaseJob(tx, lease, job));
+    await ctx.db.repeatable(job.client_id, (tx) => releaseJob(tx, lease, job));
   }
 }
 
@@ -226,7 +226,7 @@ async function handleFailure(
       if (await expireAccount(ctx, job, error.message)) {
         await steps.note('parked', { reason: error.message });
         annotateAttempt(ctx, 'parked', error.code);
-        return ctx.db.tenant(job.client_id, (tx) => parkRunningJob(tx, lease, job));
+        return ctx.db.repeatable(job.client_id, (tx) => parkRunningJob(tx, lease, job));
       }
     }
   } else {
@@ -240,7 +240,7 @@ async function handleFailure(
   const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
   const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), requested_ms), retry.total_ms);
   await steps.note('retry', { reason: failure.message, in_ms: pause_ms });
-  await ctx.db.tenant(job.client_id, async (tx) => {
+  await ctx.db.repeatable(job.client_id, async (tx) => {
     await retryJob(tx, lease, job, pause_ms, failure);
     if (error instanceof EmrFailure && isUnreachable(error)) await recordOutage(tx, job);
   });

@@ -45,7 +45,7 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
         ${insertStarts(tx)}
       )
       SELECT lane_id, id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries,
-             traceparent, extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
+             run_again_of, traceparent, extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
              extract(epoch FROM now() - parked_since)::float8 AS parked_s,
              extract(epoch FROM now() - created_at)::float8 AS waited_s,
              (SELECT input FROM operations WHERE operations.id = operation_id) AS input,

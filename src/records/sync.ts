@@ -23,7 +23,7 @@ export const sync: JobHandler = {
     const mrn_rule = toRuleKey(account.mrn_rule);
     const lists = await operations.getCodeLists?.();
     if (lists) {
-      await ctx.db.tenant(job.client_id, async (tx) => {
+      await ctx.db.repeatable(job.client_id, async (tx) => {
         // The organization is locked before the lane, as linking does; the other order could deadlock.
         await setCodeLists(tx, job.organization_id, lists);
         await run.checkLease(tx);
@@ -37,7 +37,7 @@ export const sync: JobHandler = {
         if (total === undefined) continue;
         records[kind.name] = total;
         // A transaction of its own: it locks the account, which comes before the lane.
-        await ctx.db.tenant(job.client_id, (tx) => recordWorking(tx, job.account_id, kind.operation, total));
+        await ctx.db.repeatable(job.client_id, (tx) => recordWorking(tx, job.account_id, kind.operation, total));
       } catch (error) {
         // A list that this account may not read does not stop the others. Nothing is removed from it.
         if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;
@@ -47,7 +47,7 @@ export const sync: JobHandler = {
       }
     }
     if (refused && Object.keys(records).length === 0) throw refused;
-    await ctx.db.tenant(job.client_id, async (tx) => {
+    await ctx.db.repeatable(job.client_id, async (tx) => {
       await markSynced(tx, job.organization_id);
       await run.checkLease(tx);
     });
@@ -68,7 +68,7 @@ export const sync: JobHandler = {
 
 async function endRefusedPass(ctx: Context, { job, checkLease }: JobRun, kind: Kind): Promise<void> {
   const { client_id, organization_id } = job;
-  await ctx.db.tenant(client_id, async (tx) => {
+  await ctx.db.repeatable(client_id, async (tx) => {
     await checkLease(tx);
     await refusePass(tx, { client_id, organization_id, run: job.id }, kind.name);
   });
@@ -112,7 +112,7 @@ async function syncKind(
   const { client_id, organization_id, id } = run.job;
   const scope = { client_id, organization_id, run: id };
   const whileLeased = <T>(work: (tx: Tx) => Promise<T>) =>
-    ctx.db.tenant(client_id, async (tx) => {
+    ctx.db.repeatable(client_id, async (tx) => {
       await run.checkLease(tx);
       return work(tx);
     });

@@ -25,12 +25,12 @@ export async function deliver(
   try {
     const { delivery, secrets } = await load(ctx, lease);
     if (!delivery.enabled) {
-      await ctx.db.tenant(lease.client_id, (tx) => failDisabled(tx, lease, delivery));
+      await ctx.db.repeatable(lease.client_id, (tx) => failDisabled(tx, lease, delivery));
       ctx.log.info(logFields(delivery), 'webhook not sent: endpoint disabled');
       return;
     }
     const pause_ms = options.circuits?.admit(delivery.endpoint_id) ?? 0;
-    if (pause_ms > 0) return await ctx.db.tenant(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
+    if (pause_ms > 0) return await ctx.db.repeatable(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
     await ctx.telemetry.span(`webhook ${delivery.event_type}`, attemptSpan(delivery), () =>
       attempt(ctx, lease, signal, { delivery, secrets }, options),
     );
@@ -56,7 +56,7 @@ async function attempt(
   options.circuits?.report(delivery.endpoint_id, healthOf(outcome));
   if (outcome === undefined) {
     if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
-    return ctx.db.tenant(lease.client_id, (tx) => releaseDelivery(tx, lease));
+    return ctx.db.repeatable(lease.client_id, (tx) => releaseDelivery(tx, lease));
   }
   const state = await store(ctx, { lease, delivery, outcome }, options.random);
   ctx.notifications.notify('chartwire_live', `events ${lease.client_id}`);
@@ -73,7 +73,7 @@ async function store(
 ): Promise<'success' | 'retry' | 'failed'> {
   const { lease, delivery, outcome } = attempted;
   if (!outcome.success) {
-    return db.tenant(lease.client_id, (tx) => recordFailed(tx, lease, delivery, outcome, random));
+    return db.repeatable(lease.client_id, (tx) => recordFailed(tx, lease, delivery, outcome, random));
   }
   await db.togetherOrAlone(lease.client_id, successes_stored_together, attempted);
   return 'success';

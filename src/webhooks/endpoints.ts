@@ -112,12 +112,19 @@ export async function markDisabled(tx: Tx, id: string, reason: string): Promise<
   return rows.length > 0;
 }
 
-/** Clears the failure records after successes. The row of a healthy endpoint is not updated, so it is not locked. */
+/**
+ * Clears the failure records after successes. The row of a healthy endpoint is not updated, so it is not locked. One
+ * statement per endpoint, in id order and in one round trip: a sub-select that locks the rows deadlocked with itself
+ * while receivers failed and recovered.
+ */
 export async function clearFailures(tx: Tx, ids: readonly string[]): Promise<void> {
-  await tx`
-    UPDATE webhook_endpoints SET failing_since = NULL
-     WHERE id IN (SELECT id FROM webhook_endpoints WHERE id = ANY (${[...ids]}) AND failing_since IS NOT NULL
-                   ORDER BY id FOR NO KEY UPDATE)`;
+  await Promise.all(
+    ids
+      .toSorted()
+      .map(
+        (id) => tx`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${id} AND failing_since IS NOT NULL`,
+      ),
+  );
 }
 
 /** Records a failed attempt and returns how long every attempt has been failing. */

@@ -1,9 +1,10 @@
 import type { Static, TObject } from 'typebox';
 import { openAccount } from '../accounts/openAccount.ts';
-import type { OperationName, Operations } from '../connectors/connector.ts';
+import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
 import type { Job } from '../jobs/jobs.ts';
+import { isOvertaken } from '../jobs/rerunCandidate.ts';
 import type { JobRun } from '../jobs/run.ts';
 import { deleteUpload, readUpload } from '../jobs/uploads.ts';
 import {
@@ -53,6 +54,7 @@ function eraseInput<Input, Needs extends OperationName>(write: WriteHandler<Inpu
     rerun_rules: rerun && {
       blocker: (tx, job) => rerun.blocker(tx, typed(job)),
       prepare: (tx, job) => rerun.prepare(tx, typed(job)),
+      lock: (tx, job) => rerun.lock(tx, typed(job)),
     },
   };
 }
@@ -64,6 +66,11 @@ async function runWrite<Input, Needs extends OperationName>(
   write: WriteHandler<Input, Needs>,
 ): Promise<JobResult> {
   const { client_id, organization_id, operation_id, input } = job;
+  if (write.overwrites && job.run_again_of !== null && (await isOvertaken(ctx.db, job))) {
+    throw new EmrFailure('refused', 'A later change to the same patient was requested, and this one would undo it.', {
+      code: 'record_changed',
+    });
+  }
   const { operations, account } = await openAccount(ctx, job, run.signal);
   const runWith = (file: Buffer | undefined) =>
     write.run({

@@ -9,9 +9,9 @@ import type { RegisteredWrite } from './write.ts';
 import { writes } from './writes.ts';
 
 /**
- * Queues another run of a finished job as a new job with its own event. The old job's row is locked first: if two
- * operators do this at the same time, the second one sees the first one's run and is rejected. `of_account` limits it to
- * jobs of one account.
+ * Queues another run of a finished job as a new job with its own event. The patient and the old job's row are locked
+ * before anything is decided: a change to the patient that is being accepted is seen, and if two operators do this at the
+ * same time, the second one sees the first one's run and is rejected. `of_account` limits it to jobs of one account.
  */
 export async function rerunJob(
   ctx: Context,
@@ -19,9 +19,12 @@ export async function rerunJob(
   job_id: number,
   { of_account }: { of_account?: string | undefined } = {},
 ): Promise<{ job_id: number; patient_mrn: string | null }> {
+  const notFound = () => apiError('record_not_found', { noun: 'Job', id: String(job_id) });
+  const named = await readRerunCandidate(tx, job_id, { lock: false });
+  if (!named || (of_account !== undefined && named.account_id !== of_account)) throw notFound();
+  if (!named.input_deleted) await writeOf(named)?.rerun_rules?.lock(tx, named);
   const job = await readRerunCandidate(tx, job_id, { lock: true });
-  const found = job && (of_account === undefined || job.account_id === of_account);
-  if (!found) throw apiError('record_not_found', { noun: 'Job', id: String(job_id) });
+  if (!job) throw notFound();
   const reason = await findRerunBlocker(tx, job);
   if (reason !== undefined) throw apiError('job_not_repeatable', { reason });
   await writeOf(job)?.rerun_rules?.prepare(tx, job);

@@ -53,6 +53,8 @@ export type RerunRules<Input> = {
   blocker: (tx: Tx, job: RerunJob<Input>) => Promise<string | undefined>;
   /** Updates the record in the transaction that queues the run. Throws if the record has changed since the check. */
   prepare: (tx: Tx, job: RerunJob<Input>) => Promise<void>;
+  /** Locks the record, before anything is read that decides whether the job can be run again. */
+  lock: (tx: Tx, job: RerunJob<Input>) => Promise<void>;
 };
 
 /** How a write is executed by a worker, and how its failure is reported. */

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { documents } from '../harness/documents.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { createMarker, patient, setFault } from '../journeys/support.ts';
+import { gate, withGate } from '../journeys/gate.ts';
+import { createMarker, patient, setFault, until } from '../journeys/support.ts';
+import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 
 let fixture: TestSandbox;
@@ -192,4 +194,67 @@ test('a document upload cannot be run again: its file was deleted when the job f
   const job_id = job?.id ?? 0;
   await fixture.api.untilEvent(job_id);
   await expectBlocked(job_id, /file was removed/);
+});
+
+describe('another run of an earlier change that would undo a later one', () => {
+  const newChange = (type: string) => ({
+    statement: 'INSERT ON jobs',
+    when: `NEW.type = '${type}' AND NEW.run_again_of IS NULL`,
+  });
+
+  test('is rejected if the later change is being accepted at the same moment', async () => {
+    const { body } = await fixture.api.call('GET', `/v1/patients?mrn=${patient(32).mrn}`);
+    const { id } = body.patients[0];
+    const patch = (phone: string) => fixture.api.call('PATCH', `/v1/patients/${id}`, { body: { phone } });
+    await setFault(fixture.api, 'update_patient', 'refuse');
+    const failed = (await patch('518-555-0105')).body.job_id;
+    await fixture.api.untilEvent(failed);
+    const [patched, rerun] = await withGate(
+      fixture.owner,
+      newChange('patient.update'),
+      async ({ tx, untilWaiting }) => {
+        const patching = patch('518-555-0106');
+        const [at_gate] = await untilWaiting();
+        const rerunning = again(failed);
+        await until('the run to wait for the patient', async () => {
+          const [waiting] = await tx`SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND ${at_gate?.pid ?? 0} = ANY (pg_blocking_pids(pid))`;
+          return waiting;
+        });
+        return [patching, rerunning] as const;
+      },
+    );
+    expect(await rerun).toMatchObject({ status: 409, body: { code: 'job_not_repeatable' } });
+    await fixture.api.untilEvent((await patched).body.job_id);
+    const [row] = await fixture.owner`SELECT status, open_updates, phone FROM patients WHERE id = ${id}`;
+    expect(row).toMatchObject({ status: 'active', open_updates: 0, phone: '518-555-0106' });
+  });
+
+  test('changes nothing if the later change came before it in their lane', async () => {
+    const change = (group_id: string) =>
+      fixture.api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, { body: { group_id } });
+    await setFault(fixture.api, 'update_patient_insurance', 'refuse');
+    const failed = (await change('GRPOLD')).body.job_id;
+    await fixture.api.untilEvent(failed);
+    const [changed, rerun] = await withJobsPaused(fixture, () =>
+      // The later change has its place in the lane, but is not committed when the run is queued.
+      withGate(fixture.owner, newChange('patient.insurance.update'), async ({ tx }) => {
+        const changing = change('GRPNEW');
+        // Accepted with others it waits for 100 ms at most, then once more on its own.
+        await until('the change to wait on its own', async () => {
+          const [waiting] = await tx`SELECT FROM pg_stat_activity WHERE datname = current_database()
+            AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted)
+            AND clock_timestamp() - query_start > interval '300 milliseconds'`;
+          return waiting;
+        });
+        return [changing, await again(failed)] as const;
+      }).then(async ([changing, accepted]) => [await changing, accepted] as const),
+    );
+    expect(rerun.status, JSON.stringify(rerun.body)).toBe(200);
+    expect(changed.body.job_id).toBeLessThan(rerun.body.job_id);
+    expect((await fixture.api.untilEvent(changed.body.job_id)).event_type).toBe('patient.insurance.updated');
+    expect((await fixture.api.untilEvent(rerun.body.job_id)).data).toMatchObject({
+      reasons: [{ code: 'record_changed', description: expect.stringMatching(/would undo/) }],
+    });
+  });
 });

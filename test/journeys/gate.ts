@@ -2,7 +2,7 @@ import type { Query, Sql } from '../../src/db/database.ts';
 import { until } from './support.ts';
 
 /** The key of the advisory lock that statements wait for. */
-const gate = 7_231;
+export const gate = 7_231;
 
 /** `statement` is an event of a trigger, such as `INSERT ON jobs`; rows for which `when` is true wait. */
 export type Gate = { statement: string; when?: string };

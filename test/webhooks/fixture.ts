@@ -30,7 +30,8 @@ export async function createFixture() {
   const migrated = await template('webhooks', migrate);
   const database = await freshDatabase('webhooks', migrated);
   const owner: Sql = connect(database.address, { max: 4 });
-  const db = openDatabase(roleAddresses(database.address), 6);
+  const openConnections = () => openDatabase(roleAddresses(database.address), 6);
+  const db = openConnections();
   const lines: string[] = [];
   const master = { current: identified(randomBytes(32)) };
   await checkMasterKey(db.system, master);
@@ -51,6 +52,8 @@ export async function createFixture() {
     owner,
     lines,
     tenant,
+    /** The connections of another process. */
+    openConnections,
     close: async () => {
       await Promise.all([db.close(), owner.end(), ctx.webhook_outbound.close()]);
       await database.drop();

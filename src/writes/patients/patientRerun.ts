@@ -19,10 +19,12 @@ export function patientRerun<Input>(
       if (!row) return 'The patient no longer exists.';
       return transition(row) ? undefined : 'The patient has changed since. Send a new request.';
     },
+    lock: async (tx, job) => {
+      await lockPatient(tx, job.organization_id, patientOf(job));
+    },
     prepare: async (tx, job) => {
-      const row = await lockPatient(tx, job.organization_id, patientOf(job));
+      const row = await readPatient(tx, job.organization_id, patientOf(job));
       const next = row && transition(row);
-      // The patient was changed between the check and the lock.
       if (!row || !next) throw apiError('job_not_repeatable', { reason: 'The patient was changed at the same time.' });
       await savePatient(tx, job, row, { status: next.status }, next.open_updates);
     },

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { deliver } from '../../src/webhooks/deliver.ts';
+import { respondWith } from '../harness/receiver.ts';
+import { createTenant } from '../harness/tenant.ts';
+import { claim, createFixture, deliveriesOf, emit, type Fixture, startEndpoint } from './fixture.ts';
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await createFixture();
+});
+beforeEach(async () => {
+  await fixture.owner`UPDATE deliveries SET ready_at = NULL`;
+  fixture.tenant = await createTenant(fixture.owner);
+});
+afterAll(() => fixture.close());
+
+test('deliveries to receivers that fail every other time are stored without a deadlock by several processes', async () => {
+  let requests = 0;
+  const flap: Parameters<typeof startEndpoint>[1] = (...args) => respondWith(requests++ % 2 === 0 ? 200 : 500)(...args);
+  for (let n = 0; n < 3; n++) await startEndpoint(fixture, flap);
+  const others = [fixture.openConnections(), fixture.openConnections()];
+  const contexts = [fixture.ctx, ...others.map((db) => ({ ...fixture.ctx, db }))];
+  const errors: unknown[] = [];
+  let sent = 0;
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 15 }, () => emit(fixture)));
+    await fixture.owner`UPDATE deliveries SET ready_at = now() WHERE ready_at > now()`;
+    const leases = await claim(fixture, 60);
+    sent += leases.length;
+    await Promise.all(
+      leases.map((lease, n) =>
+        deliver(contexts[n % contexts.length] ?? fixture.ctx, lease, new AbortController().signal).catch((error) =>
+          errors.push(error),
+        ),
+      ),
+    );
+  }
+  await Promise.all(others.map((db) => db.close()));
+  expect(errors).toStrictEqual([]);
+  const [row] = await fixture.owner<{ attempts: number }[]>`SELECT count(*)::int AS attempts FROM delivery_attempts
+    WHERE client_id = ${fixture.tenant.client_id}`;
+  expect([requests, row?.attempts]).toStrictEqual([sent, sent]);
+});
+
+test.each([
+  ['40P01', 200, 'success'],
+  ['40P01', 500, 'pending'],
+  ['40001', 500, 'pending'],
+  ['55P03', 200, 'success'],
+] as const)(
+  'an attempt is stored, and not made again, although the database refuses it with %s (response %i)',
+  async (code, response, status) => {
+    await fixture.owner.unsafe(`
+    CREATE SEQUENCE refusals;
+    GRANT USAGE ON SEQUENCE refusals TO PUBLIC;
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF nextval('refusals') <= 3 THEN RAISE EXCEPTION 'refused' USING ERRCODE = '${code}'; END IF; RETURN NEW; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON delivery_attempts FOR EACH ROW EXECUTE FUNCTION refuse()`);
+    try {
+      const { receiver } = await startEndpoint(fixture, respondWith(response));
+      const id = await emit(fixture);
+      const [lease] = await claim(fixture);
+      if (!lease) throw new Error('Expected a delivery.');
+      await deliver(fixture.ctx, lease, new AbortController().signal);
+      expect(receiver.received).toHaveLength(1);
+      expect(await deliveriesOf(fixture, id)).toMatchObject([{ status, attempts: 1, free: true }]);
+    } finally {
+      await fixture.owner.unsafe('DROP FUNCTION refuse() CASCADE; DROP SEQUENCE refusals');
+    }
+  },
+);
