@@ -104,6 +104,17 @@ const long_tests: readonly LongTest[] = [
     ...{ name: 'session renewals', row: 43, variable: 'EXPIRIES', short: 50, long: 1_000, per_minute: 30 },
     describe: (expiries) => `${number(expiries)} expiries, 4 jobs and a request each, 3 processes: one redemption each`,
   },
+  {
+    ...{
+      name: 'sync interleavings',
+      row: 44,
+      variable: 'SYNC_INTERLEAVINGS',
+      short: 200,
+      long: 10_000,
+      per_minute: 200,
+    },
+    describe: (orders) => `${number(orders)} orders of page reads and commits: no announced state undone`,
+  },
 ];
 
 const mixed: Stage = {
@@ -169,7 +180,8 @@ function longStage({ name, row, variable, short, long, per_minute, describe }: L
     minutes_min: 0,
     run: async (options) => {
       const figure = clamp(Math.round(per_minute * options.minutes), short, long);
-      const env = { [variable]: `${figure}`, AVAILABILITY_SEED: `${options.seed}`, GENERATED_SEED: `${options.seed}` };
+      const seeds = ['AVAILABILITY_SEED', 'GENERATED_SEED', 'SYNC_SEED'].map((name) => [name, `${options.seed}`]);
+      const env = { [variable]: `${figure}`, ...Object.fromEntries(seeds) };
       const { failed } = await runTests(options, testsOf(row), env);
       const text = describe(figure);
       return { passed: failed === 0, figures: { [row]: failed === 0 ? text : `${text}: FAILED` } };

@@ -140,4 +140,14 @@ export const operationPromises: readonly PromiseRow[] = [
       ),
     ],
   },
+  {
+    row: 44,
+    goal: '10,000 interleavings',
+    fault: 'Pages of a sync are stored while our own writes of the same records commit',
+    promise: 'After an event, every cached read shows at least that state',
+    tests: [
+      ...test('promises/syncInterleavings', 'after an event, the cached patient shows at least that state'),
+      ...test('journeys/syncOverwrites', 'a sync that read a page before our own write of a record'),
+    ],
+  },
 ];

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '../../src/ids.ts';
+import { type PatientSource, patients } from '../../src/model/records/patients.ts';
+import { lockPatient, savePatient } from '../../src/records/patients.ts';
+import { storePage } from '../../src/records/storeRecords.ts';
+import { finishPass, markSkipped, startPass } from '../../src/records/syncPasses.ts';
+import { figure, timeoutFor } from '../harness/figure.ts';
+import { type Fixture, openFixture } from '../jobs/fixture.ts';
+
+const interleavings = figure('SYNC_INTERLEAVINGS', 200);
+const seed = figure('SYNC_SEED', 20_261_117);
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await openFixture();
+});
+afterAll(() => fixture.close());
+
+const scope = () => ({
+  client_id: fixture.tenant.client_id,
+  organization_id: fixture.tenant.organization_id,
+});
+const tenant: Fixture['db']['tenant'] extends (client_id: string, work: infer Work) => unknown
+  ? (work: Work) => Promise<void>
+  : never = async (work) => void (await fixture.db.tenant(fixture.tenant.client_id, work));
+
+test(
+  'after an event, the cached patient shows at least that state, in any order of page reads and our commits',
+  async () => {
+    const random = randomFrom(seed);
+    let run = 0;
+    for (let n = 0; n < interleavings; n++) {
+      const emr = await newPractice(n);
+      const cached = async (index: number) => {
+        const [row] = await fixture.owner<{ phone: string }[]>`SELECT phone FROM patients
+          WHERE organization_id = ${scope().organization_id} AND ehr_id = ${emr.ehr_id(index)}`;
+        return Number(row?.phone);
+      };
+      const announced = [0, 0, 0, 0];
+      const order: string[] = [];
+      const sync = syncSteps(emr, ++run);
+      const actors = [
+        sync,
+        writeSteps(emr, 0, announced),
+        writeSteps(emr, 2, announced),
+        writeSteps(emr, 0, announced),
+      ];
+      for (let left = actors.filter(({ length }) => length > 0); left.length > 0; ) {
+        const actor = left[Math.floor(random() * left.length)];
+        const step = actor?.shift();
+        order.push(step?.name ?? '');
+        await step?.run();
+        for (const [index, state] of announced.entries()) {
+          expect(await cached(index), `seed ${seed}, ${n}: ${order.join(', ')}`).toBeGreaterThanOrEqual(state);
+        }
+        left = actors.filter(({ length }) => length > 0);
+      }
+      // Nothing that was left out stays old: a pass without writes makes the cache equal the EMR.
+      emr.states[3] = emr.newState();
+      for (const step of syncSteps(emr, ++run)) await step.run();
+      for (const index of emr.states.keys()) expect(await cached(index), `seed ${seed}, ${n}`).toBe(emr.states[index]);
+    }
+  },
+  timeoutFor(interleavings, 2_000),
+);
+
+type Step = { name: string; run: () => Promise<void> };
+type Practice = Awaited<ReturnType<typeof newPractice>>;
+
+/** Four patients of the EMR, cached. The state of each is its phone number, which only grows. */
+async function newPractice(n: number) {
+  const states = [0, 0, 0, 0];
+  let last = 0;
+  const ehr_id = (index: number) => `${n}-${index}`;
+  const read = (index: number): PatientSource => ({
+    ...{ ehr_id: ehr_id(index), mrn: `M${n}-${index}`, first_name: 'Synthetic', last_name: 'Patient', sex: 'female' },
+    ...{ middle_name: null, dob: '1990-05-14', phone: String(states[index]), cell_phone: null, email: null },
+    ...{ address_street: null, address_line2: null, address_city: null, address_state: null, address_zip: null },
+    ...{ insurance_name: null, insurance_subscriber_number: null },
+  });
+  const practice = {
+    states,
+    ehr_id,
+    read,
+    newState: () => {
+      last += 1;
+      return last;
+    },
+  };
+  await fixture.owner`DELETE FROM patients`;
+  await tenant(
+    async (tx) =>
+      void (await storePage(
+        tx,
+        patients,
+        { ...scope(), run: 0 },
+        states.map((_, i) => read(i)),
+      )),
+  );
+  return practice;
+}
+
+/** A sync of two pages. Each page is stored later than it is read. */
+function syncSteps(emr: Practice, run: number): Step[] {
+  const of = { ...scope(), run };
+  const options = { incremental: false, finds_deleted: false, full: true, sync_minutes: 15, mrn_rule: '' };
+  const page = (indexes: readonly number[]): Step[] => {
+    let rows: PatientSource[] = [];
+    return [
+      {
+        name: 'read',
+        run: async () => {
+          rows = indexes.map(emr.read);
+        },
+      },
+      {
+        name: 'store',
+        run: () =>
+          tenant(async (tx) => {
+            const { skipped } = await storePage(tx, patients, of, rows);
+            if (skipped) await markSkipped(tx, of, 'patients');
+          }),
+      },
+    ];
+  };
+  return [
+    { name: 'start', run: () => tenant(async (tx) => void (await startPass(tx, of, 'patients', options))) },
+    ...page([0, 1]),
+    ...page([2, 3]),
+    { name: 'finish', run: () => tenant(async (tx) => void (await finishPass(tx, of, 'patients', true))) },
+  ];
+}
+
+/** A write of ours: the EMR has it, then we store it with its event. */
+function writeSteps(emr: Practice, index: number, announced: number[]): Step[] {
+  let state = 0;
+  return [
+    {
+      name: `write ${index}`,
+      run: async () => {
+        state = emr.newState();
+        emr.states[index] = state;
+      },
+    },
+    {
+      name: `commit ${index}`,
+      run: () =>
+        tenant(async (tx) => {
+          const [row] = await tx<{ id: string }[]>`SELECT id FROM patients
+            WHERE organization_id = ${scope().organization_id} AND ehr_id = ${emr.ehr_id(index)}`;
+          const locked = await lockPatient(tx, scope().organization_id, row?.id ?? newId());
+          if (!locked) throw new Error('Expected a patient.');
+          // Writes of one patient commit in their order, because they share a lane.
+          const phone = Math.max(state, announced[index] ?? 0);
+          await savePatient(tx, scope(), locked, { phone: String(phone), status: 'active' });
+          announced[index] = phone;
+        }),
+    },
+  ];
+}
+
+/** Mulberry32. */
+function randomFrom(start: number): () => number {
+  let state = start;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
