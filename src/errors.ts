@@ -60,6 +60,14 @@ export const errors = {
   link_expired: { status: 410, message: 'This link_token has expired. Create a new one.' },
   link_used: { status: 410, message: 'This link_token has already been used. Create a new one.' },
   link_unknown: { status: 404, message: 'link_token not found.' },
+  consent_required: {
+    status: 403,
+    message: 'The person has not agreed to this link yet. Show what is shared and send the consent first.',
+  },
+  consent_outdated: {
+    status: 409,
+    message: 'What this link shares, or the host of the EMR’s sign-in page, has changed. Ask for consent again.',
+  },
   public_token_invalid: { status: 400, message: 'Invalid or expired public_token.' },
   emr_credentials_wrong: { status: 400, message: '{emr} rejected this username and password.' },
   emr_code_required: { status: 400, message: '{emr} requires a one-time code. Send one_time_code.' },
@@ -88,7 +96,9 @@ export const errors = {
     status: 400,
     message: 'This sign-in was started in another window or has expired. Start again in Link.',
   },
-  emr_sign_in_refused: { status: 400, message: '{emr} rejected the sign-in: {reason}' },
+  emr_sign_in_refused: { status: 400, message: 'The sign-in at {emr} failed: {reason}' },
+  emr_host_not_found: { status: 400, message: 'The host {host} could not be found. Check the address of the EMR.' },
+  emr_address_wrong: { status: 400, message: 'The EMR cannot be linked at this address: {reason}' },
   emr_check_refused: { status: 400, message: 'The capabilities of {emr} could not be read: {reason}' },
   webhook_endpoints_max: {
     status: 400,

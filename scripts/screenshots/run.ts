@@ -52,7 +52,7 @@ function openPage(path: string) {
 }
 
 async function openLink(page: Page, sandbox: Sandbox): Promise<void> {
-  await page.goto(`${sandbox.base_url}/link?token=${await createLinkToken(sandbox)}`);
+  await page.goto(`${sandbox.base_url}/link#token=${await createLinkToken(sandbox)}`);
 }
 
 /** Runs in the browser. */

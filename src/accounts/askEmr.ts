@@ -18,7 +18,10 @@ export async function askEmr<T>(
     return await ask(await openAccount(ctx, { client_id, account_id: id }, AbortSignal.timeout(timeout_ms)));
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
-    if (error.kind === 'unavailable') throw apiError('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
+    // A host that does not exist is named: waiting does not help.
+    if (error.kind === 'unavailable' && error.unknown_host === undefined) {
+      throw apiError('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
+    }
     throw apiError('emr_check_refused', { emr, reason: error.message }, { cause: error });
   }
 }

@@ -5,7 +5,13 @@ import { EmrFailure, type EmrFailureKind } from './connector.ts';
 export function noResponse(emr: string, error: OutboundFailure, kind_if_sent: EmrFailureKind): EmrFailure {
   if (error.kind === 'refused_address') {
     const message = 'The address of the EMR is not allowed.';
-    return new EmrFailure('refused', message, { code: 'emr_address_refused', cause: error });
+    return new EmrFailure('refused', message, { code: 'emr_address_refused', wrong_address: true, cause: error });
+  }
+  const { unknown_host } = error;
+  if (unknown_host !== undefined) {
+    // Retried nevertheless: names also disappear while a DNS zone is being changed.
+    const message = `The host ${unknown_host} could not be found.`;
+    return new EmrFailure('unavailable', message, { unknown_host, cause: error });
   }
   return new EmrFailure(error.sent ? kind_if_sent : 'unavailable', messages[error.kind](emr), { cause: error });
 }

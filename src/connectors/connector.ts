@@ -166,9 +166,19 @@ export type RefreshedCapabilities = {
   evidence?: readonly Evidence[];
 };
 
+/** What a server says about itself before anyone signs in. */
+export type ServerDescription = {
+  /** What it states that it supports. Absent if it requires a sign-in to say so. */
+  capabilities?: readonly Capability[];
+  /** The URL of its own sign-in page, if it has one. */
+  sign_in_page?: string | undefined;
+};
+
 export type Connector = {
   name: string;
   display_name: string;
+  /** `display_name` is that of a standard: people do not know their EMR by it, so Link names the server instead. */
+  is_standard?: true;
   credential_fields: readonly CredentialField[];
   /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
@@ -177,7 +187,16 @@ export type Connector = {
    * undefined if it does not say.
    */
   offeredWays?: (endpoint: EmrEndpoint) => Promise<readonly string[] | undefined>;
+  /**
+   * Reads what the server says about itself, and checks that it is one that the connector can use. Throws EmrFailure,
+   * with `wrong_address` or `unknown_host` if a person would sign in in vain.
+   */
+  describeServer?: (endpoint: EmrEndpoint) => Promise<ServerDescription>;
   page_sign_in?: PageSignIn;
+  /** How many digits a one-time code always has: Link submits a complete one by itself. */
+  code_digits?: number;
+  /** Path of the page that shows one-time codes in a sandbox EMR. */
+  sandbox_codes_path?: string;
   /**
    * The EMR sends one-time codes to the person: a sign-in without a code sends a new one. Absent for authenticator
    * apps.

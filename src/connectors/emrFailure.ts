@@ -29,6 +29,10 @@ export class EmrFailure extends Error {
    * 405 on a create). The operation is then removed from the account's capabilities, with `message` as the reason.
    */
   readonly not_offered: boolean;
+  /** The host name, if it does not exist (or no longer does): trying again does not help a person who waits. */
+  readonly unknown_host: string | undefined;
+  /** The address does not lead to a server that the connector can use, whoever signs in. `message` says why. */
+  readonly wrong_address: boolean;
   /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
   readonly details: Record<string, unknown> | undefined;
 
@@ -40,6 +44,8 @@ export class EmrFailure extends Error {
       retry_after_ms?: number;
       accepted?: boolean;
       not_offered?: boolean;
+      unknown_host?: string | undefined;
+      wrong_address?: boolean;
       details?: Record<string, unknown>;
       cause?: unknown;
     } = {},
@@ -51,6 +57,8 @@ export class EmrFailure extends Error {
     this.code = options.code ?? kind_codes[kind];
     this.accepted = options.accepted ?? false;
     this.not_offered = options.not_offered ?? false;
+    this.unknown_host = options.unknown_host;
+    this.wrong_address = options.wrong_address ?? false;
     this.retry_after_ms = options.retry_after_ms;
   }
 }

@@ -9,6 +9,7 @@ import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 import { createRelinkToken } from '../link/createRelinkToken.ts';
+import { hostedLink } from '../link/hostedLink.ts';
 import { link_minutes } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { type CreatedLink, created_link, emr_row, new_link, organization_row } from '../model/dashboard/accounts.ts';
@@ -182,7 +183,7 @@ export const accountsRevoke = endpoint({
 function describeLink(ctx: Context, link_token: string): CreatedLink {
   const minutes = link_minutes.dashboard;
   return {
-    url: `${ctx.config.base_url}/link?token=${link_token}`,
+    url: hostedLink(ctx.config.base_url, link_token),
     minutes,
     expires_at: new Date(Date.now() + minutes * 60_000).toISOString(),
   };

@@ -46,7 +46,8 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['operations', operations],
     ['public_tokens', by_account('account_id')],
     ['page_sign_ins', through('link_token_hash', 'link_tokens', 'token_hash', link_tokens)],
-    ['connection_reports', connection_reports],
+    ['connection_reports', by_account_or_link],
+    ['link_consents', by_account_or_link],
     ['link_tokens', link_tokens],
     ['replaced_tokens', by_account('account_id')],
     ['ended_grants', by_account('account_id')],
@@ -123,7 +124,7 @@ const received_requests: Rules = {
 
 const link_tokens: Rules = { organization: (sql, scope) => sql`org_id = ${scope.org_id}` };
 
-const connection_reports: Rules = {
+const by_account_or_link: Rules = {
   organization: (sql, scope) => sql`account_id IN (${accountsOf(sql, scope.organization_id)}) OR link_token_hash IN (
     SELECT token_hash FROM link_tokens WHERE org_id = ${scope.org_id})`,
 };

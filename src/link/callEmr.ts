@@ -68,8 +68,10 @@ export async function callEmr<T>(connector: Connector, ask: () => Promise<T>): P
     return await ask();
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
-    if (error.kind === 'refused')
-      throw apiError('emr_sign_in_refused', { emr, reason: error.message }, { cause: error });
+    const { unknown_host: host, message: reason } = error;
+    if (host !== undefined) throw apiError('emr_host_not_found', { host }, { cause: error });
+    if (error.wrong_address) throw apiError('emr_address_wrong', { reason }, { cause: error });
+    if (error.kind === 'refused') throw apiError('emr_sign_in_refused', { emr, reason }, { cause: error });
     throw apiError('emr_unavailable', { emr }, { cause: error, retry_after_s: 5 });
   }
 }

@@ -12,6 +12,7 @@ import { attemptSignIn, callEmr } from './callEmr.ts';
 import { checkCredentials } from './checkCredentials.ts';
 import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
+import { keepConsent } from './linkConsents.ts';
 import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
@@ -73,6 +74,7 @@ export async function completeLink(
     throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
+  await keepConsent(tx, link_token, account_id);
   await removeLinkReport(tx, hashToken(link_token));
   if (report) await saveAccountReport(tx, { client_id: purpose.client_id, account_id }, report);
   await requestSyncAfterLink(ctx, tx, { ...purpose, organization_id, account_id });

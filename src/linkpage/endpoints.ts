@@ -1,15 +1,22 @@
+import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { findClient } from '../clients/clients.ts';
+import { apiError } from '../errors.ts';
 import { type Endpoint, endpoint } from '../http/endpoint.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
-import { describeLink } from '../link/describeLink.ts';
+import { describeLink, toTerms } from '../link/describeLink.ts';
 import { finishPageSignIn } from '../link/finishPageSignIn.ts';
+import { giveConsent, offerConsent, requireConsent } from '../link/linkConsents.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import { readPageState } from '../link/pageSignIns.ts';
 import { startPageSignIn } from '../link/startPageSignIn.ts';
 import { credential_max, nullable, secret, success } from '../model/fields.ts';
+import { version } from '../version.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
+
+/** The consent step has about 1,000 characters. */
+const consent_text_max = 8000;
 
 /** The Link page's own API. It is not part of the public API and may change with the page. */
 export const link_endpoints: readonly Endpoint[] = [
@@ -22,11 +29,25 @@ export const link_endpoints: readonly Endpoint[] = [
     summary: 'Retrieve what the Link page shows',
     response: Type.Object({
       success,
+      /** How people know the EMR: the name of its app, its own, or the server's host. */
       emr: Type.String(),
+      /** The EMR product, or the standard that its server follows. */
+      product: Type.String(),
       /** Set if an operator configured the sign-in: Link requests only what is missing. */
       app: nullable(Type.Object({ logo: nullable(Type.String()) })),
       organization: Type.String(),
       emr_host: Type.String(),
+      /** Host and path. */
+      emr_address: Type.String(),
+      /** Set if nobody can sign in at this address: then there is nothing to agree to either. */
+      problem: nullable(Type.Object({ code: Type.String(), host: Type.String(), reason: Type.String() })),
+      /** What will be read and changed. `known`: as stated by this server. */
+      access: Type.Object({
+        known: Type.Boolean(),
+        reads: Type.Array(Type.String()),
+        writes: Type.Array(Type.String()),
+      }),
+      consent: nullable(Type.Object({ terms_id: Type.String(), required: Type.Boolean() })),
       update: Type.Boolean(),
       fields: Type.Array(
         Type.Object({
@@ -47,23 +68,59 @@ export const link_endpoints: readonly Endpoint[] = [
           about: Type.String(),
           fields: Type.Array(Type.String()),
           on_page: Type.Boolean(),
+          /** Where the person signs in, or where the input is sent to; null if the server did not say so. */
+          sign_in_host: nullable(Type.String()),
           tells: nullable(Type.Object({ what: Type.String(), value: Type.String() })),
         }),
       ),
       /** The sign-in method of the account that is being re-linked. */
       way: nullable(Type.String()),
       resend_code: Type.Boolean(),
+      code_digits: nullable(Type.Integer()),
+      /** Where the sandbox EMR shows one-time codes. */
+      codes_page: nullable(Type.String()),
       language: nullable(Type.String()),
       returns: Type.Boolean(),
       client: Type.Object({ name: Type.String(), logo: nullable(Type.String()), colour: nullable(Type.String()) }),
     }),
     handle: async ({ ctx, client, link }) => {
       const branding = await findClient(ctx, client.id);
+      const described = await describeLink(ctx, link.purpose);
+      const terms = toTerms(client.name, link.purpose, described);
       return {
         success: true,
-        ...(await describeLink(ctx, link.purpose)),
+        ...described,
+        consent: described.problem ? null : await ctx.db.tenant(client.id, (tx) => offerConsent(tx, link, terms)),
         client: { name: client.name, logo: branding?.logo ?? null, colour: branding?.colour ?? null },
       };
+    },
+  }),
+
+  endpoint({
+    id: 'link.consent.create',
+    surface: 'link_page',
+    method: 'POST',
+    path: '/link/v1/consent',
+    auth: 'link',
+    summary: 'Record that the person agreed to what the page shows',
+    body: Type.Object({
+      terms_id: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+      language: Type.Union([Type.Literal('en'), Type.Literal('es')]),
+      /** The words on the page. */
+      text: Type.String({ minLength: 1, maxLength: consent_text_max }),
+    }),
+    response: Type.Object({ success }),
+    errors: ['consent_outdated'],
+    handle: async ({ ctx, client, link, body, auditSubject, recordInTransaction }) => {
+      await ctx.db.tenant(client.id, async (tx) => {
+        const given = { language: body.language, shown_text: body.text };
+        const terms = await giveConsent(tx, link.token, body.terms_id, given);
+        if (!terms) throw apiError('consent_outdated');
+        const text_sha256 = createHash('sha256').update(body.text).digest('hex');
+        auditSubject({ detail: { ...terms, language: body.language, text_sha256, version } });
+        await recordInTransaction(tx);
+      });
+      return { success: true };
     },
   }),
 
@@ -83,7 +140,9 @@ export const link_endpoints: readonly Endpoint[] = [
       /** Where the hosted page redirects to. */
       return_to: nullable(Type.String()),
     }),
+    errors: ['consent_required'],
     handle: async ({ ctx, client, link, body }) => {
+      await requireConsent(ctx, client.id, link.token);
       const input = { credentials: body.credentials, one_time_code: body.one_time_code };
       const signed_in = await signInForLink(ctx, client.id, link.token, input);
       const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, signed_in));
@@ -110,7 +169,14 @@ export const link_endpoints: readonly Endpoint[] = [
       /** A secret that the window must present when it returns. */
       window: Type.String(),
     }),
-    handle: async ({ ctx, link, body }) => ({ success: true, ...(await startPageSignIn(ctx, link, body.credentials)) }),
+    errors: ['consent_required', 'consent_outdated'],
+    handle: async ({ ctx, client, link, body }) => {
+      const { sign_in_hosts } = await requireConsent(ctx, client.id, link.token);
+      const started = await startPageSignIn(ctx, link, body.credentials);
+      // The server may name another page than when it was shown to the person.
+      if (!Object.values(sign_in_hosts).includes(new URL(started.url).host)) throw apiError('consent_outdated');
+      return { success: true, ...started };
+    },
   }),
 
   // Needs no authentication: the state in the query and the window's secret have 256 random bits each.

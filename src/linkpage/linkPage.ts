@@ -5,7 +5,8 @@ import { parseUrl } from '../parseUrl.ts';
 
 export type LinkPage = {
   mode: 'frame' | 'hosted';
-  state: LinkState | 'unknown';
+  /** `in_fragment`: the server does not see the token, so the page asks for the link itself. */
+  state: LinkState | 'unknown' | 'in_fragment';
   /** Origins that may exchange messages with a framed page. */
   origins: readonly string[];
   language: string | null;

@@ -25,8 +25,9 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
   });
   pages.get<{ Querystring: { token?: unknown } }>('/link', async (request, reply) => {
     const { token } = request.query;
-    const link = typeof token === 'string' ? await lookUpLink(ctx, token) : undefined;
-    return sendLinkPage(reply, link, { mode: 'hosted', origins: [], files: 'link/v1/' });
+    const page = { mode: 'hosted', origins: [], files: 'link/v1/' } as const;
+    if (token === undefined) return sendLinkPage(reply, 'in_fragment', page);
+    return sendLinkPage(reply, typeof token === 'string' ? await lookUpLink(ctx, token) : undefined, page);
   });
   // The window before it goes to the EMR's sign-in page, and after it returns.
   for (const step of ['window', 'callback']) {
@@ -45,14 +46,18 @@ const statuses: Record<LinkPage['state'], number> = {
   expired: 410,
   exhausted: 410,
   unknown: 404,
+  in_fragment: 200,
 };
 
 function sendLinkPage(
   reply: FastifyReply,
-  link: KnownLink | undefined,
+  link: KnownLink | 'in_fragment' | undefined,
   page: Omit<LinkPage, 'state' | 'language'>,
 ): Promise<FastifyReply> {
-  const state = link?.state ?? 'unknown';
-  const html = linkPage({ ...page, state, language: link?.purpose.language ?? null });
+  const { state, language } =
+    link === 'in_fragment'
+      ? { state: link, language: null }
+      : { state: link?.state ?? ('unknown' as const), language: link?.purpose.language ?? null };
+  const html = linkPage({ ...page, state, language });
   return sendPage(reply.status(statuses[state]), html, linkPolicy(page.origins));
 }

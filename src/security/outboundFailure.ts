@@ -13,12 +13,19 @@ export type OutboundFailureKind = 'refused_address' | 'unreachable' | 'timeout' 
 export class OutboundFailure extends Error {
   readonly kind: OutboundFailureKind;
   readonly sent: boolean;
+  /** The host name, if it does not exist. A resolver that does not respond is not a reason to say so. */
+  readonly unknown_host: string | undefined;
 
-  constructor(kind: OutboundFailureKind, message: string, details: { sent?: boolean; cause?: unknown } = {}) {
+  constructor(
+    kind: OutboundFailureKind,
+    message: string,
+    details: { sent?: boolean; unknown_host?: string | undefined; cause?: unknown } = {},
+  ) {
     super(message, { cause: details.cause });
     this.name = 'OutboundFailure';
     this.kind = kind;
     this.sent = details.sent ?? false;
+    this.unknown_host = details.unknown_host;
   }
 }
 
@@ -39,7 +46,8 @@ export function failureOf(error: Error, host: string, sent: boolean): OutboundFa
   if (sent) return new OutboundFailure('broken', `The connection to ${host} was lost (${code}).`, { sent });
   const reason =
     reasons[code] ?? (isCertificateError(code) ? 'has a certificate that is not trusted' : 'cannot be reached');
-  return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, { cause: error });
+  const unknown_host = code === 'ENOTFOUND' ? host : undefined;
+  return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, { cause: error, unknown_host });
 }
 
 const reasons: Record<string, string> = {

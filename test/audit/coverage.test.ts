@@ -120,11 +120,13 @@ describe('a successful request', () => {
   });
 
   const link_page_endpoints = link_endpoints
-    .filter((each) => each.auth === 'link')
+    .filter((each) => each.auth === 'link' && each.id !== 'link.consent.create')
     .map((each) => [each.id, each] as const);
   test.each(link_page_endpoints)('%s leaves one record', async (_id, endpoint) => {
     const person = fixture.sandbox.larkspur.staff[5];
-    const headers = { link_token: await steps.linkToken() };
+    const link_token = await steps.linkToken();
+    await steps.consent(link_token);
+    const headers = { link_token };
     const credentials = { username: person?.username, password: person?.password };
     const code = 'one_time_code' in (endpoint.body?.properties ?? {}) ? { one_time_code: fixture.api.code(5) } : {};
     const body = endpoint.body && { body: { credentials, ...code } };
@@ -134,6 +136,12 @@ describe('a successful request', () => {
     expect(response.status, JSON.stringify(response.body)).toBe(expected);
     await expectRecord(endpoint, response);
     covered.add(endpoint.id);
+  });
+
+  test('link.consent.create leaves one record', async () => {
+    const consent = link_endpoints.find(({ id }) => id === 'link.consent.create') ?? never();
+    await expectRecord(consent, await steps.consent(await steps.linkToken()));
+    covered.add(consent.id);
   });
 });
 

@@ -67,7 +67,7 @@ describe('accounts page', () => {
     await dialog(page).getByLabel('User').fill('new-window-user');
     await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
     const address = await readLink(page);
-    expect(address).toMatch(new RegExp(`^${product.sandbox.base_url}/link\\?token=lt_`));
+    expect(address).toMatch(new RegExp(`^${product.sandbox.base_url}/link#token=lt_`));
     await expect.poll(() => dialog(page).innerText()).toContain('7 days');
     const mail = await dialog(page).getByRole('link', { name: 'Send by email' }).getAttribute('href');
     expect(decodeURIComponent(mail ?? '')).toContain(address);

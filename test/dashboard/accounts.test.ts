@@ -3,6 +3,7 @@ import { newClient } from '../api/support.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
+import { linkSteps, tokenIn } from '../linking/linkSteps.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 
@@ -79,7 +80,7 @@ describe('a link created in the dashboard', () => {
   test('is a URL of the hosted page, valid for 7 days', async () => {
     const { status, body } = await operator.post('clients/{client}/links', request({ language: 'es' }));
     expect(status).toBe(200);
-    expect(body.link.url).toMatch(/^http:\/\/[^/]+\/link\?token=lt_[\w-]{43}$/);
+    expect(body.link.url).toMatch(/^http:\/\/[^/]+\/link#token=lt_[\w-]{43}$/);
     expect(body.link.minutes).toBe(7 * 24 * 60);
     const [row] =
       await fixture.owner`SELECT created_in, language, account_id, expires_at > now() + interval '167 hours' AS lasts
@@ -208,7 +209,7 @@ describe('revoking', () => {
     >`SELECT credentials_sealed, grant_sealed FROM accounts WHERE id = ${id}`;
     expect([row?.credentials_sealed.length, row?.grant_sealed.length]).toStrictEqual([0, 0]);
     for (const url of [relink, first]) {
-      const link_token = new URL(url).searchParams.get('token') ?? '';
+      const link_token = tokenIn(url);
       const opened = await fetch(`${fixture.sandbox.base_url}/link/v1/session`, { headers: { link_token } });
       expect(opened.status).toBe(410);
     }
@@ -222,10 +223,12 @@ describe('revoking', () => {
     const id = await idOf('comes-back');
     await operator.post(`${accounts}/${id}/revoke`);
     const { url } = (await operator.post(`${accounts}/${id}/relink`)).body.link;
+    const link_token = tokenIn(url);
+    await linkSteps(fixture).consent(link_token);
     const person = fixture.sandbox.larkspur.staff[6];
     const linked = await fetch(`${fixture.sandbox.base_url}/link/v1/sign-in`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', link_token: new URL(url).searchParams.get('token') ?? '' },
+      headers: { 'content-type': 'application/json', link_token },
       body: JSON.stringify({
         credentials: { username: person?.username, password: person?.password },
         one_time_code: fixture.api.code(6),

@@ -135,6 +135,7 @@ describe('a connection report', () => {
     const token = await createLinkToken();
     const credentials = { way: 'authorization_code', client_id: 'by-page' };
     const headers = { access_token: null, client_id: null, client_secret: null, 'link-token': token };
+    await steps.consent(token);
     const started = await fixture.api.call('POST', '/link/v1/oauth/start', { headers, body: { credentials } });
     const [person] = server.people;
     const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '' });

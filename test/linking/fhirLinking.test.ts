@@ -179,7 +179,7 @@ describe('a refused sign-in', () => {
   test('names a server that cannot be used', async () => {
     const elsewhere = await createLinkToken({ emr_instance_domain: fixture.sandbox.base_url });
     const response = await signIn(elsewhere, bearerCredentials());
-    expectApiError(response, 400, /^FHIR R4 rejected the sign-in: There is no FHIR server/);
+    expectApiError(response, 400, 'The EMR cannot be linked at this address: There is no FHIR server at this address.');
   });
 });
 
@@ -261,6 +261,7 @@ describe('a sign-in on the EMR’s page', () => {
     fixture.api.call('POST', '/link/v1/oauth/finish', { headers: { access_token: null }, body: { query, window } });
 
   async function startPageSignIn(link_token: string) {
+    await steps.consent(link_token);
     const { status, body } = await asLink('POST', 'oauth/start', link_token, { credentials });
     expect(status, JSON.stringify(body)).toBe(200);
     return body as { url: string; window: string };
@@ -370,12 +371,14 @@ describe('a sign-in on the EMR’s page', () => {
 
   test('is not started for a sign-in method without a page, or with an invalid link', async () => {
     const link_token = await createLinkToken();
+    await steps.consent(link_token);
     expectApiError(
       await asLink('POST', 'oauth/start', link_token, { credentials: bearerCredentials() }),
       400,
       /does not use an EMR page/,
     );
     const larkspur = await steps.linkToken();
+    await steps.consent(larkspur);
     const { username = '', password = '' } = fixture.sandbox.larkspur.staff[0] ?? {};
     const body = { credentials: { username, password } };
     expectApiError(await asLink('POST', 'oauth/start', larkspur, body), 400, /does not use an EMR page/);

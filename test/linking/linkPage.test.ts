@@ -24,6 +24,11 @@ const signIn = (token: string, staff: number, fields: Record<string, unknown> = 
   const body = { credentials: { username, password }, one_time_code: fixture.api.code(staff), ...fields };
   return fixture.api.call('POST', '/link/v1/sign-in', { body, headers: { ...no_credentials, 'link-token': token } });
 };
+/** Signs in as a person who agreed to what the page shows. */
+const agreeAndSignIn = async (token: string, staff: number): Promise<ApiResponse> => {
+  expect((await steps.consent(token)).status).toBe(200);
+  return signIn(token, staff);
+};
 const page = (token: string): Promise<ApiResponse> => {
   const hash = createHash('sha256').update(token).digest('hex');
   return fixture.api.call('GET', `/link/v1/frame/${hash}`, { headers: no_credentials });
@@ -36,9 +41,18 @@ describe('GET /link/v1/session', () => {
     expect(response.body).toStrictEqual({
       success: true,
       emr: 'Larkspur',
+      product: 'Larkspur',
       app: null,
       organization: 'drawn',
       emr_host: new URL(fixture.sandbox.larkspur.url).host,
+      emr_address: new URL(fixture.sandbox.larkspur.url).host,
+      problem: null,
+      access: {
+        known: true,
+        reads: expect.arrayContaining(['patients', 'appointments', 'claims', 'providers']),
+        writes: ['patients', 'insurance', 'appointments', 'documents', 'messages', 'refills'],
+      },
+      consent: { terms_id: expect.stringMatching(/^[0-9a-f]{64}$/), required: true },
       update: false,
       fields: [
         {
@@ -63,6 +77,8 @@ describe('GET /link/v1/session', () => {
       ways: [],
       way: null,
       resend_code: false,
+      code_digits: 6,
+      codes_page: `${fixture.sandbox.larkspur.url}/codes`,
       language: 'es',
       returns: false,
       client: { name: 'Sandbox', logo: null, colour: '#0b5a6e' },
@@ -121,6 +137,7 @@ describe('a link token that is no longer valid', () => {
 
   test('is exhausted after too many sign-ins, which prevents password guessing', async () => {
     const token = await steps.linkToken();
+    await steps.consent(token);
     // Unknown user names, so that no account is locked.
     const guess = (n: number) => signIn(token, 1, { credentials: { username: `guess-${n}`, password: 'x' } });
     const responses = await Promise.all(Array.from({ length: sign_ins_max + 5 }, (_, n) => guess(n)));
@@ -135,6 +152,7 @@ describe('a link token that is no longer valid', () => {
 
   test('a sign-in with a missing field is not counted', async () => {
     const token = await steps.linkToken({ org_id: 'lacking' });
+    await steps.consent(token);
     for (let n = 0; n <= sign_ins_max; n += 1) {
       expectApiError(await signIn(token, 1, { credentials: {} }), 400, /credentials\.username/);
     }
@@ -148,7 +166,7 @@ describe('a link token that is no longer valid', () => {
 describe('POST /link/v1/sign-in', () => {
   test('links the account and returns a public token bound to the client', async () => {
     const other = await newClient(fixture);
-    const response = await signIn(await steps.linkToken({}, other.api), 1);
+    const response = await agreeAndSignIn(await steps.linkToken({}, other.api), 1);
     expect(response.body).toStrictEqual({
       success: true,
       public_token: expect.stringMatching(/^pt_[\w-]{43}$/),
@@ -164,7 +182,7 @@ describe('POST /link/v1/sign-in', () => {
     ['https://app.example.org/back#/route?x', '?token=TOKEN'],
   ])('returns to %s with the token appended', async (callback_url, added) => {
     const client = await newClient(fixture, { callback_urls: [callback_url] });
-    const { body } = await signIn(await steps.linkToken({ callback_url }, client.api), 1);
+    const { body } = await agreeAndSignIn(await steps.linkToken({ callback_url }, client.api), 1);
     const [address, fragment] = callback_url.split('#');
     const expected = `${address}${added.replace('TOKEN', body.public_token)}${fragment ? `#${fragment}` : ''}`;
     expect(body.return_to).toBe(expected);
@@ -172,6 +190,7 @@ describe('POST /link/v1/sign-in', () => {
 
   test('links exactly once for parallel requests with one link token', async () => {
     const token = await steps.linkToken();
+    await steps.consent(token);
     const responses = await Promise.all([1, 1, 1, 1].map((staff) => signIn(token, staff)));
     expect(responses.filter((response) => response.status === 200)).toHaveLength(1);
     for (const { status, body } of responses.filter((response) => response.status !== 200)) {
@@ -206,7 +225,12 @@ describe('static files and pages', () => {
   });
 
   test('an invalid hash or token shows an unknown link', async () => {
-    for (const path of ['/link/v1/frame/x', `/link/v1/frame/${'0'.repeat(64)}`, '/link', '/link?token=&token=x']) {
+    for (const path of [
+      '/link/v1/frame/x',
+      `/link/v1/frame/${'0'.repeat(64)}`,
+      '/link?token=x',
+      '/link?token=&token=x',
+    ]) {
       const response = await fixture.api.call('GET', path, { headers: no_credentials });
       expect([response.status, response.body]).toStrictEqual([404, expect.stringContaining('data-state="unknown"')]);
     }

@@ -4,12 +4,19 @@ import type { TestSandbox } from '../harness/sandbox.ts';
 
 const headers = { access_token: null };
 
+/** The link token in the URL of a hosted page. */
+export function tokenIn(url: string): string {
+  return new URLSearchParams(new URL(url).hash.slice(1)).get('token') ?? '';
+}
+
 /** The API calls that link an account, one by one. */
 export type LinkSteps = {
   /** Creates a link token; without `user_id` and `org_id` in `body`, for a new user and organization. */
   linkToken(body?: Record<string, unknown>, api?: Api): Promise<string>;
   /** Signs in as a member of Larkspur's staff; `fields` override the body. */
   signIn(link_token: string, staff: number, fields?: Record<string, unknown>, api?: Api): Promise<ApiResponse>;
+  /** Opens Link's page and agrees to what it shows. A link without consent cannot be used through the page. */
+  consent(link_token: string): Promise<ApiResponse>;
   exchange(public_token: string, api?: Api): Promise<ApiResponse>;
 };
 
@@ -35,6 +42,12 @@ export function linkSteps({ api: own, sandbox }: Pick<TestSandbox, 'api' | 'sand
       const { username, password } = sandbox.larkspur.staff[staff] ?? {};
       const body = { link_token, credentials: { username, password }, one_time_code: own.code(staff), ...fields };
       return api.call('POST', '/sandbox/public_token/create', { body, headers });
+    },
+    consent: async (link_token) => {
+      const as_page = { client_id: null, client_secret: null, access_token: null, 'link-token': link_token };
+      const { body: session } = await own.call('GET', '/link/v1/session', { headers: as_page });
+      const body = { terms_id: session.consent?.terms_id ?? '', language: 'en', text: 'What the page shows.' };
+      return own.call('POST', '/link/v1/consent', { body, headers: as_page });
     },
     exchange: (public_token, api = own) =>
       api.call('GET', `/link/token/exchange?public_token=${public_token}`, { headers }),

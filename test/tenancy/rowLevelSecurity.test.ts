@@ -76,6 +76,8 @@ beforeAll(async () => {
     SELECT id, 'x', client_id FROM organizations`;
   await fixture.owner`INSERT INTO connection_reports (id, client_id, account_id, report)
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts`;
+  await fixture.owner`INSERT INTO link_consents (id, client_id, account_id, terms, terms_hash, language, shown_text, given_at)
+    SELECT gen_random_uuid(), client_id, id, '{}', 'x', 'en', 'x', now() FROM accounts`;
   await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
     SELECT gen_random_uuid(), id, 'App', 'fhir', 'x' FROM clients`;
   await fixture.owner`INSERT INTO alerts (id, code, subject, client_id, summary, page, count, opened_at, last_seen_at)

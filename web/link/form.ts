@@ -1,5 +1,7 @@
 import type { Card } from './card.ts';
-import { focusOn, icon, make } from './elements.ts';
+import { focusOn, icon, make, startAt } from './elements.ts';
+import { drawFacts, type Fact } from './facts.ts';
+import type { Translate } from './texts.ts';
 
 export type Input = {
   name: string;
@@ -8,10 +10,9 @@ export type Input = {
   autocomplete: string;
   kind: 'text' | 'password' | 'code';
   optional?: boolean;
+  /** A code of this many digits is submitted as soon as it is complete. */
+  digits?: number | null;
 };
-
-/** What is shared by submitting a form, shown above its inputs. */
-export type Consent = { title: string; kinds: string[]; notes: string[] };
 
 export type FormParts = {
   title: string;
@@ -19,84 +20,64 @@ export type FormParts = {
   /** The EMR's logo. */
   picture?: string | undefined;
   /** Read-only values above the inputs. */
-  facts: [name: string, value: string][];
-  consent?: Consent;
+  facts: Fact[];
   inputs: Input[];
   /** The button that shows and hides a password. */
   reveal?: Record<'show' | 'hide', { label: string; text: string }>;
   submit: string;
   others?: { label: string; press: () => void }[];
   note?: string;
+  /** A hint below the inputs, with a link. */
+  hint?: { text: string; url: string } | undefined;
+  /** Shown below the form. */
+  below?: Node[];
   send: (values: Record<string, string>) => void;
 };
 
 /** `detail` is for the administrator, shown below the message in small print; `value` is to be copied. */
 export type ErrorText = { text: string; detail?: string; value?: string };
 
-/** A form on the card. */
-export type Form = {
-  /** Shows an error, clears passwords and focuses the input `at`. */
-  fail(error: ErrorText, at?: string): void;
-  /** Shows a message and keeps all input. */
-  interrupt(text: string, at?: string): void;
+/** A form without inputs. */
+export type ActionForm = {
+  element: HTMLFormElement;
+  submit: HTMLButtonElement;
+  alert: HTMLElement;
+  busy(): boolean;
+  warn(error: ErrorText): void;
   /** Shows a status that is not an error. */
   inform(text: string): void;
   /** Disables the form and shows the text; undefined enables it again. */
   wait(text: string | undefined): void;
 };
 
-export function showForm(card: Card, parts: FormParts): Form {
-  const inputs = new Map(parts.inputs.map((each) => [each.name, drawInput(each)]));
+/** A form on the card. */
+export type Form = Pick<ActionForm, 'inform' | 'wait'> & {
+  /** Shows an error, clears passwords and focuses the input `at`. */
+  fail(error: ErrorText, at?: string): void;
+  /** Shows a message and keeps all input. */
+  interrupt(text: string, at?: string): void;
+};
+
+/** A form with its message, button and status, but without inputs. */
+export function drawAction(parts: { submit: string; describedby: string; send: () => void }): ActionForm {
   const alert = make('div', { class: 'message', role: 'alert', id: 'message' });
   const status = make('p', { class: 'status', role: 'status' });
   const label = make('span', {}, parts.submit);
   const submit = make('button', { type: 'submit', class: 'primary' }, spinner(), label);
-  const lead = make('p', { class: 'lead', id: 'lead' }, parts.lead);
-  const described_by = parts.consent ? 'lead consent' : 'lead';
-  const form = make('form', { novalidate: '', 'aria-describedby': described_by }, alert);
-  for (const each of parts.inputs) form.append(drawRow(each, inputs.get(each.name), parts.reveal));
-  form.append(submit, status);
-  const others = (parts.others ?? []).map((each) => {
-    const button = make('button', { type: 'button', class: 'quiet' }, each.label);
-    button.addEventListener('click', () => busy() || each.press());
-    return button;
-  });
-  if (others.length > 0) form.append(make('div', { class: 'others' }, ...others));
-
-  const busy = () => form.getAttribute('aria-busy') === 'true';
-  form.addEventListener('submit', (event) => {
+  const element = make('form', { novalidate: '', 'aria-describedby': parts.describedby }, alert, submit, status);
+  const busy = () => element.getAttribute('aria-busy') === 'true';
+  element.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (busy()) return;
-    parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value])));
+    if (!busy()) parts.send();
   });
-  const picture = parts.picture ? [make('img', { src: parts.picture, alt: '', class: 'emr-logo' })] : [];
-  const above = [
-    ...picture,
-    make('h1', {}, parts.title),
-    lead,
-    ...drawFacts(parts.facts),
-    ...drawConsent(parts.consent),
-  ];
-  card.show(...above, form, ...drawNote(parts.note));
-  focusOn([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
-
-  const warn = (error: ErrorText, field: HTMLInputElement | undefined, invalid: boolean) => {
-    alert.replaceChildren(icon('alert'), make('span', {}, error.text, ...drawDetail(error)));
-    status.textContent = '';
-    for (const input of inputs.values()) input.removeAttribute('aria-invalid');
-    if (invalid) field?.setAttribute('aria-invalid', 'true');
-    focusOn(field ?? submit);
-    field?.select();
-    // On a small screen, focusing the field may have scrolled the message out of view.
-    alert.scrollIntoView({ block: 'nearest' });
-  };
   return {
-    interrupt: (text, at) => warn({ text }, at === undefined ? undefined : inputs.get(at), true),
-    fail: (error, at) => {
-      const secrets = [...inputs.values()].filter(({ dataset, value }) => dataset.secret && value !== '');
-      for (const input of secrets) input.value = '';
-      // A cleared password must be entered again, whatever the error was.
-      warn(error, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
+    element,
+    submit,
+    alert,
+    busy,
+    warn: (error) => {
+      alert.replaceChildren(icon('alert'), make('span', {}, error.text, ...drawDetail(error)));
+      status.textContent = '';
     },
     inform: (text) => {
       alert.replaceChildren();
@@ -104,7 +85,7 @@ export function showForm(card: Card, parts: FormParts): Form {
       status.textContent = text;
     },
     wait: (text) => {
-      form.setAttribute('aria-busy', String(text !== undefined));
+      element.setAttribute('aria-busy', String(text !== undefined));
       submit.setAttribute('aria-disabled', String(text !== undefined));
       label.textContent = text ?? parts.submit;
       if (text === undefined) return;
@@ -116,27 +97,67 @@ export function showForm(card: Card, parts: FormParts): Form {
   };
 }
 
-export type Option = { label: string; description: string; press: () => void };
-
-/** Shows a list of options as buttons. */
-export function showOptions(
-  card: Card,
-  parts: { title: string; lead: string; facts: [name: string, value: string][]; options: Option[] },
-): void {
-  const buttons = parts.options.map(({ label, description, press }) => {
-    const button = make(
-      'button',
-      { type: 'button', class: 'choice' },
-      make('strong', {}, label),
-      make('span', {}, description),
-    );
-    button.addEventListener('click', press);
+export function showForm(card: Card, parts: FormParts, t: Translate): Form {
+  const inputs = new Map(parts.inputs.map((each) => [each.name, drawInput(each)]));
+  const action = drawAction({
+    submit: parts.submit,
+    describedby: 'lead',
+    send: () => parts.send(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value]))),
+  });
+  const { element: form, submit, alert } = action;
+  const rows = parts.inputs.map((each) => drawRow(each, inputs.get(each.name), parts.reveal));
+  submit.before(...rows, ...drawHint(parts.hint));
+  const others = (parts.others ?? []).map((each) => {
+    const button = make('button', { type: 'button', class: 'quiet' }, each.label);
+    button.addEventListener('click', () => action.busy() || each.press());
     return button;
   });
-  const list = make('ul', { class: 'choices' }, ...buttons.map((button) => make('li', {}, button)));
-  card.show(make('h1', {}, parts.title), make('p', { class: 'lead' }, parts.lead), ...drawFacts(parts.facts), list);
-  const [first] = buttons;
-  if (first) focusOn(first);
+  if (others.length > 0) form.append(make('div', { class: 'others' }, ...others));
+  for (const { name, digits } of parts.inputs) if (digits) submitComplete(form, inputs.get(name), digits);
+
+  card.show(
+    ...(parts.picture ? [make('img', { src: parts.picture, alt: '', class: 'emr-logo' })] : []),
+    make('h1', {}, parts.title),
+    make('p', { class: 'lead', id: 'lead' }, parts.lead),
+    ...drawFacts(parts.facts, t),
+    form,
+    ...drawNote(parts.note),
+    ...(parts.below ?? []),
+  );
+  startAt([...inputs.values()].find((input) => input.value === '') ?? [...inputs.values()][0] ?? submit);
+
+  const warn = (error: ErrorText, field: HTMLInputElement | undefined, invalid: boolean) => {
+    action.warn(error);
+    for (const input of inputs.values()) input.removeAttribute('aria-invalid');
+    if (invalid) field?.setAttribute('aria-invalid', 'true');
+    focusOn(field ?? submit);
+    field?.select();
+    // On a small screen, focusing the field may have scrolled the message out of view.
+    alert.scrollIntoView({ block: 'nearest' });
+  };
+  return {
+    inform: action.inform,
+    wait: action.wait,
+    interrupt: (text, at) => warn({ text }, at === undefined ? undefined : inputs.get(at), true),
+    fail: (error, at) => {
+      const secrets = [...inputs.values()].filter(({ dataset, value }) => dataset.secret && value !== '');
+      for (const input of secrets) input.value = '';
+      // A cleared password must be entered again, whatever the error was.
+      warn(error, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
+    },
+  };
+}
+
+/** Typed, pasted and filled-in codes alike. The same code is not submitted twice by itself. */
+function submitComplete(form: HTMLFormElement, input: HTMLInputElement | undefined, digits: number): void {
+  let submitted = '';
+  input?.addEventListener('input', () => {
+    // Authenticator apps show '123 456', and people copy the space.
+    const code = input.value.replace(/\s/g, '');
+    if (!/^\d+$/.test(code) || code.length !== digits || code === submitted) return;
+    submitted = code;
+    form.requestSubmit();
+  });
 }
 
 function drawInput({ name, value, autocomplete, kind, optional }: Input): HTMLInputElement {
@@ -187,19 +208,10 @@ function drawDetail({ detail, value }: ErrorText): Node[] {
   return [make('small', {}, detail, ...(value === undefined ? [] : [' ', make('code', {}, value)]))];
 }
 
-function drawConsent(consent: Consent | undefined): HTMLElement[] {
-  if (!consent) return [];
-  const title = make('h2', { id: 'consent.title' }, consent.title);
-  const kinds = make('ul', {}, ...consent.kinds.map((text) => make('li', {}, text)));
-  const notes = consent.notes.map((text) => make('p', {}, text));
-  const attributes = { class: 'consent', id: 'consent', 'aria-labelledby': 'consent.title' };
-  return [make('section', attributes, title, kinds, ...notes)];
-}
-
-function drawFacts(facts: FormParts['facts']): Node[] {
-  if (facts.length === 0) return [];
-  const rows = facts.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value)));
-  return [make('dl', { class: 'facts' }, ...rows)];
+function drawHint(hint: FormParts['hint']): Node[] {
+  if (!hint) return [];
+  const link = make('a', { href: hint.url, target: '_blank', rel: 'noopener noreferrer' }, hint.url);
+  return [make('p', { class: 'hint' }, `${hint.text} `, link)];
 }
 
 function drawNote(note: string | undefined): Node[] {

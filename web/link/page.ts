@@ -13,6 +13,8 @@ const preferred: string = language || (history.state?.language ?? '');
 
 if (hosted) {
   const token = readHostedToken();
+  // Another link in the same window differs only in its fragment, for which the browser does not load the page again.
+  addEventListener('hashchange', () => location.reload());
   if (token === undefined) showUnusable('unknown', no_host);
   else void open(token, no_host);
 } else {
@@ -24,14 +26,18 @@ if (hosted) {
   });
 }
 
-/** Removes the token from the URL. The history entry keeps it, and the language, for a reload. */
+/**
+ * Removes the token from the URL: from the fragment, which is not sent to the service, or from the query of a link that
+ * was put together elsewhere. The history entry keeps it, and the language, for a reload.
+ */
 function readHostedToken(): string | undefined {
-  const token = new URLSearchParams(location.search).get('token') ?? history.state?.token;
+  const in_fragment = new URLSearchParams(location.hash.slice(1)).get('token');
+  const token = in_fragment ?? new URLSearchParams(location.search).get('token') ?? history.state?.token;
   history.replaceState({ token, language: preferred }, '', location.pathname);
   return typeof token === 'string' ? token : undefined;
 }
 
-async function open(token: string, host: Host): Promise<void> {
+async function open(token: string, host: Host, warning?: string): Promise<void> {
   const service = openService(token);
   const browser_language = chooseLanguage(preferred, navigator.languages);
   const plain = translator(browser_language, { emr: '', client: '' });
@@ -56,7 +62,8 @@ async function open(token: string, host: Host): Promise<void> {
   host.event('opened');
   const card = drawCard(main, session.client);
   const dead = (reason: string) => showUnusable(reason, host);
-  runLink({ session: { ...session, language }, service, host, hosted, card, t, dead });
+  const restart = (warning?: string) => void open(token, host, warning);
+  runLink({ session: { ...session, language }, service, host, hosted, card, language, t, warning, dead, restart });
 }
 
 /** Shows why a link can no longer be used. */

@@ -1,18 +1,10 @@
-import { type Card, showNotice } from './card.ts';
-import { type Form, type Input, showForm, showOptions } from './form.ts';
-import type { Host } from './host.ts';
-import {
-  type ErrorResult,
-  isError,
-  type Linked,
-  type openService,
-  type Session,
-  type SignInMethod,
-} from './service.ts';
+import { drawAdministrators } from './administrators.ts';
+import { showNotice } from './card.ts';
+import { type Form, type FormParts, type Input, showForm } from './form.ts';
+import { askConsent, type Flow, showProblem } from './openingSteps.ts';
+import { type ErrorResult, isError, type Linked, type Session, type SignInMethod } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
-import type { Translate } from './texts.ts';
 import {
-  consent,
   errorDetail,
   errorText,
   facts,
@@ -24,23 +16,22 @@ import {
   textFor,
 } from './wording.ts';
 
-type Flow = {
-  session: Session;
-  service: ReturnType<typeof openService>;
-  host: Host;
-  hosted: boolean;
-  card: Card;
-  t: Translate;
-  /** The link can no longer be used. */
-  dead: (reason: string) => void;
-};
-
-/** The steps from the first input to the linked account. Input is kept only in these functions. */
+/** The steps from the consent to the linked account. Input is kept only in these functions. */
 export function runLink(flow: Flow): void {
+  const { session } = flow;
+  if (session.problem) showProblem(flow);
+  else if (session.consent?.required) askConsent(flow, session.consent.terms_id, () => askSignIn(flow));
+  else askSignIn(flow);
+}
+
+/** Staff sign in on the EMR's own page. The other methods need what only an administrator has. */
+function askSignIn(flow: Flow): void {
   const { session, t } = flow;
-  const method = session.ways.find(({ name }) => name === session.way);
-  if (session.ways.length > 0 && !method) {
-    chooseMethod(flow);
+  const { ways } = session;
+  const [only] = ways.length === 1 ? ways : [];
+  const method = ways.find(({ name }) => name === session.way) ?? ways.find(({ on_page }) => on_page) ?? only;
+  if (ways.length > 0 && !method) {
+    askAdministrator(flow);
     return;
   }
   const fields = fieldsOf(flow, method);
@@ -51,42 +42,59 @@ export function runLink(flow: Flow): void {
     askCredentials(
       flow,
       names.map(({ name }) => name),
-      t(session.update ? 'lead_update' : session.app && !method?.on_page ? 'lead_app' : 'lead'),
+      session.update ? t('lead_update') : leadFor(flow, method, names.length > 0),
       method,
     );
   }
 }
 
-function chooseMethod(flow: Flow): void {
-  const { session, t, card } = flow;
-  showOptions(card, {
-    title: t(session.update ? 'title_update' : 'title'),
-    lead: t('lead_methods'),
-    facts: facts(flow),
-    options: session.ways.map((method) => ({
-      label: textFor(flow, `way_${method.name}`, method.label),
-      description: textFor(flow, `about_${method.name}`, method.about),
-      press: () => askCredentials(flow, method.fields, textFor(flow, `about_${method.name}`, method.about), method),
-    })),
+function leadFor({ session, t }: Flow, method: SignInMethod | undefined, has_inputs: boolean): string {
+  if (!method) return t('lead');
+  if (method.on_page)
+    return has_inputs ? t('lead_page_client') : t('lead_page', { host: method.sign_in_host ?? session.emr });
+  return session.app ? t('lead_app') : textFor({ session, t }, `about_${method.name}`, method.about);
+}
+
+/** The server has no sign-in page for staff. */
+function askAdministrator(flow: Flow): void {
+  const { t, card } = flow;
+  showNotice(card, {
+    icon: 'link',
+    tone: 'plain',
+    title: t('admin_title'),
+    text: t('admin_lead'),
+    below: administrators(flow, undefined, true),
   });
+}
+
+/** The other methods, below a form. */
+function administrators(flow: Flow, method: SignInMethod | undefined, open = false): Node[] {
+  const others = flow.session.ways.filter((way) => way !== method);
+  return drawAdministrators(flow, { method: method?.on_page ? method : undefined, others, open }, (other) =>
+    askCredentials(flow, other.fields, leadFor(flow, other, other.fields.length > 0), other),
+  );
 }
 
 /** All credentials are saved. The person still confirms, so that opening the page alone does nothing. */
 function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
-  const { t, card } = flow;
-  const account = fieldsOf(flow, method).flatMap(({ value }): [string, string][] =>
-    value === null ? [] : [[t('saved_account'), value]],
+  const { session, t, card } = flow;
+  const account = fieldsOf(flow, method).flatMap(({ value }) =>
+    value === null ? [] : [{ name: t('saved_account'), value }],
   );
-  const form = showForm(card, {
-    title: t('title_update'),
-    lead: t('lead_update'),
-    facts: [...account, ...facts(flow)],
-    inputs: [],
-    picture: pictureOf(flow),
-    submit: t(method?.on_page ? pageLabel(flow) : 'reconnect'),
-    others: otherMethods(flow),
-    send: () => send(flow, form, method, {}),
-  });
+  const form = showForm(
+    card,
+    {
+      title: t('title_update'),
+      lead: t('lead_update'),
+      facts: [...account, ...(session.app ? [] : facts(flow))],
+      inputs: [],
+      picture: pictureOf(flow),
+      submit: t(method?.on_page ? pageLabel(flow) : 'reconnect'),
+      below: administrators(flow, method),
+      send: () => send(flow, form, method, {}),
+    },
+    t,
+  );
 }
 
 function askCredentials(flow: Flow, required: string[], lead: string, method?: SignInMethod): Form {
@@ -96,29 +104,32 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
     const label = labelOf(flow, field);
     return { ...field, label, value: value ?? '', kind: secret ? 'password' : 'text' };
   });
-  const form = showForm(card, {
-    title: t(session.update ? 'title_update' : 'title'),
-    lead,
-    facts: [...facts(flow), ...setupFacts(flow, method)],
-    // An account that is linked already shares nothing new.
-    ...(!session.update && { consent: consent(flow, method) }),
-    inputs,
-    reveal: {
-      show: { label: t('show'), text: t(method ? 'show_secret' : 'show_password') },
-      hide: { label: t('hide'), text: t(method ? 'hide_secret' : 'hide_password') },
+  const form = showForm(
+    card,
+    {
+      title: t(session.update ? 'title_update' : inputs.length > 0 || method?.on_page ? 'title_sign_in' : 'title'),
+      lead,
+      // On a page of the EMR, the redirect URI is only for its administrator.
+      facts: method?.on_page ? [] : setupFacts(flow, method),
+      inputs,
+      reveal: {
+        show: { label: t('show'), text: t(method ? 'show_secret' : 'show_password') },
+        hide: { label: t('hide'), text: t(method ? 'hide_secret' : 'hide_password') },
+      },
+      picture: pictureOf(flow),
+      submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
+      ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
+      below: administrators(flow, method),
+      send: (values) => {
+        const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
+        if (empty) return form.interrupt(t('missing_field'), empty.name);
+        // Kept for going back to this step.
+        for (const field of fields) if (!field.secret) field.value = values[field.name] ?? field.value;
+        send(flow, form, method, values);
+      },
     },
-    picture: pictureOf(flow),
-    submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
-    others: otherMethods(flow),
-    ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
-    send: (values) => {
-      const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
-      if (empty) return form.interrupt(t('missing_field'), empty.name);
-      // Kept for going back to this step.
-      for (const field of fields) if (!field.secret) field.value = values[field.name] ?? field.value;
-      send(flow, form, method, values);
-    },
-  });
+    t,
+  );
   return form;
 }
 
@@ -153,10 +164,6 @@ function openPage(flow: Flow, form: Form, method: SignInMethod, credentials: Rec
 
 function fieldsOf({ session }: Flow, method: SignInMethod | undefined): Session['fields'] {
   return method ? session.fields.filter(({ name }) => method.fields.includes(name)) : session.fields;
-}
-
-function otherMethods(flow: Flow): { label: string; press: () => void }[] {
-  return flow.session.ways.length > 1 ? [{ label: flow.t('other_method'), press: () => chooseMethod(flow) }] : [];
 }
 
 async function signIn(
@@ -210,15 +217,24 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
     host.event('code_resent');
     form.inform(t('sent_again'));
   };
-  const form = showForm(card, {
+  const code_input: Input = {
+    name: 'code',
+    label: t('code'),
+    value: '',
+    autocomplete: 'one-time-code',
+    kind: 'code',
+    digits: session.code_digits,
+  };
+  const parts: FormParts = {
     title: t('code_title'),
     lead: t(session.resend_code ? 'code_lead_sent' : 'code_lead'),
     facts: [],
-    inputs: [{ name: 'code', label: t('code'), value: '', autocomplete: 'one-time-code', kind: 'code' }],
+    inputs: [code_input],
+    hint: session.codes_page === null ? undefined : { text: t('code_hint'), url: session.codes_page },
     submit: t('check_code'),
     others: [
       ...(session.resend_code ? [{ label: t('send_again'), press: () => void again() }] : []),
-      { label: t('back'), press: () => runLink(flow) },
+      { label: t('back'), press: () => askSignIn(flow) },
     ],
     send: async ({ code = '' }) => {
       if (code.trim() === '') return form.interrupt(t('missing_code'), 'code');
@@ -230,13 +246,16 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
       const at = result.code === 'emr_code_wrong' || result.code === 'emr_code_required' ? 'code' : undefined;
       fail(flow, form, result.code === 'emr_code_required' ? { code: 'emr_code_wrong' } : result, at);
     },
-  });
+  };
+  const form = showForm(card, parts, t);
 }
 
 function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, at?: string, method?: SignInMethod): void {
   flow.host.event('error', code);
+  // What the person agreed to is not what would happen.
+  if (code.startsWith('consent_')) flow.restart(flow.t('consent_again'));
   // The link was used in another window.
-  if (code === 'link_token_invalid') flow.dead('used');
+  else if (code === 'link_token_invalid') flow.dead('used');
   else if (code.startsWith('link_')) flow.dead(code.slice('link_'.length));
   else if (page_errors.includes(code)) form.interrupt(errorText(flow, code, message));
   else form.fail({ text: errorText(flow, code, message), ...errorDetail(flow, code, message, method) }, at);

@@ -15,20 +15,34 @@ export type SignInMethod = {
   about: string;
   fields: string[];
   on_page: boolean;
+  /** Where the person signs in, or where the input is sent to; null if the server did not say so. */
+  sign_in_host: string | null;
   tells: { what: string; value: string } | null;
 };
 
 export type Session = {
+  /** How people know the EMR: the name of its app, its own, or the server's host. */
   emr: string;
+  product: string;
   /** Set if an operator configured the sign-in. */
   app: { logo: string | null } | null;
   organization: string;
   emr_host: string;
+  /** Host and path. */
+  emr_address: string;
+  /** Set if nobody can sign in at this address. */
+  problem: { code: string; host: string; reason: string } | null;
+  access: { known: boolean; reads: string[]; writes: string[] };
+  /** Null if there is a problem. */
+  consent: { terms_id: string; required: boolean } | null;
   update: boolean;
   fields: Field[];
   ways: SignInMethod[];
   way: string | null;
   resend_code: boolean;
+  code_digits: number | null;
+  /** Where the sandbox EMR shows one-time codes. */
+  codes_page: string | null;
   language: string | null;
   returns: boolean;
   client: { name: string; logo: string | null; colour: string | null };
@@ -47,6 +61,9 @@ export function openService(token: string) {
   return {
     token,
     session: () => call<Session>('session'),
+    /** Records that the person agreed to the `text` on the page. */
+    consent: (terms_id: string, language: string, text: string) =>
+      call<object>('consent', { terms_id, language, text }),
     signIn: (credentials: Record<string, string>, one_time_code?: string) =>
       call<Linked>('sign-in', { credentials, ...(one_time_code === undefined ? {} : { one_time_code }) }),
     startPage: (credentials: unknown) => call<{ url: string; window: string }>('oauth/start', { credentials }),

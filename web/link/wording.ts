@@ -1,14 +1,16 @@
-import type { Consent } from './form.ts';
+import type { ConsentParts, Grant } from './consent.ts';
+import type { Fact } from './facts.ts';
 import type { Session, SignInMethod } from './service.ts';
-import { isText, type TextName, type Translate } from './texts.ts';
+import { isText, type Language, listed, type TextName, type Translate } from './texts.ts';
 
 /** What the texts of a step depend on. */
 type Wording = { session: Session; t: Translate };
 
 /** What the EMR's administrator needs from us to set up this method. */
-export function setupFacts({ t }: Wording, method: SignInMethod | undefined): [string, string][] {
+export function setupFacts({ t }: Wording, method: SignInMethod | undefined): Fact[] {
   if (!method?.tells) return [];
-  return [[t(method.tells.what === 'key_set' ? 'key_set' : 'return_address'), method.tells.value]];
+  const name = t(method.tells.what === 'key_set' ? 'key_set' : 'return_address');
+  return [{ name, value: method.tells.value, copy: true }];
 }
 
 /** The connector's text in English; in other languages ours, if there is one. */
@@ -35,39 +37,82 @@ export function pictureOf({ session }: Wording): string | undefined {
   return session.app?.logo ?? undefined;
 }
 
-/** Which EMR this is. An app's name says it better. */
-export function facts({ session, t }: Wording): [string, string][] {
-  if (session.app) return [];
+/** The practice, its EMR, and the host where the person signs in. */
+export function facts({ session, t }: Wording): Fact[] {
+  const { organization, emr_address, emr_host, ways } = session;
+  const known = ways.flatMap(({ sign_in_host }) => sign_in_host ?? []);
+  const hosts = new Set(ways.length === 0 ? [emr_host] : known);
+  const is_said = hosts.size === 1 && hosts.has(emr_address);
   return [
-    [t('organization'), session.organization],
-    [t('address'), session.emr_host],
+    { name: t('organization'), value: organization },
+    ...(is_said ? [] : [{ name: t('address'), value: emr_address }]),
+    ...(hosts.size > 0 ? [{ name: t('sign_in_at'), value: [...hosts].join(', ') }] : []),
   ];
 }
 
-/** What the person agrees to by signing in: which data, for whom, and within which limits. */
-export function consent({ t }: Wording, method: SignInMethod | undefined): Consent {
+/** What is shared, and within which limits. Only what the EMR offers is named. */
+export function shared(flow: Wording & { language: Language }): ConsentParts['shared'] {
+  const { session, t, language } = flow;
+  const { known, reads, writes } = session.access;
+  const named = (prefix: string, names: readonly string[]) => {
+    const texts = names.map((name) => `${prefix}_${name}`).filter(isText);
+    return capitalized(
+      listed(
+        language,
+        texts.map((name) => t(name)),
+      ),
+    );
+  };
+  const grant = (icon: Grant['icon'], title: TextName, names: readonly string[], prefix?: string): Grant[] =>
+    names.length === 0 ? [] : [{ icon, title: t(title), ...(prefix && { detail: named(prefix, names) }) }];
+  const among = (names: readonly string[]) => names.filter((name) => reads.includes(name));
+  const in_chart = ['patients', 'insurance', 'medications', 'orders', 'visits', 'balances'];
+  const limit = t(session.ways.length > 0 ? 'shared_limit_app' : 'shared_limit');
   return {
     title: t('shared_title'),
-    kinds: [t('shared_patients'), t('shared_schedule'), t('shared_claims'), t('shared_practice')],
-    notes: [t('shared_writes'), t(method ? 'shared_limit_app' : 'shared_limit')],
+    grants: [
+      ...grant('people', 'shared_patients', among(in_chart), 'read'),
+      ...grant('calendar', 'shared_schedule', among(['appointments', 'schedules'])),
+      ...grant('claims', 'shared_claims', among(['claims'])),
+      ...grant('building', 'shared_practice', among(['providers', 'staff', 'locations', 'pharmacies']), 'read'),
+      ...grant('pencil', 'shared_writes', writes, 'write'),
+    ],
+    notes: [known ? limit : `${t('shared_unknown')} ${limit}`],
   };
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Errors of the EMR's sign-in page, which have nothing to do with the input here. */
 export const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign_in_unknown'];
 
 /**
- * The EMR's reason for rejecting a sign-in is meant for its administrator and shown unchanged. The name of an account's
- * EMR user is only known from the message.
+ * The EMR's reason for a failed sign-in is meant for its administrator and shown unchanged. The name of an account's EMR
+ * user, and a host that does not exist, are only known from the message.
  */
 export function errorText({ t }: Wording, code: string, message: string): string {
-  const text = t(error_texts[code] ?? 'trouble');
-  if (code === 'emr_user_mismatch') {
-    const [, name = ''] = /belongs to (.*)\. Sign in as/.exec(message) ?? [];
-    return text.replace('{name}', () => name);
-  }
-  const [, reason] = code === 'emr_sign_in_refused' ? message.split(/: (.*)/s) : [];
-  return reason ? `${text} ${t('reason')} ${reason}` : text;
+  const name = error_texts[code] ?? 'trouble';
+  const part = (pattern: RegExp) => pattern.exec(message)?.[1] ?? '';
+  if (code === 'emr_user_mismatch') return t(name, { name: part(/belongs to (.*)\. Sign in as/) });
+  if (code === 'emr_host_not_found') return t(name, { host: part(/host (\S+) could not be found/) });
+  const reason = reasoned.includes(code) ? part(/: (.*)/s) : '';
+  return reason ? `${t(name)} ${t('reason')} ${reason}` : t(name);
+}
+
+const reasoned = ['emr_sign_in_refused', 'emr_address_wrong'];
+
+/** Why nobody can sign in at the EMR's address. */
+export function problemText({ session, t }: Wording): string {
+  const { code = '', host = '', reason = '' } = session.problem ?? {};
+  const not_found = code === 'emr_host_not_found';
+  const cause = not_found
+    ? t('emr_host_not_found', { host })
+    : session.language === 'en'
+      ? reason
+      : `${t('emr_address_wrong')} ${t('reason')} ${reason}`;
+  return `${cause} ${t('problem_address', { address: session.emr_address })}`;
 }
 
 /** What the administrator must change, with the key set or the scopes to copy. */
@@ -96,6 +141,8 @@ export const error_texts: Record<string, TextName> = {
   page_sign_in_unknown: 'page_lost',
   emr_unavailable: 'emr_unavailable',
   emr_sign_in_refused: 'emr_sign_in_refused',
+  emr_host_not_found: 'emr_host_not_found',
+  emr_address_wrong: 'emr_address_wrong',
   emr_user_mismatch: 'emr_user_mismatch',
   emr_name_mismatch: 'emr_mismatch',
   emr_domain_mismatch: 'emr_mismatch',

@@ -45,6 +45,8 @@ export default endpoint({
     'emr_no_records',
     'emr_page_required',
     'emr_sign_in_refused',
+    'emr_host_not_found',
+    'emr_address_wrong',
     'emr_user_mismatch',
     'emr_unavailable',
   ],

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { LinkTokenCreate } from '../../../sdk/src/generated/types.gen.ts';
+import { hostedLink } from '../../link/hostedLink.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
 import type { Environment } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
@@ -36,7 +37,7 @@ export function addLink(program: Command, env: Environment): void {
         const sandbox = await readSandbox(env);
         const own = sandbox?.client_id === credentials.client_id ? sandbox : undefined;
         const { token } = await client.link.token.create(requestFor(options, credentials, own));
-        const url = `${credentials.base_url.replace(/\/+$/, '')}/link?token=${encodeURIComponent(token)}`;
+        const url = hostedLink(credentials.base_url, token);
         if (options.json) printJson({ link_token: token, url });
         else printLine(url);
         if (options.open) await openInBrowser(url, env);

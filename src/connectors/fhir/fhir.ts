@@ -1,5 +1,6 @@
 import { type Connector, EmrFailure } from '../connector.ts';
 import { operationNames } from '../operations.ts';
+import { describeServer } from './describeServer.ts';
 import { createChanges } from './lists/changes.ts';
 import { describeIdentifiers } from './mrn.ts';
 import { fieldNames, openOperations, operations, server_fields } from './operations.ts';
@@ -16,12 +17,14 @@ import { unsupported_fields } from './writes/unsupportedFields.ts';
 export const fhir: Connector = {
   name: 'fhir',
   display_name: 'FHIR R4',
+  is_standard: true,
   credential_fields,
   sign_in_ways,
   offeredWays: async (endpoint) => {
     const authority = await readSmartConfiguration(endpoint);
     return authority && offeredWays(authority);
   },
+  describeServer,
   page_sign_in: pageSignIn,
   // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1, measured_max: 4 },

@@ -26,7 +26,7 @@ import {
 import { findReferringProviders, providers, referringProviders, staff } from './providers.ts';
 import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
 import { openSession, type SendRequest } from './session.ts';
-import { signIn, signOut } from './signIn.ts';
+import { checkProduct, signIn, signOut } from './signIn.ts';
 import {
   addPatientPharmacy,
   addRefill,
@@ -89,6 +89,12 @@ export const larkspur: Connector = {
   // The parser gives every address a path of '/', and shows the '?' of an empty query only in `href`.
   refuseAddress: (url) =>
     url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
+  describeServer: async (endpoint) => {
+    await checkProduct(endpoint);
+    return { capabilities: operationNames(operations) };
+  },
+  code_digits: 6,
+  sandbox_codes_path: '/codes',
   signIn,
   signOut,
   capabilities: operationNames(operations),

@@ -39,9 +39,10 @@ const challenge = Compile(
 );
 
 /** The password must not be sent to any other software. */
-async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
+export async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
   const reply = await call(endpoint, { method: 'GET', path: '/api/practice', schema: practice, returns: 'sign_in' });
-  if (!('body' in reply)) throw new EmrFailure('refused', 'This address is not a Larkspur EMR.');
+  if ('body' in reply) return;
+  throw new EmrFailure('refused', 'This address is not a Larkspur EMR.', { wrong_address: true });
 }
 
 /** Returns undefined if the challenge expired. */

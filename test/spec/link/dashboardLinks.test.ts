@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkFixture, startLink } from '../../browser/link/linkFixture.ts';
 import { openOperator, type TestOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
+import { tokenIn } from '../../linking/linkSteps.ts';
 
 let fixture: LinkFixture;
 let operator: TestOperator;
@@ -17,7 +18,7 @@ async function linkByDashboard(user_id: string, staff: number) {
   const { body } = await operator.post('clients/{client}/links', { org_id, user_id });
   const address = new URL(body.link.url);
   expect(address.pathname).toBe('/link');
-  const window = await fixture.openHosted(address.searchParams.get('token') ?? '');
+  const window = await fixture.openHosted(tokenIn(body.link.url));
   await fixture.signIn(window, await window.frame(), staff);
   await window.page.waitForSelector('.badge.good');
   const text = await window.page.innerText('main');

@@ -125,7 +125,8 @@ describe('a failed sign-in stores nothing and does not use up the link token', (
 
   test('rejects an address that is not a Larkspur, without sending it the password', async () => {
     const token = await linkToken({ emr_instance_domain: fixture.sandbox.base_url });
-    expectApiError(await signIn(token, 1), 400, 'Larkspur rejected the sign-in: This address is not a Larkspur EMR.');
+    const message = 'The EMR cannot be linked at this address: This address is not a Larkspur EMR.';
+    expectApiError(await signIn(token, 1), 400, message);
   });
 });
 

@@ -35,22 +35,22 @@ export type Statement = { statement: fhir.CapabilityStatement } | { closed: true
 
 /** Reads the capability statement. Fails if this is not a FHIR server, because it must not receive a secret. */
 export async function readCapabilityStatement(endpoint: EmrEndpoint, access_token?: string): Promise<Statement> {
-  const response = await call(
-    endpoint,
-    { method: 'GET', url: urlOf(new URL(endpoint.address), 'metadata'), returns: 'statement' },
-    access_token,
-  );
+  const url = urlOf(new URL(endpoint.address), 'metadata');
+  // With a token, this was a FHIR server when the token was issued: the page is a proxy's, and temporary.
+  const returns_404_page = access_token === undefined;
+  const response = await call(endpoint, { method: 'GET', url, returns: 'statement', returns_404_page }, access_token);
   if (access_token === undefined && (response.status === 401 || response.status === 403)) return { closed: true };
   return { statement: capabilityStatementIn(response) };
 }
 
 export function capabilityStatementIn({ status, resource }: FhirResponse): fhir.CapabilityStatement {
   if (status !== 200 || resource?.resourceType !== 'CapabilityStatement') {
-    throw new EmrFailure('refused', 'There is no FHIR server at this address.');
+    throw new EmrFailure('refused', 'There is no FHIR server at this address.', { wrong_address: true });
   }
   const version = typeof resource.fhirVersion === 'string' ? resource.fhirVersion.slice(0, 20) : 'unknown';
   if (!/^4\.0(\.|$)/.test(version)) {
-    throw new EmrFailure('refused', `The server uses FHIR ${version}. FHIR R4 (4.0) is required.`);
+    const message = `The server uses FHIR ${version}. FHIR R4 (4.0) is required.`;
+    throw new EmrFailure('refused', message, { wrong_address: true });
   }
   return resource;
 }

@@ -17,6 +17,8 @@ export type FhirRequest = {
   writes?: boolean;
   /** Returns a response with status 500 instead of throwing: the caller finds out what was stored. */
   returns_500?: boolean;
+  /** Returns the 404 page of a web server instead of throwing: the address may be that of another server. */
+  returns_404_page?: boolean;
 };
 
 /** `resource` is absent if the body was empty or not a FHIR resource. */
@@ -56,7 +58,8 @@ export async function call(
   const resource = parsed && 'json' in parsed ? resourceIn(parsed.json) : undefined;
   const empty = response.body.length === 0;
   // A proxy's error page does not mean "no such record" or a rejection, except of the size.
-  if (status >= 400 && status !== 401 && status !== 413 && isPage(response))
+  const returned_page = request.returns_404_page && status === 404;
+  if (status >= 400 && status !== 401 && status !== 413 && !returned_page && isPage(response))
     throw new EmrFailure(kind_if_sent, unreadable_response);
   return { status, headers, resource, empty };
 }

@@ -1,0 +1,59 @@
+import { make } from './elements.ts';
+import { copyButton, drawFacts } from './facts.ts';
+import type { Session, SignInMethod } from './service.ts';
+import type { Translate } from './texts.ts';
+import { setupFacts, textFor } from './wording.ts';
+
+type Flow = { session: Session; t: Translate };
+
+/**
+ * What the EMR's administrator needs: the URLs to register and the methods that need their credentials. Staff sign in on
+ * the EMR's own page, so this is folded away unless it is all there is.
+ */
+export function drawAdministrators(
+  flow: Flow,
+  { method, others, open }: { method: SignInMethod | undefined; others: SignInMethod[]; open: boolean },
+  choose: (method: SignInMethod) => void,
+): Node[] {
+  const { session, t } = flow;
+  const facts = setupFacts(flow, method);
+  if (session.app || (others.length === 0 && facts.length === 0)) return [];
+  const details = make('details', { class: 'administrators' }, make('summary', {}, t('administrators')));
+  if (open) details.open = true;
+  if (facts.length > 0) details.append(make('p', {}, t('administrators_register')), ...drawFacts(facts, t));
+  if (others.length > 0) {
+    const choices = others.map((other) =>
+      make(
+        'li',
+        {},
+        drawChoice(flow, other, () => choose(other)),
+      ),
+    );
+    details.append(make('p', {}, t('administrators_lead')), make('ul', { class: 'choices' }, ...choices));
+  }
+  return [...drawMessage(flow), details];
+}
+
+function drawChoice(flow: Flow, method: SignInMethod, press: () => void): HTMLElement {
+  const label = make('strong', {}, textFor(flow, `way_${method.name}`, method.label));
+  const description = make('span', {}, textFor(flow, `about_${method.name}`, method.about));
+  const button = make('button', { type: 'button', class: 'choice' }, label, description);
+  button.addEventListener('click', press);
+  return button;
+}
+
+/**
+ * A draft for the administrator. It does not contain the link: whoever has the token can connect an EMR account of their
+ * own in this person's place, mail stays in archives, and most tokens are valid for 30 minutes only.
+ */
+function drawMessage({ session, t }: Flow): Node[] {
+  const facts = session.ways.flatMap((way) => setupFacts({ session, t }, way));
+  const values = facts.map(({ name, value }) => `${name}: ${value}`).join('\n');
+  const { organization, emr_address: address } = session;
+  const subject = t('mail_subject');
+  const body = t('mail_body', { organization, address, values });
+  const href = `mailto:?subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(body)}`;
+  const send = make('a', { href, class: 'quiet' }, t('send_to_administrator'));
+  const copy = copyButton({ label: t('copy_message'), copied: t('copied') }, body);
+  return [make('div', { class: 'others' }, send, copy)];
+}
