@@ -46,7 +46,7 @@ export function failureOf(error: Error, host: string, sent: boolean): OutboundFa
   if (sent) return new OutboundFailure('broken', `The connection to ${host} was lost (${code}).`, { sent });
   const reason =
     reasons[code] ?? (isCertificateError(code) ? 'has a certificate that is not trusted' : 'cannot be reached');
-  const unknown_host = code === 'ENOTFOUND' ? host : undefined;
+  const unknown_host = code === 'ENOTFOUND' ? host.replace(/:\d+$/, '') : undefined;
   return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, { cause: error, unknown_host });
 }
 

@@ -6,7 +6,7 @@ import { openLinkWindow } from '../harness/linkHost.ts';
 import { newOperator } from '../harness/operator.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
 import { chooseFromMenu, type DashboardFixture, expectAccessible, signIn, startDashboard } from './dashboardFixture.ts';
-import { focused } from './link/linkFixture.ts';
+import { agree, focused } from './link/linkFixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
@@ -159,8 +159,9 @@ describe('accounts page', () => {
     await dialog(page).getByRole('button', { name: 'Create link' }).click();
     const address = await readLink(page);
 
-    // Update mode asks only for the code.
+    // Update mode asks only for the code, and for consent: this account was linked without a page.
     const window = await openLinkWindow(fixture.browser, address);
+    await agree(window.page.mainFrame());
     await window.page.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
     await focused(window.page.mainFrame(), 'code');

@@ -6,7 +6,7 @@ import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServe
 import { until } from '../journeys/support.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 import { signIn } from './dashboardFixture.ts';
-import { endings, type LinkFixture, startLink, untilClosed } from './link/linkFixture.ts';
+import { endings, focused, type LinkFixture, startLink, untilClosed } from './link/linkFixture.ts';
 
 let fixture: LinkFixture;
 let server: FhirServer;
@@ -112,7 +112,7 @@ async function linkInBrowser(): Promise<string> {
   const token = await fixture.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
   const window = await fixture.open();
   const frame = await window.start(token);
-  await frame.click('button.choice:has-text("Sign in on the EMR’s own page")');
+  await focused(frame, 'client_id');
   await frame.fill('input[name="client_id"]', 'by-page');
   const opening = window.page.waitForEvent('popup');
   await frame.click('button[type="submit"]');

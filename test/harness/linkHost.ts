@@ -88,7 +88,8 @@ export async function openLinkWindow(
     calls: () => page.evaluate('calls'),
     type: async (text, then = 'Enter') => {
       await page.keyboard.type(text);
-      await page.keyboard.press(then);
+      // Link submits a complete one-time code by itself.
+      if (!/^\d{6}$/.test(text)) await page.keyboard.press(then);
     },
   };
 }

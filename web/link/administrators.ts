@@ -16,7 +16,8 @@ export function drawAdministrators(
   choose: (method: SignInMethod) => void,
 ): Node[] {
   const { session, t } = flow;
-  const facts = setupFacts(flow, method);
+  const for_staff = !method || method.on_page;
+  const facts = for_staff ? setupFacts(flow, method) : [];
   if (session.app || (others.length === 0 && facts.length === 0)) return [];
   const details = make('details', { class: 'administrators' }, make('summary', {}, t('administrators')));
   if (open) details.open = true;
@@ -31,7 +32,7 @@ export function drawAdministrators(
     );
     details.append(make('p', {}, t('administrators_lead')), make('ul', { class: 'choices' }, ...choices));
   }
-  return [...drawMessage(flow), details];
+  return [...(for_staff && !session.update ? drawMessage(flow) : []), details];
 }
 
 function drawChoice(flow: Flow, method: SignInMethod, press: () => void): HTMLElement {

@@ -31,7 +31,7 @@ export function showProblem(flow: Flow): void {
     tone: 'plain',
     title: t('problem_title'),
     text: problemText(flow),
-    button: { label: t('try_again'), press: () => flow.restart() },
+    button: { label: t('check_again'), press: () => flow.restart() },
   });
 }
 

@@ -56,6 +56,7 @@ async function open(token: string, host: Host, warning?: string): Promise<void> 
   const language = chooseLanguage(session.language ?? preferred, navigator.languages);
   const t = translator(language, { emr: session.emr, client: session.client.name });
   document.documentElement.lang = language;
+  if (hosted) history.replaceState({ token, language }, '');
   document.title = t(session.update ? 'title_update' : 'title');
   if (session.client.colour) paintBrand(document.documentElement, session.client.colour);
   host.texts(document.title, t('close'));

@@ -24,13 +24,19 @@ export function runLink(flow: Flow): void {
   else askSignIn(flow);
 }
 
-/** Staff sign in on the EMR's own page. The other methods need what only an administrator has. */
+/**
+ * The method that is offered first: that of the account or the app, else the EMR's own page, on which staff sign in. The
+ * others need what only an administrator has.
+ */
+function firstMethod({ session: { ways, way } }: Flow): SignInMethod | undefined {
+  const [only] = ways.length === 1 ? ways : [];
+  return ways.find(({ name }) => name === way) ?? ways.find(({ on_page }) => on_page) ?? only;
+}
+
 function askSignIn(flow: Flow): void {
   const { session, t } = flow;
-  const { ways } = session;
-  const [only] = ways.length === 1 ? ways : [];
-  const method = ways.find(({ name }) => name === session.way) ?? ways.find(({ on_page }) => on_page) ?? only;
-  if (ways.length > 0 && !method) {
+  const method = firstMethod(flow);
+  if (session.ways.length > 0 && !method) {
     askAdministrator(flow);
     return;
   }
@@ -70,7 +76,7 @@ function askAdministrator(flow: Flow): void {
 /** The other methods, below a form. */
 function administrators(flow: Flow, method: SignInMethod | undefined, open = false): Node[] {
   const others = flow.session.ways.filter((way) => way !== method);
-  return drawAdministrators(flow, { method: method?.on_page ? method : undefined, others, open }, (other) =>
+  return drawAdministrators(flow, { method, others, open }, (other) =>
     askCredentials(flow, other.fields, leadFor(flow, other, other.fields.length > 0), other),
   );
 }
@@ -99,6 +105,7 @@ function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
 
 function askCredentials(flow: Flow, required: string[], lead: string, method?: SignInMethod): Form {
   const { session, t, card } = flow;
+  const is_first = method === firstMethod(flow);
   const fields = session.fields.filter(({ name }) => required.includes(name));
   const inputs = fields.map(({ secret, value, ...field }): Input => {
     const label = labelOf(flow, field);
@@ -118,8 +125,9 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
       },
       picture: pictureOf(flow),
       submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
+      others: is_first ? [] : [{ label: t('other_method'), press: () => askSignIn(flow) }],
       ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
-      below: administrators(flow, method),
+      below: is_first ? administrators(flow, method) : [],
       send: (values) => {
         const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
         if (empty) return form.interrupt(t('missing_field'), empty.name);

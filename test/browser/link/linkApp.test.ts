@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openOperator } from '../../harness/operator.ts';
-import { endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
+import { agree, endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
 let server: FhirServer;
@@ -30,9 +30,12 @@ test('shows one button that opens the EMR’s own page', async () => {
   const token = await configureApp('Hillside Clinic', { way: 'authorization_code', client_id: 'by-page' });
   const window = await fixture.open();
   const frame = await window.start(token);
-  await frame.waitForSelector('h1:has-text("Connect Hillside Clinic")');
+  await frame.waitForSelector('h1:has-text("Sandbox wants access to Hillside Clinic")');
+  await expect.poll(() => frame.innerText('.facts')).toContain(`You sign in at\n${new URL(server.issuer).host}`);
+  await agree(frame);
+  await frame.waitForSelector('h1:has-text("Sign in to Hillside Clinic")');
   await expect.poll(() => frame.locator('button[type="submit"]').innerText()).toBe('Continue to Hillside Clinic');
-  await expect.poll(() => frame.locator('input, .facts, .quiet').count()).toBe(0);
+  await expect.poll(() => frame.locator('input, .facts, .quiet, details').count()).toBe(0);
   await expect.poll(() => frame.locator('img.emr-logo').count()).toBe(1);
   await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
   const opening = window.page.waitForEvent('popup');

@@ -44,10 +44,18 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
       view,
     );
     const frame = await window.frame();
-    await focused(frame, 'username');
-    // What is shared, and with whom, is said before anyone signs in.
+    // What is shared, and with whom, is a step of its own. The focus starts at its heading, so that nothing is skipped.
+    await frame.waitForSelector('h1:focus');
     const consent = await frame.getByRole('region', { name: /^What .+ gets access to$/ }).innerText();
-    expect(consent).toMatch(/Patients: .*Appointments.*Claims.*also add and change records in Larkspur/s);
+    expect(consent).toMatch(/Patients\s.*Appointments.*Claims.*Can also add and change records\s+Patients, /s);
+    await expect.poll(() => frame.innerText('.facts')).toContain(new URL(fixture.product.sandbox.larkspur.url).host);
+    await expectAccessible(frame);
+    await expect.poll(() => frame.locator('input').count()).toBe(0);
+    await window.page.keyboard.press('Tab');
+    await window.page.keyboard.press('Enter');
+    await focused(frame, 'username');
+    // Autofocus does not scroll the heading out of view.
+    await expect.poll(() => frame.evaluate('document.documentElement.scrollTop')).toBe(0);
     await expectAccessible(frame);
     await window.type(fixture.person(1).username, 'Tab');
     await window.type('wrong');
@@ -80,6 +88,60 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
       .toStrictEqual({ x: 0, y: 0, ...view.viewport });
     await window.page.context().close();
   });
+});
+
+test.each([
+  ['a small laptop', { width: 900, height: 760 }],
+  ['a phone', { width: 375, height: 740 }],
+])('every step has its button in view on %s', async (_name, viewport) => {
+  const window = await fixture.openHosted(await fixture.steps.linkToken({ org_id: 'hillside-family-medicine' }), {
+    viewport,
+  });
+  const frame = await window.frame();
+  const button_bottom = async () => {
+    const { y = 0, height = 0 } = (await frame.locator('button[type="submit"]').boundingBox()) ?? {};
+    return y + height;
+  };
+  const expectInView = async () => {
+    await expect.poll(button_bottom).toBeLessThanOrEqual(viewport.height);
+    await expect.poll(async () => (await frame.locator('h1').boundingBox())?.y).toBeGreaterThan(0);
+  };
+  await frame.waitForSelector('.consent');
+  await expectInView();
+  await focused(frame, 'username');
+  await expectInView();
+  await window.type(fixture.person(1).username, 'Tab');
+  await window.type(fixture.person(1).password);
+  await focused(frame, 'code');
+  await expectInView();
+  await window.page.context().close();
+});
+
+test('a complete code is submitted by itself, once, and the sandbox says where it is', async () => {
+  const window = await fixture.openHosted(await fixture.steps.linkToken());
+  const frame = await window.frame();
+  await focused(frame, 'username');
+  await window.type(fixture.person(1).username, 'Tab');
+  await window.type(fixture.person(1).password);
+  await focused(frame, 'code');
+  const code = frame.getByLabel('One-time code');
+  await expect.poll(() => code.getAttribute('inputmode')).toBe('numeric');
+  await expect
+    .poll(() => frame.locator('.hint a').getAttribute('href'))
+    .toBe(`${fixture.product.sandbox.larkspur.url}/codes`);
+  const sent = () => window.sent.filter(({ url }) => url.endsWith('/sign-in')).length;
+  const before = sent();
+  await window.page.keyboard.type('00000');
+  expect(sent()).toBe(before);
+  await window.page.keyboard.type('0');
+  await untilAlert(frame, /Incorrect or expired code/);
+  expect(sent()).toBe(before + 1);
+  // By the button, as authenticator apps show it.
+  const digits = fixture.product.api.code(1);
+  await code.evaluate((input, value) => Object.assign(input, { value }), `${digits.slice(0, 3)} ${digits.slice(3)}`);
+  await frame.click('button[type="submit"]');
+  await frame.waitForSelector('.badge.good');
+  await window.page.context().close();
 });
 
 test('disables the form while signing in', async () => {

@@ -1,10 +1,12 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Connector } from '../../../src/connectors/connector.ts';
+import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../../harness/linkHost.ts';
 import { expectAccessible, signIn } from '../dashboardFixture.ts';
-import { endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
+import { agree, endings, focused, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
 let server: FhirServer;
@@ -23,11 +25,17 @@ afterAll(async () => {
 
 const tokenFor = (body = {}) => fixture.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...body });
 
-const choose = (frame: Frame, method: string) => frame.click(`button.choice:has-text("${method}")`);
+/** Opens the form of a method that is meant for administrators. */
+async function choose(frame: Frame, method: string): Promise<void> {
+  await agree(frame);
+  const details = frame.locator('details.administrators');
+  await details.waitFor();
+  if ((await details.getAttribute('open')) === null) await details.locator('summary').press('Enter');
+  await frame.click(`button.choice:has-text("${method}")`);
+}
 const submit = (frame: Frame) => frame.click('button[type="submit"]');
 const untilFacts = (frame: Frame, text: string) =>
   expect.poll(() => frame.locator('.facts').innerText()).toContain(text);
-const on_page = 'Sign in on the EMR’s own page';
 
 /** Clicks the button and waits for the EMR's sign-in page. */
 async function openedPage(window: LinkWindow, frame: Frame): Promise<Page> {
@@ -48,27 +56,30 @@ async function allow(popup: Page, choice: 'allow' | 'deny' = 'allow'): Promise<v
 async function atPage(token: string): Promise<{ window: LinkWindow; frame: Frame }> {
   const window = await fixture.open();
   const frame = await window.start(token);
-  await choose(frame, on_page);
+  await focused(frame, 'client_id');
   await frame.fill('input[name="client_id"]', 'by-page');
   return { window, frame };
 }
 
 describe('sign-in methods', () => {
-  test('lets the person choose and change a method, shows what the EMR’s administrator needs, and links', async () => {
+  test('starts with the EMR’s own page; the other methods are for administrators, with what they need', async () => {
     const { base_url } = fixture.product.sandbox;
+    const { host } = new URL(server.url);
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
-    await frame.waitForSelector('button.choice:focus');
-    await expect
-      .poll(() => frame.locator('button.choice strong').allInnerTexts())
-      .toEqual(['Signing key (SMART Backend Services)', 'Client ID and secret', on_page, 'Bearer token']);
+    await frame.waitForSelector('h1:focus');
+    // Nobody knows their EMR as “FHIR R4”, and the path is part of its address.
+    await expect.poll(() => frame.innerText('h1')).toBe(`Sandbox wants access to ${host}`);
+    await untilFacts(frame, `${host}/fhir/R4`);
+    await focused(frame, 'client_id');
+    await expect.poll(() => frame.innerText('button[type="submit"]')).toBe('Open sign-in page');
+    await expect.poll(() => frame.locator('button.choice').first().isVisible()).toBe(false);
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
-    await choose(frame, 'Signing key');
-    await untilFacts(frame, `${base_url}/.well-known/jwks.json`);
-    await frame.click('button:has-text("Choose another method")');
-    await choose(frame, on_page);
+    await frame.locator('summary').press('Enter');
     await untilFacts(frame, `${base_url}/link/v1/oauth/callback`);
+    await expect.poll(() => frame.locator('button.choice strong').allInnerTexts()).toContain('Client ID and secret');
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
+    await choose(frame, 'Client ID and secret');
     await frame.click('button:has-text("Choose another method")');
     await choose(frame, 'Bearer token');
     await frame.waitForSelector('input[name="bearer_token"]');
@@ -77,7 +88,7 @@ describe('sign-in methods', () => {
     await untilAlert(frame, /Fill in all fields/);
     await frame.fill('input[name="bearer_token"]', 'wrong');
     await submit(frame);
-    await untilAlert(frame, /FHIR R4 did not accept these credentials/);
+    await untilAlert(frame, new RegExp(`${host} did not accept these credentials`));
     await expect.poll(() => frame.inputValue('input[name="bearer_token"]')).toBe('');
     await frame.fill('input[name="bearer_token"]', server.bearerToken());
     await submit(frame);
@@ -88,14 +99,55 @@ describe('sign-in methods', () => {
     await window.page.context().close();
   });
 
+  test('a redirect URI and a message for the administrator can be copied; neither contains the link', async () => {
+    const { base_url } = fixture.product.sandbox;
+    const window = await fixture.open();
+    await window.page.context().grantPermissions(['clipboard-read']);
+    const token = await tokenFor({ org_id: 'asks-administrator' });
+    const frame = await window.start(token);
+    await focused(frame, 'client_id');
+    const clipboard = () => window.page.evaluate<string>('navigator.clipboard.readText()');
+    await frame.locator('summary').press('Enter');
+    await frame.getByRole('button', { name: 'Copy: Our redirect URI' }).press('Enter');
+    await frame.getByText('Copied').first().waitFor();
+    await frame.getByRole('button', { name: 'Copy message' }).press('Enter');
+    const mail = decodeURIComponent((await frame.locator('a[href^="mailto:"]').getAttribute('href')) ?? '');
+    expect(mail).toContain('Sandbox wants to connect to our EMR for asks-administrator.');
+    expect(mail).toContain(`${new URL(server.url).host}/fhir/R4`);
+    expect(mail).toContain(`Our redirect URI: ${base_url}/link/v1/oauth/callback`);
+    expect(mail).not.toContain(token);
+    // The frame has the focus, and only a focused document may read the clipboard.
+    await window.page.keyboard.press('Escape');
+    await untilClosed(window);
+    await expect.poll(clipboard).toBe(mail.split('&body=')[1]);
+    await window.page.context().close();
+  });
+
+  test('says that an administrator is needed if the server has no sign-in page', async () => {
+    // Tests run in the product's process and can change its connectors.
+    const connectors = fixture.product.ctx.connectors as Map<string, Connector>;
+    const offeredWays = async () => ['client_secret', 'bearer_token'];
+    connectors.set('pageless', { ...fhir, name: 'pageless', offeredWays });
+    const window = await fixture.open();
+    const frame = await window.start(await tokenFor({ emr_name: 'pageless' }));
+    await agree(frame);
+    await frame.waitForSelector('h1:has-text("Your EMR administrator can connect")');
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
+    await choose(frame, 'Bearer token');
+    await frame.fill('input[name="bearer_token"]', server.bearerToken());
+    await submit(frame);
+    await untilClosed(window);
+    await window.page.context().close();
+  });
+
   test('shows the methods in Spanish, also after the EMR’s page, and a long URL in few lines at 320 pixels', async () => {
     const window = await fixture.open({ locale: 'en-US', viewport: { width: 320, height: 640 } });
     const frame = await window.start(await tokenFor({ language: 'es' }));
-    await choose(frame, 'Clave de firma');
-    const value = frame.locator('dd', { hasText: 'jwks.json' });
+    await focused(frame, 'client_id');
+    await frame.locator('summary', { hasText: 'Para administradores' }).press('Enter');
+    await frame.locator('button.choice', { hasText: 'ID y secreto de cliente' }).waitFor();
+    const value = frame.locator('dd', { hasText: 'oauth/callback' });
     expect((await value.boundingBox())?.width).toBeGreaterThan(200);
-    await frame.click('button:has-text("Elegir otro método")');
-    await choose(frame, 'Iniciar sesión en la página del EMR');
     await frame.waitForSelector('button[type="submit"]:has-text("Abrir la página")');
     await expect
       .poll(() => frame.locator('label').allInnerTexts())
@@ -108,13 +160,38 @@ describe('sign-in methods', () => {
     await window.page.context().close();
   });
 
-  test('shows why a server cannot be used', async () => {
+  test.each([
+    ['has no FHIR server', () => fixture.product.sandbox.base_url, 'There is no FHIR server at this address.'],
+    ['does not exist', () => 'http://nowhere.localhost:9/fhir', 'The host nowhere.localhost could not be found'],
+  ])('says before anything is typed that the address %s', async (_case, address, words) => {
     const window = await fixture.open();
-    const frame = await window.start(await tokenFor({ emr_instance_domain: fixture.product.sandbox.base_url }));
-    await choose(frame, 'Bearer token');
-    await frame.fill('input[name="bearer_token"]', 'x');
+    const frame = await window.start(await tokenFor({ emr_instance_domain: address() }));
+    await frame.waitForSelector('h1:has-text("This EMR address does not work")');
+    const text = await frame.innerText('.lead');
+    expect(text).toContain(words);
+    expect(text).toContain(address().replace('http://', ''));
+    expect(text).not.toMatch(/reject|moment/);
+    await expect.poll(() => frame.locator('input').count()).toBe(0);
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
+    const again = window.page.waitForResponse('**/link/v1/session');
+    await window.page.keyboard.press('Enter');
+    await again;
+    await window.page.context().close();
+  });
+
+  test('asks for consent again if the EMR names another sign-in page meanwhile', async () => {
+    const { window, frame } = await atPage(await tokenFor({ org_id: 'moving' }));
+    await fixture.product.owner`UPDATE link_consents SET terms_hash = 'before',
+      terms = jsonb_set(terms, '{sign_in_hosts}', '{"authorization_code": "before.example.org"}')
+      WHERE terms ->> 'organization' = 'moving'`;
     await submit(frame);
-    await untilAlert(frame, /rejected the sign-in.*Reason: There is no FHIR server at this address\./s);
+    await untilAlert(frame, /has changed\. Please check it again/);
+    await frame.waitForSelector('.consent');
+    await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
+    await focused(frame, 'client_id');
+    await frame.fill('input[name="client_id"]', 'by-page');
+    await allow(await openedPage(window, frame));
+    await untilClosed(window);
     await window.page.context().close();
   });
 });
@@ -189,10 +266,10 @@ describe('a server that deviates from the standards', () => {
     server.faults.auth_methods = ['private_key_jwt'];
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
-    await frame.waitForSelector('button.choice:focus');
-    await expect
-      .poll(() => frame.locator('button.choice strong').allInnerTexts())
-      .toEqual(['Signing key (SMART Backend Services)', on_page, 'Bearer token']);
+    await focused(frame, 'client_id');
+    const methods = () => frame.locator('button.choice strong').allTextContents();
+    await expect.poll(methods).toContain('Bearer token');
+    expect(await methods()).not.toContain('Client ID and secret');
     await window.page.context().close();
   });
 });
@@ -207,7 +284,7 @@ describe('the EMR’s sign-in page', () => {
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
     const events = (await window.calls()).filter(([kind]) => kind === 'event').map(([, name]) => name);
-    expect(events).toEqual(['opened', 'page_opened', 'credentials_submitted', 'linked']);
+    expect(events).toEqual(['opened', 'consented', 'page_opened', 'credentials_submitted', 'linked']);
     expect(await window.page.context().cookies()).toEqual([]);
     await window.page.context().close();
   });
@@ -215,10 +292,10 @@ describe('the EMR’s sign-in page', () => {
   test('works from the hosted page', async () => {
     const window = await fixture.openHosted(await tokenFor());
     const frame = await window.frame();
-    await choose(frame, on_page);
+    await focused(frame, 'client_id');
     await frame.fill('input[name="client_id"]', 'by-page');
     await allow(await openedPage(window, frame));
-    await frame.waitForSelector('h1:has-text("FHIR R4 is connected")');
+    await frame.waitForSelector(`h1:has-text("${new URL(server.url).host} is connected")`);
     await window.page.context().close();
   });
 
@@ -294,7 +371,7 @@ describe('the EMR’s sign-in page', () => {
     const { window, frame } = await atPage(await tokenFor());
     server.fail({ kind: 'error_500', path: 'smart-configuration' });
     await submit(frame);
-    await untilAlert(frame, /Cannot reach FHIR R4 right now/);
+    await untilAlert(frame, /Cannot reach 127\.0\.0\.1:\d+ right now/);
     await window.page.context().close();
   });
 
@@ -333,7 +410,9 @@ describe('the EMR’s sign-in page', () => {
 async function expired(user_id: string, credentials: Record<string, string>) {
   const { product, steps } = fixture;
   const person = { user_id, org_id: user_id };
-  const first = await steps.signIn(await tokenFor(person), 0, { credentials, one_time_code: undefined });
+  const link_token = await tokenFor(person);
+  await steps.consent(link_token);
+  const first = await steps.signIn(link_token, 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(first.body.public_token)).body.token;
   await product.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = ${user_id}`;
   await product.owner`SELECT pg_notify('chartwire_access', '')`;

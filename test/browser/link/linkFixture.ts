@@ -44,7 +44,7 @@ export async function startLink(): Promise<LinkFixture> {
     person,
     open: (options) => openLinkWindow(browser, host.origin, options),
     openHosted: async (token, options) => {
-      const window = await openLinkWindow(browser, `${sandbox.base_url}/link?token=${token}`, options);
+      const window = await openLinkWindow(browser, `${sandbox.base_url}/link#token=${token}`, options);
       return { ...window, frame: async () => window.page.mainFrame() };
     },
     signIn: async (window, frame, staff) => {
@@ -55,10 +55,15 @@ export async function startLink(): Promise<LinkFixture> {
       await window.type(api.code(staff));
     },
     expiredAccount: async (user_id, staff) => {
-      const access_token = await api.link({ user_id, staff });
+      const person = { user_id, org_id: sandbox.org_id };
+      // Linked through the page, so that consent was given.
+      const first = await steps.linkToken(person);
+      await steps.consent(first);
+      const { body } = await steps.signIn(first, staff);
+      const access_token = (await steps.exchange(body.public_token)).body.token;
       await owner`UPDATE accounts SET status = 'login_required' WHERE user_id = ${user_id}`;
       await owner`SELECT pg_notify('chartwire_access', '')`;
-      return steps.linkToken({ user_id, org_id: sandbox.org_id, access_token });
+      return steps.linkToken({ ...person, access_token });
     },
     close: async () => {
       await closeWindows(browser);
@@ -69,8 +74,17 @@ export async function startLink(): Promise<LinkFixture> {
   };
 }
 
+/** Waits for a field to have the focus. Agrees first, if Link asks for consent. */
 export async function focused(frame: Frame, name: string): Promise<void> {
+  if (name !== 'code') await agree(frame);
   await frame.waitForSelector(`input[name="${name}"]:focus`);
+}
+
+/** Waits for the first step, and continues by keyboard if it is the consent. */
+export async function agree(frame: Frame): Promise<void> {
+  await frame.waitForSelector('.step h1');
+  const asked = frame.locator('.consent + form button[type="submit"]');
+  if ((await asked.count()) > 0) await asked.press('Enter');
 }
 
 /** Waits for an error message. */

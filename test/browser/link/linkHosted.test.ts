@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bindings, readAccount } from '../../../src/accounts/accounts.ts';
 import { createLinkToken } from '../../../src/link/createLinkToken.ts';
 import { newClient } from '../../api/support.ts';
+import { openLinkWindow } from '../../harness/linkHost.ts';
 import { focused, type LinkFixture, startLink } from './linkFixture.ts';
 
 let fixture: LinkFixture;
@@ -29,8 +30,8 @@ describe('hosted page', () => {
     expect(host.requests.filter(({ url }) => url.startsWith('/back')).map(({ referer }) => referer)).toStrictEqual([
       undefined,
     ]);
-    // Only the first request, for the link itself, contains the token.
-    for (const { url, referer } of window.sent.slice(1)) expect(`${url} ${referer}`).not.toContain(token);
+    // The fragment is not sent.
+    for (const { url, referer } of window.sent) expect(`${url} ${referer}`).not.toContain(token);
     expect(await window.page.context().cookies()).toStrictEqual([]);
     // Nor does going back show the token in the URL.
     await window.page.goBack();
@@ -46,6 +47,26 @@ describe('hosted page', () => {
     await window.page.reload();
     await focused(await window.frame(), 'username');
     expect(await window.page.evaluate('location.href')).not.toContain(token);
+    await window.page.context().close();
+  });
+
+  test('accepts the token in the query, and removes it from the URL', async () => {
+    const token = await fixture.steps.linkToken();
+    const window = await openLinkWindow(fixture.browser, `${fixture.product.sandbox.base_url}/link?token=${token}`);
+    await focused(window.page.mainFrame(), 'username');
+    expect(window.page.url()).toBe(`${fixture.product.sandbox.base_url}/link`);
+    for (const { url, referer } of window.sent.slice(1)) expect(`${url} ${referer}`).not.toContain(token);
+    await window.page.context().close();
+  });
+
+  test('opens another link in the same window', async () => {
+    const window = await fixture.openHosted(await fixture.steps.linkToken({ org_id: 'first-practice' }));
+    await expect.poll(() => window.page.innerText('.facts')).toContain('first-practice');
+    const other = await fixture.steps.linkToken({ org_id: 'second-practice' });
+    // As typed into the address bar: only the fragment differs, so the browser does not load the page by itself.
+    await window.page.evaluate(`location.href = '/link#token=${other}'`);
+    await expect.poll(() => window.page.innerText('.facts')).toContain('second-practice');
+    expect(window.page.url()).not.toContain('token');
     await window.page.context().close();
   });
 
@@ -142,11 +163,11 @@ describe('language', () => {
     await focused(frame, 'username');
     await expect.poll(() => frame.getAttribute('html', 'lang')).toBe(expected);
     const words = {
-      en: ['Connect Larkspur', 'Username', 'Password'],
-      es: ['Conectar Larkspur', 'Usuario', 'Contraseña'],
+      en: ['Connect Larkspur', 'Sign in to Larkspur', 'Username', 'Password'],
+      es: ['Conectar Larkspur', 'Iniciar sesión en Larkspur', 'Usuario', 'Contraseña'],
     };
-    const [title, ...labels] = words[expected as 'en' | 'es'];
-    await expect.poll(async () => [await frame.title(), await frame.innerText('h1')]).toStrictEqual([title, title]);
+    const [title, heading, ...labels] = words[expected as 'en' | 'es'];
+    await expect.poll(async () => [await frame.title(), await frame.innerText('h1')]).toStrictEqual([title, heading]);
     await expect.poll(() => frame.locator('label').allInnerTexts()).toStrictEqual(labels);
     await window.page.context().close();
   });
@@ -154,6 +175,10 @@ describe('language', () => {
   test('is Spanish in every step', async () => {
     const window = await fixture.openHosted(await fixture.steps.linkToken({ language: 'es' }));
     const frame = await window.frame();
+    await expect.poll(() => frame.innerText('h1')).toBe('Sandbox solicita acceso a Larkspur');
+    await expect
+      .poll(() => frame.innerText('.consent'))
+      .toMatch(/Pacientes\s+Datos de contacto, seguros, .* y saldos.*También puede añadir y modificar datos/s);
     await focused(frame, 'username');
     await window.type(fixture.person(5).username, 'Tab');
     await window.type('mala');

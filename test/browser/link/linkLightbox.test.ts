@@ -24,6 +24,7 @@ describe('Link in an overlay', () => {
     expect(exchanged.body).toStrictEqual({ success: true, token: expect.stringMatching(/^[\w-]{43}$/) });
     expect((await window.calls()).filter(([kind]) => kind === 'event')).toStrictEqual([
       ['event', 'opened', {}],
+      ['event', 'consented', {}],
       ['event', 'credentials_submitted', {}],
       ['event', 'code_required', {}],
       ['event', 'code_submitted', {}],

@@ -58,7 +58,7 @@ describe('useLink in React’s StrictMode', () => {
     await window.page.waitForSelector('dialog', { state: 'detached' });
     await window.page.getByRole('button', { name: 'Return' }).click();
     await window.page.getByRole('button', { name: 'Connect' }).click();
-    await (await window.frame()).waitForSelector('input');
+    await (await window.frame()).waitForSelector('.step h1');
     await window.page.keyboard.press('Escape');
     await expect.poll(() => window.page.locator('li').allInnerTexts()).toStrictEqual(['exited closed']);
     await window.page.close();

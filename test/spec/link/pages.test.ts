@@ -2,7 +2,7 @@ import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addLinkToken } from '../../../src/link/linkTokens.ts';
 import { newClient, startProduction } from '../../api/support.ts';
-import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/link/linkFixture.ts';
+import { agree, endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/link/linkFixture.ts';
 import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
 
@@ -51,7 +51,7 @@ test(row('DEC-096'), async () => {
     await expect.poll(() => nothing.url()).toMatch(/^chrome-error:/);
     await refused.page.context().close();
     const allowed = await openLinkWindow(fixture.browser, registered.origin);
-    await focused(await allowed.start(token), 'username');
+    await (await allowed.start(token)).waitForSelector('.step h1');
     await allowed.page.context().close();
   } finally {
     await Promise.all([registered.close(), unregistered.close(), production.close()]);
@@ -72,14 +72,20 @@ test(row('DEC-097'), async () => {
 test(row('DEC-098'), async () => {
   const callback_url = `${fixture.host.origin}/returned`;
   const client = await newClient(fixture.product, { callback_urls: [callback_url] });
-  const token = await fixture.steps.linkToken({ callback_url }, client.api);
-  const window = await openLinkWindow(fixture.browser, `${fixture.product.sandbox.base_url}/link?token=${token}`);
-  await fixture.signIn(window, window.page.mainFrame(), 2);
-  await window.page.waitForURL(/\/returned/);
-  const [address, public_token = ''] = window.page.url().split('?token=');
-  expect([address, public_token]).toStrictEqual([callback_url, expect.stringMatching(/^pt_[\w-]{43}$/)]);
-  expect((await fixture.steps.exchange(public_token, client.api)).status).toBe(200);
-  await window.page.context().close();
+  for (const [separator, staff] of [
+    ['#', 2],
+    ['?', 3],
+  ] as const) {
+    const token = await fixture.steps.linkToken({ callback_url }, client.api);
+    const url = `${fixture.product.sandbox.base_url}/link${separator}token=${token}`;
+    const window = await openLinkWindow(fixture.browser, url);
+    await fixture.signIn(window, window.page.mainFrame(), staff);
+    await window.page.waitForURL(/\/returned/);
+    const [address, public_token = ''] = window.page.url().split('?token=');
+    expect([address, public_token]).toStrictEqual([callback_url, expect.stringMatching(/^pt_[\w-]{43}$/)]);
+    expect((await fixture.steps.exchange(public_token, client.api)).status).toBe(200);
+    await window.page.context().close();
+  }
 });
 
 /** The four ways in which a sign-in fails, and how to recover from each. */
@@ -175,6 +181,8 @@ test(row('DEC-110'), async () => {
   const token = await fixture.steps.linkToken({ user_id: 'same-token', org_id: sandbox.org_id, access_token });
   const window = await fixture.open();
   const frame = await window.start(token);
+  // Linked without a page, so nobody has agreed yet.
+  await agree(frame);
   await frame.waitForSelector('button[type="submit"]:focus');
   await window.page.keyboard.press('Enter');
   await focused(frame, 'code');

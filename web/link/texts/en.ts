@@ -1,7 +1,7 @@
 /** `{emr}` and `{client}` are replaced by their names; other values are passed with the text. */
 export const en = {
   consent_title: '{client} wants access to {emr}',
-  consent_lead: 'Check that this is your practice and your EMR.',
+  consent_lead: 'Is this your practice and your EMR?',
   consent_again: 'What this connection shares, or where you sign in, has changed. Please check it again.',
   continue: 'Continue',
   organization: 'Organization',
@@ -52,6 +52,7 @@ export const en = {
     '{client} wants to connect to our EMR for {organization}.\n\nEMR address: {address}\n{values}\n\nPlease register an application for it with the EMR, and send me its client ID. If you want to connect it yourself, ask {client} for a link.',
   problem_title: 'This EMR address does not work',
   problem_address: '{client} set the address {address}. If it is wrong, ask them for a new link.',
+  check_again: 'Check again',
   code_hint: 'Sandbox: the current codes are on',
   emr_host_not_found: 'The host {host} could not be found: check the address.',
   emr_address_wrong: 'The EMR cannot be connected at this address.',

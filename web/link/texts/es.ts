@@ -2,7 +2,7 @@ import type { Texts } from './en.ts';
 
 export const es: Texts = {
   consent_title: '{client} solicita acceso a {emr}',
-  consent_lead: 'Compruebe que esta es su consulta y este es su EMR.',
+  consent_lead: '¿Es esta su consulta y es este su EMR?',
   consent_again: 'Ha cambiado lo que comparte esta conexión o dónde se inicia sesión. Por favor, revíselo de nuevo.',
   continue: 'Continuar',
   organization: 'Organización',
@@ -54,6 +54,7 @@ export const es: Texts = {
     '{client} quiere conectarse con nuestro EMR para {organization}.\n\nDirección del EMR: {address}\n{values}\n\nRegistre una aplicación en el EMR y envíeme su ID de cliente. Si prefiere conectarlo usted, pida un enlace a {client}.',
   problem_title: 'Esta dirección del EMR no funciona',
   problem_address: '{client} indicó la dirección {address}. Si no es correcta, pídale un enlace nuevo.',
+  check_again: 'Comprobar de nuevo',
   code_hint: 'Sandbox: los códigos actuales están en',
   emr_host_not_found: 'No se encontró el servidor {host}: revise la dirección.',
   emr_address_wrong: 'No se puede conectar el EMR en esta dirección.',

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { expectApiError } from '../api/support.ts';
-import type { ApiResponse } from '../harness/api.ts';
-import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { type LinkSteps, linkSteps } from './linkSteps.ts';
+import { expectApiError } from '../../api/support.ts';
+import type { ApiResponse } from '../../harness/api.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 
 let fixture: TestSandbox;
 let server: FhirServer;
@@ -42,7 +43,7 @@ const consents = (org_id: string) => fixture.owner<{ detail: Record<string, unkn
      AND detail ->> 'organization' = ${org_id} ORDER BY id`;
 
 describe('consent', () => {
-  test('is recorded once with what was shown: client, organization, EMR, sign-in host, language and a hash of the text', async () => {
+  test(row('CNS-01'), async () => {
     const token = await steps.linkToken({ user_id: 'recorded', org_id: 'recorded' });
     const { consent } = await session(token);
     expect(consent.required).toBe(true);
@@ -73,7 +74,7 @@ describe('consent', () => {
     expect(JSON.stringify(records)).not.toContain(token);
   });
 
-  test('must be given before Link signs in; the EMR is not called without it', async () => {
+  test(row('CNS-02'), async () => {
     const token = await steps.linkToken();
     const { consent } = await session(token);
     expectApiError(await asPage(token, 'POST', 'sign-in', person(1)), 403, /has not agreed to this link yet/);
@@ -106,7 +107,7 @@ describe('consent', () => {
     expect((await asPage(token, 'POST', 'sign-in', person(2))).status).toBe(200);
   });
 
-  test('does not count for a sign-in page on another host than the one that was shown', async () => {
+  test(row('CNS-03'), async () => {
     const token = await fhirToken({ org_id: 'moved' });
     await steps.consent(token);
     // As if the EMR had named another page before.
@@ -144,7 +145,7 @@ describe('consent in update mode', () => {
     return access_token;
   }
 
-  test('is not asked for again if it covers what would be shown', async () => {
+  test(row('CNS-04'), async () => {
     const who = { user_id: 'covered', org_id: 'covered' };
     const token = await steps.linkToken({ ...who, access_token: await linked(who, 3) });
     expect((await session(token)).consent.required).toBe(false);
@@ -210,16 +211,16 @@ describe('the page of a server that cannot be used', () => {
   ])('says that the host does not exist (%s), and the API does too', async (emr_name, path) => {
     const token = await steps.linkToken({ emr_name, emr_instance_domain: `http://nowhere.localhost:9${path}` });
     const { problem, consent } = await session(token);
-    const reason = 'The host nowhere.localhost:9 could not be found.';
-    expect(problem).toStrictEqual({ code: 'emr_host_not_found', host: 'nowhere.localhost:9', reason });
+    const reason = 'The host nowhere.localhost could not be found.';
+    expect(problem).toStrictEqual({ code: 'emr_host_not_found', host: 'nowhere.localhost', reason });
     expect(consent).toBeNull();
     const credentials = emr_name === 'fhir' ? { way: 'bearer_token', bearer_token: 'x' } : person(1).credentials;
     const response = await steps.signIn(token, 1, { credentials });
-    const message = 'The host nowhere.localhost:9 could not be found. Check the address of the EMR.';
+    const message = 'The host nowhere.localhost could not be found. Check the address of the EMR.';
     expectApiError(response, 400, message);
   });
 
-  test('says that there is no FHIR server, also for a web server’s 404 page', async () => {
+  test(row('CNS-05'), async () => {
     for (const emr_instance_domain of [fixture.sandbox.base_url, fixture.sandbox.larkspur.url]) {
       const { problem, emr } = await session(await fhirToken({ emr_instance_domain }));
       const { host } = new URL(emr_instance_domain);
