@@ -35,7 +35,15 @@ function where(name: ErrorCode): string {
 /** Errors that no documented endpoint returns, and where they occur instead. */
 const undocumented: Record<string, readonly ErrorCode[]> = {
   'any URL': ['request_malformed', 'route_not_found', 'request_timeout', 'headers_too_large'],
-  'the Link page': ['emr_page_declined', 'page_sign_in_unknown', 'link_unknown', 'link_expired', 'link_used'],
+  'the Link page': [
+    'consent_required',
+    'consent_outdated',
+    'emr_page_declined',
+    'page_sign_in_unknown',
+    'link_unknown',
+    'link_expired',
+    'link_used',
+  ],
   'the docs page': ['sandbox_values_refused'],
   'the dashboard': [
     'operator_credentials_wrong',

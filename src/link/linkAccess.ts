@@ -1,46 +1,61 @@
 import type { Capability, OperationName } from '../connectors/connector.ts';
 
 /** What an account can do in the EMR, as Link says it to people. `known`: as stated by this server. */
-export type LinkAccess = { known: boolean; reads: ReadSubject[]; writes: WriteSubject[] };
+export type LinkAccess = { known: boolean; reads: string[]; writes: string[] };
 
-export type ReadSubject = keyof typeof reads;
-export type WriteSubject = keyof typeof writes;
-
-/** Link's page has a text for each of them; one of its operations is enough. */
-const reads = {
-  patients: ['listPatients', 'searchPatients', 'findPatient'],
-  insurance: ['listPatientInsurances'],
-  medications: ['listMedications'],
-  orders: ['listOrders'],
-  visits: ['listEncounters'],
-  balances: ['getBalances'],
-  appointments: ['listAppointments'],
-  schedules: ['listScheduleBlocks'],
-  claims: ['listClaims'],
-  providers: ['listProviders', 'listReferringProviders'],
-  staff: ['listStaff'],
-  locations: ['listLocations'],
-  pharmacies: ['listPharmacies'],
-} as const satisfies Record<string, readonly OperationName[]>;
-
-const writes = {
-  patients: ['createPatient', 'updatePatient', 'addGuarantor', 'setResponsibleParty', 'addPatientPharmacy'],
-  insurance: ['addPatientInsurance', 'updatePatientInsurance', 'requestEligibility'],
-  appointments: ['createAppointment'],
-  documents: ['uploadDocument'],
-  messages: ['createTelephoneEncounter', 'addTelephoneAction'],
-  refills: ['addRefill'],
-} as const satisfies Record<string, readonly OperationName[]>;
+/**
+ * What Link names before anyone signs in, in this order. Complete, so that a new operation does not compile without a
+ * decision: consent must not cover less than what happens. The page has a text for each subject. `null`: code lists and
+ * names that say nothing about a person.
+ */
+const subjects: Record<OperationName, `reads ${string}` | `writes ${string}` | null> = {
+  listPatients: 'reads patients',
+  searchPatients: 'reads patients',
+  findPatient: 'reads patients',
+  listGuarantors: 'reads patients',
+  getAlerts: 'reads patients',
+  listPatientPharmacies: 'reads patients',
+  listPatientInsurances: 'reads insurance',
+  listMedications: 'reads medications',
+  listOrders: 'reads orders',
+  listEncounters: 'reads visits',
+  getBalances: 'reads balances',
+  listAppointments: 'reads appointments',
+  getAppointment: 'reads appointments',
+  listScheduleBlocks: 'reads schedules',
+  listClaims: 'reads claims',
+  listProviders: 'reads providers',
+  listReferringProviders: 'reads providers',
+  findReferringProviders: 'reads providers',
+  listStaff: 'reads staff',
+  listLocations: 'reads locations',
+  listPharmacies: 'reads pharmacies',
+  listInsuranceProviders: null,
+  listVisitTypes: null,
+  listVisitStatuses: null,
+  getCodeLists: null,
+  createPatient: 'writes patients',
+  updatePatient: 'writes patients',
+  addGuarantor: 'writes patients',
+  setResponsibleParty: 'writes patients',
+  addPatientPharmacy: 'writes patients',
+  addPatientInsurance: 'writes insurance',
+  updatePatientInsurance: 'writes insurance',
+  requestEligibility: 'writes insurance',
+  createAppointment: 'writes appointments',
+  uploadDocument: 'writes documents',
+  createTelephoneEncounter: 'writes messages',
+  addTelephoneAction: 'writes messages',
+  addRefill: 'writes refills',
+};
 
 export function toAccess(capabilities: readonly Capability[], known: boolean): LinkAccess {
-  return { known, reads: subjects(reads, capabilities), writes: subjects(writes, capabilities) };
-}
-
-function subjects<Subject extends string>(
-  table: Record<Subject, readonly Capability[]>,
-  capabilities: readonly Capability[],
-): Subject[] {
-  // The type of the table allows no other keys.
-  const names = Object.keys(table) as Subject[];
-  return names.filter((name) => table[name].some((operation) => capabilities.includes(operation)));
+  const offered = Object.entries(subjects).filter(([name]) => capabilities.includes(name as OperationName));
+  const named = (kind: 'reads' | 'writes') => {
+    const found = offered.flatMap(([, subject]) =>
+      subject?.startsWith(`${kind} `) ? [subject.slice(kind.length + 1)] : [],
+    );
+    return [...new Set(found)];
+  };
+  return { known, reads: named('reads'), writes: named('writes') };
 }

@@ -42,7 +42,7 @@ const fills: Fills = {
   emr_page_declined: { emr },
   emr_sign_in_refused: { emr, reason: 'This user may not use the API.' },
   emr_host_not_found: { host: 'emr.example.org' },
-  emr_address_wrong: { reason: 'There is no FHIR server at this address.' },
+  emr_address_wrong: { reason: 'The address of the EMR is not allowed.' },
   emr_check_refused: { emr, reason: 'The account link has expired.' },
   webhook_url_refused: { rule: 'must start with https://.' },
   webhook_endpoints_max: { max: '20' },

@@ -5,10 +5,11 @@ import { record_kinds, sync_order } from '../../src/model/records/kinds.ts';
 
 const src = resolve(import.meta.dirname, '../../src');
 
-/** Files that may name several kinds. None of them has to change when a kind is added, but for the first two. */
+/** Files that may name several kinds. None of them has to change when a kind is added, but for the first three. */
 const allowed: [file: RegExp, reason: string][] = [
   [/^model\/records\/kinds\.ts$/, 'the registry'],
   [/^connectors\/(larkspur|fhir)\//, 'the mapping of an EMR'],
+  [/^link\/linkAccess\.ts$/, 'what people agree to in Link; incomplete, it does not compile'],
   [/^records\/rowFunctions\.ts$/, 'kinds whose rows copy values from other tables'],
   [/^writes\//, 'records that a write refers to'],
   [/^certification\/samples\.ts$/, 'records that sample writes refer to'],

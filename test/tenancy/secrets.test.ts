@@ -69,9 +69,12 @@ async function sendFailingRequests(): Promise<Record<string, string>> {
     }),
   );
   await send(api.call('GET', `/link?token=${link.token}`, { headers }));
-  await send(api.call('GET', '/link/v1/session', { headers: { 'link-token': link.token } }));
+  const as_page = { 'link-token': link.token };
+  const page = await send(api.call('GET', '/link/v1/session', { headers: as_page }));
+  const consent = { terms_id: page.consent.terms_id, language: 'en', text: 'What the page shows.' };
+  await send(api.call('POST', '/link/v1/consent', { body: consent, headers: as_page }));
   const typed = { credentials: { username: 'nobody', password: health_data.typed_password }, one_time_code: '111111' };
-  await send(api.call('POST', '/link/v1/sign-in', { body: typed, headers: { 'link-token': link.token } }));
+  await send(api.call('POST', '/link/v1/sign-in', { body: typed, headers: as_page }));
   await send(api.call('POST', '/v1/telephone-encounters', { body: `{"message":"${health_data.message}"` }));
   await send(api.callIn({ [health_data.reason]: health_data.message }));
   await send(api.call('GET', `/v1/patients?last_name=${health_data.filter}`));

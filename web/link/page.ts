@@ -37,6 +37,8 @@ function readHostedToken(): string | undefined {
   return typeof token === 'string' ? token : undefined;
 }
 
+let opened = false;
+
 async function open(token: string, host: Host, warning?: string): Promise<void> {
   const service = openService(token);
   const browser_language = chooseLanguage(preferred, navigator.languages);
@@ -60,7 +62,9 @@ async function open(token: string, host: Host, warning?: string): Promise<void> 
   document.title = t(session.update ? 'title_update' : 'title');
   if (session.client.colour) paintBrand(document.documentElement, session.client.colour);
   host.texts(document.title, t('close'));
-  host.event('opened');
+  // Once, also if the link is read again.
+  if (!opened) host.event('opened');
+  opened = true;
   const card = drawCard(main, session.client);
   const dead = (reason: string) => showUnusable(reason, host);
   const restart = (warning?: string) => void open(token, host, warning);

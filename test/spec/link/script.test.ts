@@ -121,7 +121,7 @@ test(row('DEC-090'), async () => {
   const window = await fixture.open();
   // Uses all four settings: the token, the events, and both callbacks.
   const frame = await window.start(await fixture.steps.linkToken());
-  await focused(frame, 'username');
+  await frame.waitForSelector('.consent');
   await window.page.keyboard.press('Escape');
   await untilClosed(window);
   expect(await window.calls()).toStrictEqual([
