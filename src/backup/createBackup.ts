@@ -9,6 +9,7 @@ import { connect, type DatabaseAddress, openDatabase, type Sql } from '../db/dat
 import { startBaseBackup } from '../db/embedded/baseBackup.ts';
 import { clusterExists } from '../db/embedded/cluster.ts';
 import { codeOf, type Folders, openFolders } from '../db/embedded/folders.ts';
+import { rewriteErasedTables } from '../db/erasedTables.ts';
 import { openEmbedded } from '../db/openServer.ts';
 import { roleAddresses } from '../db/roles.ts';
 import { startTableCopy } from '../db/tableCopy.ts';
@@ -21,7 +22,7 @@ import { encrypt } from './encryptedStream.ts';
 import { checkIsNew, writeFinishedFile } from './finishedFile.ts';
 import { checkBackup } from './readBackup.ts';
 
-export type BackupProgress = (what: 'copy' | 'check', done: number, total: number) => void;
+export type BackupProgress = (what: 'rewrite' | 'copy' | 'check', done: number, total: number) => void;
 
 /** The files of the database are stored below this folder, as in DATA_DIR. */
 const cluster_folder = 'postgres';
@@ -43,6 +44,11 @@ export async function createBackup(
   await checkIsNew(to);
   const server = await openEmbedded(config, () => {});
   try {
+    // A portable backup contains rows, not files. The copy of the files starts with a checkpoint and a new WAL segment, so
+    // that the WAL of the time before is not part of it.
+    if (!portable) {
+      await rewriteErasedTables(server.owner, { onProgress: (done, total) => onProgress('rewrite', done, total) });
+    }
     return await writeFinishedFile(to, async (file, partial) => {
       await writeFromDatabase(folders, server.owner, { file, passphrase, portable, onProgress });
       return checkBackup(partial, passphrase, (done, total) => onProgress('check', done, total));

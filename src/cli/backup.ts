@@ -20,7 +20,11 @@ type Values = JsonOption & {
   portable?: boolean | undefined;
 };
 
-const labels = { copy: 'Copying the database', check: 'Checking the backup' } as const;
+const labels = {
+  rewrite: 'Rewriting tables with erased data',
+  copy: 'Copying the database',
+  check: 'Checking the backup',
+} as const;
 
 /** Writes an encrypted backup of the embedded database. Works whether or not the service is running. */
 export async function backupCommand(config: Config, values: Values): Promise<void> {

@@ -4,12 +4,13 @@ import { signOutAccounts } from '../accounts/signOutAccounts.ts';
 import { revokeSecrets } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../db/database.ts';
+import { addErasedTables } from '../db/erasedTables.ts';
 import { apiError } from '../errors.ts';
 import { invalidateLinks } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { addErasedPatient } from '../records/erasedPatients.ts';
 import { findPatientScopeAgain } from './findScope.ts';
-import { type ErasureScope, erasableTables, rowsIn } from './tables.ts';
+import { type ErasureScope, erasableTables, rowsIn, tablesOf } from './tables.ts';
 
 export type EraseContext = SignOutContext & Pick<Context, 'lookups' | 'notifications' | 'system_keys'>;
 
@@ -57,6 +58,7 @@ export async function erase(
     const jobs = await countUnfinished(tx, scope);
     if (jobs > 0) throw apiError('erasure_blocked', { jobs: String(jobs) });
     const deleted = await deleteRows(tx, scope);
+    await addErasedTables(tx, tablesOf(scope));
     if (scope.of === 'patient') await addErasedPatient(ctx, tx, scope, scope.patient);
     await record(tx, deleted);
     await tx`SELECT pg_notify('chartwire_access', ${scope.client_id})`;

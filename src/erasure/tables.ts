@@ -23,6 +23,8 @@ type PatientScope = Extract<ErasureScope, { of: 'patient' }>;
 type Rules = {
   organization?: (sql: Query, scope: OrganizationScope) => Fragment;
   patient?: (sql: Query, scope: PatientScope) => Fragment;
+  /** Rows named patients, but are deleted before an erasure: only their traces in the table's files remain. */
+  patient_traces?: boolean;
 };
 
 /**
@@ -39,7 +41,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['uploads', by_operation],
     ['job_steps', through('job_id', 'jobs', 'id', jobs)],
     ['jobs', jobs],
-    ['lanes', by_organization],
+    ['lanes', { ...by_organization, patient_traces: true }],
     // A patient's keys stay: they contain no health data, and a repeated request must not be accepted again.
     ['idempotency_keys', by_account('scope_id')],
     ['patient_insurances', patient_insurances],
@@ -83,6 +85,19 @@ export function rowsIn(sql: Query, table: string, rules: Rules, scope: ErasureSc
   const condition = scope.of === 'organization' ? rules.organization?.(sql, scope) : rules.patient?.(sql, scope);
   // The tenant policy says the same; repeated for the planner.
   return condition && sql`client_id = ${scope.client_id} AND (${condition})`;
+}
+
+/**
+ * The tables whose files may contain data of a scope, even if none of its rows are left: an upload is deleted when its
+ * job has finished, for example.
+ */
+export function tablesOf(scope: ErasureScope): string[] {
+  const concerns = (rules: Rules) =>
+    scope.of === 'client' ||
+    (scope.of === 'organization' ? rules.organization : (rules.patient ?? rules.patient_traces));
+  return erasableTables()
+    .filter(([, rules]) => concerns(rules))
+    .map(([table]) => table);
 }
 
 const by_organization: Rules = { organization: (sql, scope) => sql`organization_id = ${scope.organization_id}` };

@@ -150,4 +150,14 @@ export const operationPromises: readonly PromiseRow[] = [
       ...test('journeys/syncOverwrites', 'a sync that read a page before our own write of a record'),
     ],
   },
+  {
+    row: 48,
+    fault: 'A backup is made after a patient, a practice and a client were erased',
+    promise: 'No byte of the planted data in the unpacked backup: tables, indexes, statistics, WAL',
+    tests: test(
+      'erasure/erasedBackups',
+      'promise 48: a backup made after an erasure contains no byte of what was erased',
+      'a backup fails with the reason while another session can see erased rows or uses their table',
+    ),
+  },
 ];
