@@ -72,7 +72,10 @@ export type Audit = {
   record(entry: AuditEntry): Promise<void>;
   /** Stores the records in the transaction of the change: both commit, or neither. */
   recordInTransaction(tx: Tx, ...entries: AuditEntry[]): Promise<void>;
-  /** An INSERT of records as part of a larger statement, of those for which `condition` is true: it may use `entry.subject`. */
+  /**
+   * An INSERT of records as part of a larger statement, of those for which `condition` is true: it may use
+   * `entry.subject`. It returns a row per record, whose number the statement checks with `require_audit_records`.
+   */
   recordStatement(sql: Query, entries: readonly AuditEntry[], condition: Fragment): Fragment;
 };
 

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { startLarkspur } from '../larkspur/start.ts';
 import { startAlerts } from './alerts/startAlerts.ts';
 import { endpoints } from './api/endpoints.ts';
+import { listAuditTriggers } from './audit/auditTriggers.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
 import { recordRotation } from './audit/recordRotation.ts';
@@ -183,6 +184,9 @@ async function openContext(
   telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
   closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);
+  for (const reason of await listAuditTriggers(db.system)) {
+    log.error({ reason }, 'a trigger or rule can drop audit records before they are stored: remove it');
+  }
   closers.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
   closers.push(request_log.close);

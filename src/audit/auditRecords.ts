@@ -1,5 +1,6 @@
 import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../db/database.ts';
+import { firstIdOf } from '../ids.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import type { AuditRow, NewAuditRow } from './stamp.ts';
 
@@ -7,6 +8,12 @@ import type { AuditRow, NewAuditRow } from './stamp.ts';
 export type SealedRow = AuditRow & { position: number; chain: Buffer };
 
 export type Link = { id: string; position: number; chain: Buffer };
+
+/** Inserts records, and throws unless all of them were stored: a trigger or a rule can drop rows without an error. */
+export async function storeRecords(sql: Query, rows: readonly NewAuditRow[]): Promise<void> {
+  const { count } = await insertRecords(sql, rows);
+  if (count !== rows.length) throw new Error(`${count} of ${rows.length} audit records were stored.`);
+}
 
 /** Inserts records with a statement whose text does not depend on their number. */
 export function insertRecords(
@@ -31,12 +38,14 @@ export function findUnsealed(sql: Query, limit: number): Promise<{ id: string; m
     SELECT id, mac FROM audit_records WHERE position IS NULL ORDER BY id LIMIT ${limit}`;
 }
 
+/** Throws if one of them was deleted meanwhile: then nothing is linked, and the next attempt starts without it. */
 export async function linkRecords(tx: Tx, links: readonly Link[]): Promise<void> {
   const values = links.map((link) => ({ ...link, chain: link.chain.toString('hex') }));
-  await tx`
+  const { count } = await tx`
     UPDATE audit_records SET position = link.position, chain = decode(link.chain, 'hex')
       FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS link (id uuid, position bigint, chain text)
      WHERE audit_records.id = link.id`;
+  if (count !== links.length) throw new Error(`${count} of ${links.length} audit records were linked.`);
 }
 
 /** The next records of the chain, in order. */
@@ -142,11 +151,6 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
            LEFT JOIN accounts ON accounts.id = record.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY record.id DESC LIMIT ${limit}`;
-}
-
-/** The smallest possible id of this time. */
-function firstIdOf(moment: Date): string {
-  return moment.getTime().toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
 /** Every column covered by the MAC, and the MAC. */

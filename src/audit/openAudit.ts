@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts';
 import { groupCommit } from '../db/groupCommit.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
 import { createHead } from './auditHead.ts';
-import { insertRecords } from './auditRecords.ts';
+import { insertRecords, storeRecords } from './auditRecords.ts';
 import { type NewAuditRow, openStamp } from './stamp.ts';
 
 /**
@@ -13,15 +13,19 @@ import { type NewAuditRow, openStamp } from './stamp.ts';
 export async function openAudit(db: Database, keys: SystemKeys): Promise<Audit & { close(): Promise<void> }> {
   await createHead(db.system, keys.key('audit.chain'));
   const { stamp } = openStamp(keys);
-  const group = groupCommit<NewAuditRow>((rows) => insertRecords(db.system.pooled, rows));
+  const group = groupCommit<NewAuditRow>(async (rows) => {
+    await storeRecords(db.system.pooled, rows);
+    return [];
+  });
   return {
     record: async (entry) => {
       await group.add(stamp(entry));
     },
     recordInTransaction: async (tx, ...entries) => {
-      await insertRecords(tx, entries.map(stamp));
+      await storeRecords(tx, entries.map(stamp));
     },
-    recordStatement: (sql, entries, condition) => insertRecords(sql, entries.map(stamp), condition),
+    recordStatement: (sql, entries, condition) =>
+      sql`${insertRecords(sql, entries.map(stamp), condition)} RETURNING id`,
     close: group.flushed,
   };
 }

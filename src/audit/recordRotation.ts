@@ -1,7 +1,7 @@
 import type { Sql } from '../db/database.ts';
 import type { RotationEntry } from '../security/openKeys.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
-import { insertRecords } from './auditRecords.ts';
+import { storeRecords } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
 
 /** Records a rotation of the master key. It may run at a start, before the audit log is open. */
@@ -11,5 +11,5 @@ export async function recordRotation(
   { outcome, ...detail }: RotationEntry,
 ): Promise<void> {
   const entry = { client_id: null, actor_kind: 'system', actor: 'service', action: 'master_key.rotate' } as const;
-  await insertRecords(system.pooled, [openStamp(keys).stamp({ ...entry, outcome, detail })]);
+  await storeRecords(system.pooled, [openStamp(keys).stamp({ ...entry, outcome, detail })]);
 }

@@ -4,6 +4,7 @@ import type { AuditFault, AuditProgress, AuditVerdict } from '../model/dashboard
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
 import { findLinks, lastPosition, readChain, readUnsealed } from './auditRecords.ts';
+import { listAuditTriggers } from './auditTriggers.ts';
 import { openStamp } from './stamp.ts';
 
 export type VerifyOptions = {
@@ -18,8 +19,9 @@ export const faults_max = 100;
 
 /**
  * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a
- * missing, moved or forged record, a truncated end, a log that no longer contains its anchors. Reads in batches, each on
- * its own, so that a trail of any length needs little memory and no long transaction.
+ * missing, moved or forged record, a truncated end, a log that no longer contains its anchors, a trigger or rule that
+ * could drop records. Reads in batches, each on its own, so that a trail of any length needs little memory and no long
+ * transaction.
  */
 export async function verifyAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
@@ -35,6 +37,13 @@ export async function verifyAudit(
     if (faults.length < faults_max) faults.push({ position, id, what });
   };
 
+  const missing = (after: number, until: number) => {
+    for (let position = after + 1; position < until && faults.length < faults_max; position++) {
+      fault('missing', position, null);
+    }
+  };
+
+  for (const name of await listAuditTriggers(system)) fault('trigger', null, name);
   const head = await intactHead(system, key);
   if (!head) fault('head_broken', null, null);
   const end = head?.position ?? (await lastPosition(system.pooled));
@@ -42,8 +51,8 @@ export async function verifyAudit(
   for (;;) {
     const rows = await readChain(system.pooled, { after: before.position, up_to: end, limit: batch });
     for (const row of rows) {
-      // After a gap the previous link is unknown; the gap itself is reported.
-      if (row.position > before.position + 1) fault('missing', before.position + 1, null);
+      // After a gap the previous link is unknown; the missing records are reported.
+      if (row.position > before.position + 1) missing(before.position, row.position);
       else if (!row.chain?.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', row.position, row.id);
       if (!isGenuine(row)) fault('changed', row.position, row.id);
       before = { position: row.position, chain: row.chain ?? Buffer.alloc(0) };
@@ -52,7 +61,7 @@ export async function verifyAudit(
     onProgress({ checked, total: end });
     if (rows.length < batch) break;
   }
-  if (before.position < end) fault('missing', before.position + 1, null);
+  if (before.position < end) missing(before.position, end + 1);
   else if (head && !before.chain.equals(head.chain)) fault('not_linked', head.position, null);
   if (await hasRecordsBeyondHead(ctx, key)) fault('beyond_head', end + 1, null);
 

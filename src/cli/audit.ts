@@ -18,6 +18,7 @@ const fault_texts: Record<AuditFault['what'], string> = {
   rolled_back: 'was anchored, but the log ends before it: records were removed, or an older copy was restored',
   anchor_mismatch: 'is not the record that was anchored at this position',
   anchor_changed: 'An anchor was changed, or belongs to another database',
+  trigger: 'can drop or change records before they are stored: remove it',
 };
 
 const export_fault_texts: Record<ExportFault['what'], string> = {
@@ -43,10 +44,13 @@ export async function verifyAuditCommand(
   const { ok, checked, unsealed, anchors } = verdict;
   const lines = [
     `Records: ${checked} (${unsealed} more are not in the chain yet). Anchors: ${anchors}.`,
-    ...verdict.faults.map(({ position, what }) => describe(position, what)),
+    ...verdict.faults.map(describe),
     ok ? 'The audit log is unchanged, in order and complete.' : 'The audit log was tampered with.',
   ];
-  const faults = verdict.faults.map(({ position, what }) => ({ position, what }));
+  const faults = verdict.faults.map(({ position, id, what }) => ({
+    ...{ position, what },
+    ...(what === 'trigger' && { name: id }),
+  }));
   printResult(output, { ok, checked, unsealed, anchors, faults }, `${lines.join('\n')}\n`);
   if (!ok) process.exitCode = 1;
 }
@@ -100,7 +104,8 @@ export async function reanchor(
   return moved;
 }
 
-function describe(position: AuditFault['position'], what: AuditFault['what']): string {
+function describe({ position, id, what }: AuditFault): string {
+  if (what === 'trigger') return `The ${id} ${fault_texts[what]}`;
   if (what === 'head_broken' || what === 'anchor_changed') return fault_texts[what];
   return `${position === null ? 'A new record' : `Record ${position}`} ${fault_texts[what]}`;
 }

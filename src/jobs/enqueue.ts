@@ -96,7 +96,7 @@ export async function enqueueAll(
       ${upload === undefined ? sql`SELECT 1` : insertUpload(sql, upload)}
     ), ${jobsAndLanes(sql)}
     ${auditRecords(sql, jobs)}
-    SELECT id, operation_id FROM job`;
+    SELECT id, operation_id FROM job WHERE ${auditIsStored(sql, jobs)}`;
   const ids = new Map(rows.map(({ id, operation_id }) => [operation_id, id]));
   return jobs.map(({ operation_id }) => ids.get(operation_id));
 }
@@ -134,6 +134,14 @@ function jobsAndLanes(sql: Query): Fragment {
     ), lane AS (
       ${insertLanes(sql)}
     )`;
+}
+
+/** Fails the statement if the record of a stored job was dropped. */
+function auditIsStored(sql: Query, jobs: readonly DescribedJob[]): Fragment {
+  const audited = jobs.filter(({ auditStatement }) => auditStatement).map(({ operation_id }) => operation_id);
+  if (audited.length === 0) return sql`true`;
+  return sql`require_audit_records((SELECT count(*) FROM audit_record),
+    (SELECT count(*) FROM operation WHERE id = ANY (${audited}::uuid[])))`;
 }
 
 /** The audit records of the jobs that are stored. A record's subject is the operation. */

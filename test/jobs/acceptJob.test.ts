@@ -100,7 +100,7 @@ describe('jobs that arrive together', () => {
       const actor = { actor_kind: 'client', actor: 'test', action: 'test', outcome: '200' } as const;
       job.auditStatement = {
         entry: (subject) => ({ client_id, ...actor, subject }),
-        insert: (sql, entries, condition) => insertRecords(sql, entries.map(stamp), condition),
+        insert: (sql, entries, condition) => sql`${insertRecords(sql, entries.map(stamp), condition)} RETURNING id`,
         committed: () => {},
       };
       return job;

@@ -59,6 +59,7 @@ export const audit_page = {
 
 export const audit_fault = Type.Object({
   position: nullable(Type.Integer()),
+  /** Of the record; for `trigger`, its name. */
   id: nullable(Type.String()),
   what: Type.Enum([
     'changed',
@@ -69,6 +70,7 @@ export const audit_fault = Type.Object({
     'rolled_back',
     'anchor_mismatch',
     'anchor_changed',
+    'trigger',
   ]),
 });
 export type AuditFault = Static<typeof audit_fault>;

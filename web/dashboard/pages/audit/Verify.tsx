@@ -16,7 +16,14 @@ const fault_labels: Record<Verdict['faults'][number]['what'], string> = {
   rolled_back: 'was anchored, but the log ends before it',
   anchor_mismatch: 'is not the record that was anchored at this position',
   anchor_changed: 'An anchor was changed, or belongs to another database',
+  trigger: 'can drop or change records before they are stored: remove it',
 };
+
+function textOf({ position, id, what }: Verdict['faults'][number]): string {
+  if (what === 'trigger') return `The ${id} ${fault_labels[what]}`;
+  if (what === 'head_broken' || what === 'anchor_changed') return fault_labels[what];
+  return `${position === null ? 'A new record' : `Record ${position}`} ${fault_labels[what]}`;
+}
 
 type Verification = ReturnType<typeof useVerification>;
 
@@ -69,12 +76,8 @@ export function VerifyResult({ verification }: { verification: Verification }) {
       {verdict && !verdict.ok && (
         <Alert color="red" role="alert" title="The audit log was tampered with" mb="md">
           <List size="sm">
-            {verdict.faults.map(({ position, what }) => (
-              <List.Item key={`${position} ${what}`}>
-                {what === 'head_broken' || what === 'anchor_changed'
-                  ? fault_labels[what]
-                  : `${position === null ? 'A new record' : `Record ${position}`} ${fault_labels[what]}`}
-              </List.Item>
+            {verdict.faults.map((fault) => (
+              <List.Item key={`${fault.position} ${fault.id} ${fault.what}`}>{textOf(fault)}</List.Item>
             ))}
           </List>
         </Alert>
