@@ -167,6 +167,16 @@ export const errors = {
     message:
       'document is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.',
   },
+  document_action_refused: {
+    status: 415,
+    message:
+      'document is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.',
+  },
+  document_attachment_refused: {
+    status: 415,
+    message:
+      'document is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.',
+  },
   document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
   headers_too_large: { status: 431, message: 'Request headers are too large.' },

@@ -7,17 +7,24 @@ export function carriesActiveContent(bytes: Buffer): boolean {
   const text = bytes.toString('latin1');
   // Without NUL, so that UTF-16 is found too.
   const markup_text = text.includes('\0') ? text.replaceAll('\0', '') : text;
-  return at_start.test(text) || anywhere.test(text) || markup.test(markup_text) || hasProgram(bytes);
+  return document_start.test(text) || markup.test(markup_text) || carriesProgram(bytes);
+}
+
+/** The same without documents and markup, which an attachment of a document may be. */
+export function carriesProgram(bytes: Buffer): boolean {
+  const text = bytes.toString('latin1');
+  return at_start.test(text) || anywhere.test(text) || hasProgram(bytes);
 }
 
 /** Browsers run these in any file that is served as HTML, XML or SVG, whatever precedes them. */
 const markup =
   /<(?:!doctype|html|head|body|script|svg|iframe|object|embed|applet|meta|link|style|form|img|\?php|\?xml-stylesheet)(?=[\s>/]|$)|javascript:|vbscript:/i;
 
+const document_start = /%PDF-\d/;
+
 /** Signatures that are long enough not to occur by chance in a few megabytes. */
 const anywhere = new RegExp(
   [
-    '%PDF-\\d',
     '%!PS-Adobe',
     '\\{\\\\rtf',
     // ZIP, and with it Java archives and Office files: a member, or the directory at the end.

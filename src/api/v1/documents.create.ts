@@ -18,6 +18,8 @@ export default writeEndpoint(uploadDocument, {
     'document_over_emr_limit',
     'document_type_unsupported',
     'document_script_refused',
+    'document_action_refused',
+    'document_attachment_refused',
     'operation_not_offered',
     'unsupported_field',
     'staff_not_found',

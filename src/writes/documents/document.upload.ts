@@ -4,7 +4,7 @@ import { apiError } from '../../errors.ts';
 import { DocumentRequest } from '../../model/document.ts';
 import { sizeText } from '../../model/sizeText.ts';
 import { referenceError } from '../../records/firstSync.ts';
-import { mayContainScript } from '../../security/pdfScripts.ts';
+import { findPdfRisks } from '../../security/pdfRisks.ts';
 import { sniffDocument } from '../../security/sniffDocument.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
@@ -68,14 +68,20 @@ function documentFields(id: string, body: DocumentRequest) {
   return { document_id: id, patient_mrn: body.patient_mrn, folder_name: body.folder_name };
 }
 
+/** `scripts_allowed`: PDF_JAVASCRIPT, which also accepts what cannot be inspected. */
+async function refuseRisks(file: Buffer, scripts_allowed: boolean): Promise<void> {
+  const risks = await findPdfRisks(file);
+  if (risks.has('action')) throw apiError('document_action_refused', undefined, { field: 'document' });
+  if (risks.has('attachment')) throw apiError('document_attachment_refused', undefined, { field: 'document' });
+  if (risks.size > 0 && !scripts_allowed) throw apiError('document_script_refused', undefined, { field: 'document' });
+}
+
 type Request = { ctx: Context; account: Account; body: DocumentRequest; file: Buffer | undefined };
 
 async function checkReferences({ ctx, account, body, file }: Request) {
   const document_type = file && sniffDocument(file);
   if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
-  if (document_type === 'application/pdf' && !ctx.config.pdf_javascript && (await mayContainScript(file))) {
-    throw apiError('document_script_refused', undefined, { field: 'document' });
-  }
+  if (document_type === 'application/pdf') await refuseRisks(file, ctx.config.pdf_javascript);
   const parts = body.folder_name.split('/');
   if (!parts.every((part) => part.trim() !== '' && part !== '.' && part !== '..' && !/[\\\p{Cc}]/u.test(part))) {
     const rule = 'folder_name must be folder names separated by forward slashes';

@@ -283,6 +283,21 @@ test('rejects a PDF with JavaScript unless the setting allows it', async () => {
   expect(checked.lookups.document_type).toBe('application/pdf');
 });
 
+test(row('DAT-05'), async () => {
+  const withObjects = (...objects: string[]) => {
+    const text = objects.map((each, n) => `${n + 90} 0 obj ${each} endobj\n`).join('');
+    return Buffer.concat([documents.pdf.subarray(0, 9), Buffer.from(text, 'latin1'), documents.pdf.subarray(9)]);
+  };
+  for (const action of ['/Launch /F (a)', '/GoToR /F (//host/a.pdf)', '/SubmitForm', '/ImportData', '/RichMedia']) {
+    const refused = { status: 415, message: /^document is a PDF that starts programs/, field: 'document' };
+    await expectRequestRejected({}, { ...refused, code: 'document_action_refused' }, withObjects(`<< /S ${action} >>`));
+  }
+  const program = '<< /Length 6 >>\nstream\nMZ\x90\x00..\nendstream';
+  const refused = { status: 415, message: /^document is a PDF with an attached program/, field: 'document' };
+  const attached = withObjects('<< /F (a.txt) /EF << /F 91 0 R >> >>', program);
+  await expectRequestRejected({}, { ...refused, code: 'document_attachment_refused' }, attached);
+});
+
 test('replays the response for the same key and file, and rejects another file', async () => {
   const key = { 'idempotency-key': 'document-1' };
   const first = await sendDocument(fixture, {}, documents.png, key);
