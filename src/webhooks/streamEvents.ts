@@ -9,7 +9,7 @@ export type EventStream = {
   types?: readonly EventType[] | undefined;
   /** The last id that the caller has received: of an event, or of the start of a stream. Without it the stream starts now. */
   after?: string | undefined;
-  /** Called every 25 s: the stream ends when it returns false. */
+  /** Called before events are sent, and every 25 s: the stream ends when it returns false. */
   isAllowed: () => Promise<boolean>;
   /** Called with the patients of the events before these are sent. */
   onSend: (mrns: readonly string[]) => Promise<void>;
@@ -47,6 +47,8 @@ async function send(db: Database, stream: EventStream, output: PassThrough): Pro
   let heartbeat_at = performance.now() + heartbeat_ms;
   while (!output.destroyed && !output.readableEnded) {
     const rows = await readAfter(db, stream, from, [...sent.keys()]);
+    // A revoked secret gets nothing more. Usually answered from memory.
+    if (rows.length > 0 && !(await stream.isAllowed())) return void output.end();
     // Stored before the events are sent, so that everything shown is in the audit log.
     if (rows.length > 0) await stream.onSend(rows.flatMap(({ mrns }) => mrns));
     for (const { id, type, body, at } of rows) {

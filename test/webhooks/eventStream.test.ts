@@ -1,4 +1,6 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { revokeSecrets } from '../../src/clients/clients.ts';
+import { emitEvent } from '../../src/webhooks/emitEvent.ts';
 import { newClient } from '../api/support.ts';
 import { finishedCall } from '../dashboard/finishedCalls.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
@@ -34,8 +36,8 @@ async function openStream(headers: Record<string, string> = {}, query = '') {
       }
     }
   };
-  void read().catch(() => {});
-  return { response, received, position: () => position, close: () => stop.abort() };
+  const ended = read().catch(() => {});
+  return { response, received, ended, position: () => position, close: () => stop.abort() };
 }
 const jobsOf = (received: Sent[]) => received.map(({ data }) => Number(data.job_id));
 
@@ -91,6 +93,29 @@ test('sends nothing of another client', async () => {
   const { job_id } = await finishedCall(fixture, { reason: 'stream 6' });
   await expect.poll(() => jobsOf(own.received)).toContain(job_id);
   expect(other.received).toStrictEqual([]);
+});
+
+test('sends nothing more once the secret is revoked', async () => {
+  const { id: client_id, ...own } = await newClient(fixture);
+  const credentials = { client_id: own.client_id, client_secret: own.client_secret };
+  await own.api.link({ user_id: 'stream-revoked', org_id: 'stream-revoked', staff: 6 });
+  const [account] = await fixture.owner<{ id: string }[]>`SELECT id FROM accounts WHERE client_id = ${client_id}`;
+  const emit = () =>
+    fixture.ctx.db.tenant(client_id, (tx) =>
+      emitEvent(tx, {
+        ...{ client_id, account_id: account?.id ?? '', job_id: null },
+        event: { type: 'sync.completed', data: { org_id: 'stream-revoked', records: {} } },
+      }),
+    );
+  const stream = await openStream(credentials);
+  const first = await emit();
+  await expect.poll(() => stream.received.map(({ id }) => id), { timeout: 20_000 }).toStrictEqual([first]);
+  await fixture.ctx.db.tenant(client_id, (tx) => revokeSecrets(tx, client_id));
+  const status = async () => (await own.api.call('GET', '/v1/webhook', { headers: { access_token: null } })).status;
+  await expect.poll(status).toBe(401);
+  await emit();
+  await stream.ended;
+  expect(stream.received.map(({ id }) => id)).toStrictEqual([first]);
 });
 
 test('rejects an unknown type, wrong credentials and a 21st stream', async () => {
