@@ -6,9 +6,13 @@ export function savedFields(outcomes: Iterable<Record<string, unknown>>): SavedF
   return [...outcomes].flatMap((outcome) => (outcome.changes as SavedField[] | undefined) ?? []);
 }
 
-/** The `audit_trail` of an event. Where the EMR corrected a value: the value sent, and a note with the value saved. */
+/**
+ * The `audit_trail` of an event: the fields that changed, and those whose value the EMR did not take. Where
+ * the EMR corrected a value: the value sent, and a note with the value saved.
+ */
 export function auditTrail(fields: SavedField[]): EventData<'patient.updated'>['audit_trail'] {
-  return fields.map(({ corrected, ...field }) =>
+  const changed = fields.filter(({ before, after, corrected }) => corrected || before !== after);
+  return changed.map(({ corrected, ...field }) =>
     corrected
       ? { ...field, after: corrected.sent, note: `${corrected.note} Saved: ${field.after ?? 'nothing'}.` }
       : field,

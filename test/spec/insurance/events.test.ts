@@ -206,6 +206,18 @@ test(row('DEC-186'), async () => {
   expect(noted(plain.data)).toStrictEqual([]);
 });
 
+test(row('DAT-04'), async () => {
+  const { mrn } = next();
+  // Everything that is optional is left out, and was not there before.
+  const { event: added } = await sendAndReceive(mrn, good);
+  const id = added.data.emr_insurance_id;
+  const { event: updated } = await sendAndReceive(mrn, { member_id: 'M-DAT-04', copayment: null }, id);
+  for (const { data } of [added, updated]) {
+    expect(data.audit_trail.filter(({ before, after }: Row) => before === after)).toStrictEqual([]);
+  }
+  expect(updated.data.audit_trail).toMatchObject([{ property: 'member_id', after: 'M-DAT-04' }]);
+});
+
 test(row('DEC-187'), async () => {
   const { mrn, id } = await insured();
   for (const [operation, of] of [
