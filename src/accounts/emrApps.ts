@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
+import { type DestinationChange, destinationChange } from '../security/destinations.ts';
 import { reactivateAccounts } from './accounts.ts';
 import type { MrnSetting } from './mrnRule.ts';
 
@@ -20,6 +21,17 @@ export type EmrApp = {
   credentials: Credentials;
   created_at: Date;
 } & MrnSetting;
+
+/** The audit detail of an added or deleted app: the servers that get its credentials. */
+export function appDestinations(
+  before: Pick<EmrApp, 'emr_address'> | undefined,
+  after: Pick<EmrApp, 'emr_address'> | undefined,
+): DestinationChange[] {
+  const addressOf = (app: typeof before) => app && (app.emr_address ?? any_address);
+  return destinationChange('emr_app', addressOf(before), addressOf(after));
+}
+
+const any_address = 'any address';
 
 type VaultContext = Pick<Context, 'vault'>;
 type Row = Omit<EmrApp, 'credentials'> & { credentials_sealed: Buffer };

@@ -85,6 +85,15 @@ export const alert_catalogue = {
       'Check in the EMR whether the records are gone. If so, confirm the removal on the accounts page; if not, check the EMR and the permissions of the linked user.',
     page: 'Accounts',
   },
+  destination_changed: {
+    title: 'New or changed destination',
+    severity: 'warning',
+    cause:
+      'In the last 24 hours, a webhook endpoint was created or got another URL, a callback URL or frame origin of an application was added, or an EMR app was added.',
+    remedy:
+      'Check in the audit log who made the change, and whether the address is the right one. If not, remove it, and revoke the credentials that were used.',
+    page: 'Audit log',
+  },
   old_transaction: {
     title: 'Old database transaction',
     severity: 'warning',

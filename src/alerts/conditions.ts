@@ -1,4 +1,6 @@
+import type { Config } from '../config.ts';
 import type { Query } from '../db/database.ts';
+import { firstIdOf } from '../ids.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 
@@ -16,14 +18,16 @@ export type Problem = {
 };
 
 /** Every current problem of all clients and of the installation. */
-export async function findProblems(sql: Query, queues: QueueDepth): Promise<Problem[]> {
+export async function findProblems(sql: Query, queues: QueueDepth, mode: Mode): Promise<Problem[]> {
   const found: Problem[] = [];
   for (const code of alert_codes) {
-    for (const problem of await conditions[code](sql, queues)) found.push({ ...of_installation, ...problem, code });
+    for (const problem of await conditions[code](sql, queues, mode))
+      found.push({ ...of_installation, ...problem, code });
   }
   return found;
 }
 
+type Mode = Pick<Config, 'sandbox'>;
 type Found = Pick<Problem, 'subject' | 'summary' | 'page'> & Partial<Omit<Problem, 'code'>>;
 
 const of_installation = { client_id: null, organization_id: null, count: 1 };
@@ -36,8 +40,28 @@ const failing_s = 300;
 /** Longer than it takes to restart the only worker. */
 const without_workers_s = 60;
 
+const destination_hours = 24;
+/** Not `account.link`: the first link of a clinic is a new address too, which the link was created for. */
+const destination_actions = [
+  'webhook.create',
+  'dashboard.webhooks.create',
+  'dashboard.webhooks.update',
+  'dashboard.receiver.create',
+  'client.create',
+  'dashboard.clients.update',
+  'emr_app.add',
+  'dashboard.emr-apps.create',
+  'dashboard.emr-apps.update',
+];
+const destination_labels: Record<string, string> = {
+  webhook: 'webhook URL',
+  callback_url: 'callback URL',
+  frame_origin: 'frame origin',
+  emr_app: 'EMR app for',
+};
+
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
-const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth) => Promise<Found[]>> = {
+const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode) => Promise<Found[]>> = {
   jobs_need_review: async (sql) => {
     const rows = await sql<(OfClient & { count: number })[]>`
       SELECT jobs.client_id, clients.public_id, clients.name, count(*)::int AS count
@@ -151,6 +175,24 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth) => Promise<
       organization_id,
       summary: `${name}: the EMR of practice ${org_id} no longer lists ${missing} of ${stored} ${kind.replaceAll('_', ' ')}.`,
       page: `/clients/${public_id}/accounts`,
+    }));
+  },
+
+  destination_changed: async (sql, _queues, { sandbox }) => {
+    // In the sandbox, destinations are the developer's own and no patient is real.
+    if (sandbox) return [];
+    const since = new Date(Date.now() - destination_hours * 3_600_000);
+    const rows = await sql<(OfClient & { id: string; kind: string; destination: string })[]>`
+      SELECT record.id, change.kind, change.new AS destination, record.client_id, clients.name
+        FROM audit_records AS record JOIN clients ON clients.id = record.client_id
+             CROSS JOIN LATERAL json_to_recordset(record.detail -> 'destinations') AS change (kind text, new text)
+       WHERE action = ANY (${[...destination_actions]}) AND record.id >= ${firstIdOf(since)} AND change.new IS NOT NULL
+       ORDER BY record.id`;
+    return rows.map(({ id, kind, destination, client_id, name }) => ({
+      subject: `${id} ${kind} ${destination}`,
+      client_id,
+      summary: `${name}: ${destination_labels[kind] ?? kind} ${destination} was added.`,
+      page: '/audit',
     }));
   },
 

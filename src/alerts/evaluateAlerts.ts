@@ -35,7 +35,7 @@ export async function evaluateAlerts(ctx: Pick<Context, 'config' | 'db'>, now = 
     const [lock] = await tx<{ mine: boolean }[]>`
       SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.alerts', 0)) AS mine`;
     if (!lock?.mine) return;
-    await openAlerts(tx, await findProblems(tx, queues), now);
+    await openAlerts(tx, await findProblems(tx, queues, ctx.config), now);
     await resolveAlerts(tx, now);
     const channels = configuredChannels(ctx.config);
     if (channels.length === 0) return;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { checkClient } from '../clients/checkClient.ts';
-import { createClient, type NewClient } from '../clients/clients.ts';
+import { createClient, describeDestinations, type NewClient } from '../clients/clients.ts';
 import type { Config } from '../config.ts';
 import { ApiError, StartFailure } from '../errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';
@@ -30,6 +30,7 @@ export async function createClientCommand(config: Config, values: Values): Promi
           action: 'client.create',
           outcome: 'created',
           subject: client_id,
+          detail: describeDestinations({}, client),
         }),
       { created_by: command_line.actor },
     ),

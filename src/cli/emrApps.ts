@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { addEmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
+import { addEmrApp, appDestinations, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
 import type { Config } from '../config.ts';
 import { connectors } from '../connectors/index.ts';
 import type { Tx } from '../db/database.ts';
@@ -25,7 +25,7 @@ type Values = JsonOption & {
 };
 type Work = { tx: Tx; client_id: string; vault: Vault };
 /** What the audit record is about, and what is printed. */
-type Done = { subject: string; value: unknown; text: string };
+type Done = { subject: string; detail?: Record<string, unknown>; value: unknown; text: string };
 
 /** Lists, adds or removes the EMR apps of a client. Works whether or not the service is running. */
 export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
@@ -43,6 +43,7 @@ export async function emrAppsCommand(config: Config, what: string | undefined, v
           action: `emr_app.${what}`,
           outcome,
           subject: done.subject,
+          detail: done.detail,
         });
         return done;
       });
@@ -77,7 +78,8 @@ async function add({ tx, client_id, vault }: Work, config: Config, values: Value
   const app = checkNewApp({ config, connectors }, { name, logo, emr, emr_address: address, credentials, ...mrn });
   const id = await addEmrApp({ vault }, tx, { client_id, ...app });
   if (id === undefined) throw apiError('emr_app_exists');
-  return { subject: id, value: { emr_app_id: id }, text: `emr_app_id ${id}\n` };
+  const detail = { destinations: appDestinations(undefined, app) };
+  return { subject: id, detail, value: { emr_app_id: id }, text: `emr_app_id ${id}\n` };
 }
 
 async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<Done> {
@@ -86,7 +88,8 @@ async function remove({ tx, vault }: Work, _config: Config, values: Values): Pro
   if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
   const used = await removeEmrApp(tx, app.id);
   if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
-  return { subject: app.id, value: { emr_app_id: app.id }, text: 'Removed.\n' };
+  const detail = { destinations: appDestinations(app, undefined) };
+  return { subject: app.id, detail, value: { emr_app_id: app.id }, text: 'Removed.\n' };
 }
 
 /** A file, because other users of the machine can see command lines. */

@@ -15,6 +15,7 @@ import { addProfiles } from './client/profileCommands.ts';
 import { addRequests } from './client/requests.ts';
 import { addSandbox } from './client/sandbox.ts';
 import { addTrigger } from './client/trigger.ts';
+import { addWebhooks } from './client/webhooks.ts';
 import { CommandFailure, exit_codes } from './exits.ts';
 
 /** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets an exit code. */
@@ -45,7 +46,7 @@ function createProgram(): Command {
   for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addMcp, addOpen, addProfiles])
     add(program, env);
   program.commandsGroup('Operate:');
-  for (const add of [addJobs, addEvents, addAccounts, addRequests]) add(program, env);
+  for (const add of [addJobs, addEvents, addAccounts, addWebhooks, addRequests]) add(program, env);
   program.commandsGroup('Administer (on the server, with its settings):');
   addAdministration(program, env);
   return program;

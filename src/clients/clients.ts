@@ -4,6 +4,7 @@ import type { Database, Tx } from '../db/database.ts';
 import { newId, newReference, newToken } from '../ids.ts';
 import type { ClientRow } from '../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
+import { type DestinationChange, destinationChanges } from '../security/destinations.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 
 /** An application that calls the API: the tenant. */
@@ -149,8 +150,26 @@ export async function readClientSettings(tx: Tx, client_id: string): Promise<Cli
   return row;
 }
 
-/** Updates the given settings and leaves the others unchanged. */
-export async function changeClient(tx: Tx, client_id: string, changes: ClientChanges): Promise<void> {
+/** Updates the given settings and leaves the others unchanged. Returns all of them, before and after. */
+export async function changeClient(
+  tx: Tx,
+  client_id: string,
+  changes: ClientChanges,
+): Promise<{ before: ClientSettings; after: ClientSettings }> {
+  await tx`SELECT FROM clients WHERE id = ${client_id} FOR NO KEY UPDATE`;
+  const before = await readClientSettings(tx, client_id);
   if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx.set(changes)} WHERE id = ${client_id}`;
   await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
+  return { before, after: await readClientSettings(tx, client_id) };
+}
+
+type ClientUrls = { callback_urls?: string[]; frame_origins?: string[] };
+
+/** The audit detail of a change of the pages that get tokens or may embed Link. */
+export function describeDestinations(before: ClientUrls, after: ClientUrls): { destinations?: DestinationChange[] } {
+  const destinations = [
+    ...destinationChanges('callback_url', before.callback_urls ?? [], after.callback_urls ?? []),
+    ...destinationChanges('frame_origin', before.frame_origins ?? [], after.frame_origins ?? []),
+  ];
+  return destinations.length === 0 ? {} : { destinations };
 }

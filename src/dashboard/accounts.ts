@@ -9,11 +9,12 @@ import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 import { createRelinkToken } from '../link/createRelinkToken.ts';
+import { describeLinkToken } from '../link/describeAddress.ts';
 import { hostedLink } from '../link/hostedLink.ts';
 import { link_minutes } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { type CreatedLink, created_link, emr_row, new_link, organization_row } from '../model/dashboard/accounts.ts';
-import { success } from '../model/fields.ts';
+import { immediately, success } from '../model/fields.ts';
 import { requestSync } from '../records/requestSync.ts';
 
 export const accountsList = endpoint({
@@ -44,9 +45,10 @@ export const accountsLink = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: new_link,
   response: Type.Object({ success, link: created_link }),
-  handle: async ({ ctx, client, body, inTransaction }) =>
+  handle: async ({ ctx, client, body, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
       const token = await createLinkToken(ctx, tx, client, body, 'dashboard');
+      auditSubject({ detail: await describeLinkToken(tx, token) });
       return { success: true, link: describeLink(ctx, token) };
     }),
 });
@@ -95,15 +97,16 @@ export const accountsRotate = endpoint({
   path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token',
   auth: 'operator_in_client',
   role: 'operator',
-  summary: 'Replace the access token of an account; the old one stays valid for 24 hours',
+  summary: 'Replace the access token of an account; unless replaced immediately, the old one stays valid for 24 hours',
   params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
-  body: Type.Object({}),
+  body: Type.Object({ immediately }),
   response: Type.Object({ success, access_token: Type.String() }),
   errors: ['record_not_found', 'account_revoked'],
-  handle: async ({ ctx, params, inTransaction }) => {
+  handle: async ({ ctx, params, body, inTransaction, auditSubject }) => {
+    auditSubject({ detail: { immediately: body.immediately ?? false } });
     const response = await inTransaction(async (tx) => ({
       success: true,
-      access_token: await rotateToken(ctx, tx, params.account_id),
+      access_token: await rotateToken(ctx, tx, params.account_id, body),
     }));
     ctx.lookups.clear();
     return response;

@@ -4,6 +4,7 @@ import {
   addSecret,
   changeClient,
   createClient,
+  describeDestinations,
   listClients,
   readClientSettings,
   revokeSecret,
@@ -77,11 +78,12 @@ export const clientsUpdate = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: client_changes,
   response: Type.Object({ success, client: client_settings }),
-  handle: async ({ ctx, client, body, inTransaction }) => {
+  handle: async ({ ctx, client, body, inTransaction, auditSubject }) => {
     const changes = checkClient(body);
     const response = await inTransaction(async (tx) => {
-      await changeClient(tx, client.id, changes);
-      return { success: true, client: await readClientSettings(tx, client.id) };
+      const { before, after } = await changeClient(tx, client.id, changes);
+      auditSubject({ detail: { changed: Object.keys(body), ...describeDestinations(before, after) } });
+      return { success: true, client: after };
     });
     ctx.lookups.clear();
     return response;

@@ -1,6 +1,14 @@
 import { Type } from 'typebox';
 import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
-import { addEmrApp, changeEmrApp, type EmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
+import {
+  addEmrApp,
+  appDestinations,
+  changeEmrApp,
+  type EmrApp,
+  findEmrApp,
+  listEmrApps,
+  removeEmrApp,
+} from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { checkLogo } from '../clients/checkClient.ts';
 import type { Context } from '../context.ts';
@@ -45,9 +53,10 @@ export const emrAppsCreate = endpoint({
   errors: ['emr_app_exists'],
   handle: async ({ ctx, client, body, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
-      const id = await addEmrApp(ctx, tx, { client_id: client.id, ...checkNewApp(ctx, body) });
+      const app = checkNewApp(ctx, body);
+      const id = await addEmrApp(ctx, tx, { client_id: client.id, ...app });
       if (id === undefined) throw apiError('emr_app_exists', undefined, { field: 'emr_address' });
-      auditSubject({ subject: id });
+      auditSubject({ subject: id, detail: { destinations: appDestinations(undefined, app) } });
       return { success: true, id };
     }),
 });
@@ -63,9 +72,10 @@ export const emrAppsUpdate = endpoint({
   body: app_changes,
   response: Type.Object({ success }),
   errors: ['emr_app_not_found'],
-  handle: async ({ ctx, client, params, body, inTransaction }) => {
+  handle: async ({ ctx, client, params, body, inTransaction, auditSubject }) => {
     const response = await inTransaction(async (tx) => {
       const app = await getApp(ctx, tx, params.app_id);
+      auditSubject({ subject: app.id, detail: { changed: Object.keys(body) } });
       const { name = app.name, logo = app.logo, credentials = {} } = body;
       if (logo !== null) checkLogo(logo);
       const merged = mergeAppCredentials(connectorOf(ctx, app.connector), app.credentials, credentials);
@@ -92,9 +102,10 @@ export const emrAppsDelete = endpoint({
   params: app_params,
   response: Type.Object({ success }),
   errors: ['emr_app_not_found', 'emr_app_in_use'],
-  handle: async ({ ctx, params, inTransaction }) =>
+  handle: async ({ ctx, params, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
       const app = await getApp(ctx, tx, params.app_id);
+      auditSubject({ subject: app.id, detail: { destinations: appDestinations(app, undefined) } });
       const count = await removeEmrApp(tx, app.id);
       if (count > 0) throw apiError('emr_app_in_use', { count: String(count) });
       return { success: true };

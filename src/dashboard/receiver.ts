@@ -40,8 +40,8 @@ export const receiverCreate = endpoint({
   handle: async ({ ctx, client, auditSubject, inTransaction }) => {
     const response = await inTransaction(async (tx) => {
       const opened = await openReceiver(ctx, tx, client.id);
-      auditSubject({ subject: opened.endpoint_id });
-      return { success: true, receiver: describeReceiver(opened) };
+      auditSubject({ subject: opened.receiver.endpoint_id, detail: opened.detail });
+      return { success: true, receiver: describeReceiver(opened.receiver) };
     });
     ctx.notifications.notify('chartwire_live', `events ${client.id}`);
     return response;

@@ -10,15 +10,16 @@ import {
   webhook_secret,
   webhook_test_result,
 } from '../model/dashboard/webhooks.ts';
-import { changesOf, nullable, success } from '../model/fields.ts';
+import { changesOf, immediately, nullable, success } from '../model/fields.ts';
 import { WebhookRequest } from '../model/webhook.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
 import { changeUrl } from '../webhooks/changeUrl.ts';
 import { hurryDeliveries } from '../webhooks/deliveries.ts';
+import { describeChange } from '../webhooks/describeChange.ts';
 import { readEndpointHours, readLastError } from '../webhooks/describeEndpoint.ts';
 import { describeEndpoints } from '../webhooks/describeEndpoints.ts';
 import { disableEndpoint } from '../webhooks/disableEndpoint.ts';
-import { enableEndpoint, lockEndpoint, setEventTypes } from '../webhooks/endpoints.ts';
+import { enableEndpoint, findEndpoint, lockEndpoint, setEventTypes } from '../webhooks/endpoints.ts';
 import { removeEndpoint } from '../webhooks/removeEndpoint.ts';
 import { rotateSecret } from '../webhooks/rotateSecret.ts';
 import { testEndpoint } from '../webhooks/testEndpoint.ts';
@@ -84,8 +85,8 @@ export const webhooksCreate = endpoint({
   handle: async ({ ctx, client, body, auditSubject, inTransaction }) => {
     const response = await inTransaction(async (tx) => {
       const requested = { url: body.webhook_url, event_types: body.event_types };
-      const { id, secret } = await addEndpoint(ctx, tx, client.id, requested);
-      auditSubject({ subject: id });
+      const { id, secret, before, after } = await addEndpoint(ctx, tx, client.id, requested);
+      auditSubject({ subject: id, detail: describeChange(before, after) });
       return { success: true, webhook_id: id, webhook_secret: secret };
     });
     ctx.notifications.notify('chartwire_live', `events ${client.id}`);
@@ -125,11 +126,12 @@ export const webhooksRotate = changeWebhook({
   id: 'dashboard.webhooks.rotate',
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
-  summary: 'Rotate the secret of a webhook endpoint; the old secret stays valid for 24 hours',
-  body: Type.Object({}),
+  summary: 'Rotate the secret of a webhook endpoint; unless rotated immediately, the old one stays valid for 24 hours',
+  body: Type.Object({ immediately }),
   response: Type.Object({ success, ...webhook_secret.properties }),
-  change: async (ctx, tx, { client_id, webhook_id }) => {
-    const rotated = await rotateSecret(ctx, tx, client_id, webhook_id);
+  describe: ({ immediately = false }) => ({ secret: 'rotated', immediately }),
+  change: async (ctx, tx, { client_id, webhook_id: endpoint_id, body: { immediately } }) => {
+    const rotated = await rotateSecret(ctx, tx, client_id, { endpoint_id, immediately });
     return rotated && { webhook_id: rotated.id, webhook_secret: rotated.secret };
   },
 });
@@ -191,6 +193,8 @@ type Change<Body extends TObject> = Pick<
   'id' | 'method' | 'path' | 'summary' | 'response' | 'errors'
 > & {
   body: Body;
+  /** What the audit record says beyond the endpoint's URL, status and event types. */
+  describe?: (body: Static<Body>) => Record<string, unknown>;
   /** Returns the response fields besides `success`, or undefined if there is no such webhook endpoint. */
   change: (
     ctx: Context,
@@ -200,18 +204,27 @@ type Change<Body extends TObject> = Pick<
 };
 
 /** An endpoint that changes one webhook endpoint of a client. Workers and open dashboards are notified. */
-function changeWebhook<Body extends TObject>({ change, errors = [], ...declared }: Change<Body>): Endpoint {
+function changeWebhook<Body extends TObject>({
+  change,
+  describe = () => ({}),
+  errors = [],
+  ...declared
+}: Change<Body>): Endpoint {
   return endpoint({
     ...declared,
     surface: 'dashboard',
     auth: 'operator_in_client',
     params: Type.Object({ client_id: Type.String(), id: Type.String() }),
     errors: ['record_not_found', ...errors],
-    handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction }) => {
+    handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction, auditSubject }) => {
       const response = await inTransaction(async (tx) => {
+        const before = (await lockEndpoint(tx, webhook_id)) ? await findEndpoint(tx, webhook_id) : undefined;
         // Parsed by this very schema, but its type is lost through the generic parameter.
-        const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: body as Static<Body> });
+        const requested = body as Static<Body>;
+        const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: requested });
         if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+        const after = await findEndpoint(tx, webhook_id);
+        auditSubject({ detail: { ...describeChange(before, after), ...describe(requested) } });
         return { success: true, ...changed };
       });
       ctx.notifications.notify('chartwire_deliveries', client.id);

@@ -12,6 +12,7 @@ import { attemptSignIn, callEmr } from './callEmr.ts';
 import { checkCredentials } from './checkCredentials.ts';
 import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
+import { describeAddress } from './describeAddress.ts';
 import { keepConsent } from './linkConsents.ts';
 import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
@@ -73,6 +74,7 @@ export async function completeLink(
   if (!(await consumeLinkToken(tx, link_token)))
     throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
+  const address = await describeAddress(tx, purpose);
   const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
   await keepConsent(tx, link_token, account_id);
   await removeLinkReport(tx, hashToken(link_token));
@@ -87,7 +89,7 @@ export async function completeLink(
     action: 'account.link',
     outcome: 'linked',
     subject: account_id,
-    detail: { org_id: purpose.org_id, emr_name: purpose.connector, update: purpose.account_id !== null },
+    detail: { ...address, emr_name: purpose.connector, update: purpose.account_id !== null },
   });
   return addPublicToken(tx, purpose.client_id, account_id);
 }

@@ -41,6 +41,11 @@ export const email = text({
   blank_is_absent: true,
 });
 
+/** Of a rotation. */
+export const immediately = Type.Optional(
+  Type.Boolean({ description: 'Makes the old one invalid at once instead of after 24 hours. Default: false' }),
+);
+
 export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
 
 /**

@@ -4,7 +4,8 @@ import { apiError } from '../errors.ts';
 import { newToken } from '../ids.ts';
 import { checkUrl, webhookRules } from '../security/addresses.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
-import { moveEndpoint } from '../webhooks/endpoints.ts';
+import { describeChange } from '../webhooks/describeChange.ts';
+import { findEndpoint, moveEndpoint } from '../webhooks/endpoints.ts';
 import { findReceiver, insertReceiver, lockReceiver, type Receiver } from './receivers.ts';
 
 /** The URL path of a receiver, followed by its key. */
@@ -12,23 +13,24 @@ export const receiver_path = '/receiver/';
 
 /**
  * Creates the client's receiver and registers it as a webhook endpoint for all event types. An existing receiver is
- * enabled again, at the current address of the service.
+ * enabled again, at the current address of the service. Also returns the audit detail of the change.
  */
 export async function openReceiver(
   ctx: Pick<Context, 'config' | 'vault'>,
   tx: Tx,
   client_id: string,
-): Promise<Receiver> {
+): Promise<{ receiver: Receiver; detail: Record<string, unknown> }> {
   await lockReceiver(tx, client_id);
   const existing = await findReceiver(tx);
+  const before = existing && (await findEndpoint(tx, existing.endpoint_id));
   const key = existing ? keyOf(existing.url) : newToken('receiver');
   const url = `${ctx.config.base_url}${receiver_path}${key}`;
   if (existing && existing.url !== url) await moveEndpoint(tx, existing.endpoint_id, url);
-  const { id: endpoint_id } = await addEndpoint(ctx, tx, client_id, { url });
+  const { id: endpoint_id, after } = await addEndpoint(ctx, tx, client_id, { url });
   if (!existing) await insertReceiver(tx, { client_id, endpoint_id, key });
   const receiver = await findReceiver(tx);
   if (!receiver) throw apiError('record_not_found', { noun: 'Webhook', id: endpoint_id });
-  return receiver;
+  return { receiver, detail: describeChange(before, after) };
 }
 
 /** Why deliveries cannot reach a receiver at the address of this service, or null if they can. */

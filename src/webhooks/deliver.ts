@@ -5,13 +5,13 @@ import type { SpanOptions } from '../telemetry/telemetry.ts';
 import { type Circuits, hung_after_ms } from '../worker/circuits.ts';
 import { stop_reasons } from '../worker/worker.ts';
 import { type Delivery, deferDelivery, readDeliveries, releaseDelivery } from './deliveries.ts';
-import { failDisabled, recordFailed, recordSuccesses, type Success } from './recordOutcome.ts';
+import { type Attempted, failDisabled, recordFailed, recordSuccesses } from './recordOutcome.ts';
 import { readSecretsOf } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
 type DeliveryContext = Pick<
   Context,
-  'db' | 'notifications' | 'vault' | 'webhook_outbound' | 'log' | 'metrics' | 'telemetry'
+  'db' | 'audit' | 'notifications' | 'vault' | 'webhook_outbound' | 'log' | 'metrics' | 'telemetry'
 >;
 type Options = { timeout_ms?: number; random?: () => number; circuits?: Circuits };
 
@@ -67,23 +67,25 @@ async function attempt(
 
 /** Stores the result of an attempt; successes together with others of the client that arrive at the same time. */
 async function store(
-  { db }: DeliveryContext,
-  attempted: Success,
+  { db, audit }: DeliveryContext,
+  attempted: Attempted,
   random: Options['random'],
 ): Promise<'success' | 'retry' | 'failed'> {
-  const { lease, delivery, outcome } = attempted;
+  const { lease, outcome } = attempted;
   if (!outcome.success) {
-    return db.repeatable(lease.client_id, (tx) => recordFailed(tx, lease, delivery, outcome, random));
+    return db.repeatable(lease.client_id, (tx) => recordFailed(audit, tx, attempted, random));
   }
-  await db.togetherOrAlone(lease.client_id, successes_stored_together, attempted);
+  await db.togetherOrAlone(lease.client_id, successes_stored_together, { audit, success: attempted });
   return 'success';
 }
 
-const successes_stored_together: Batch<Success, void> = {
+const successes_stored_together: Batch<Pick<DeliveryContext, 'audit'> & { success: Attempted }, void> = {
   max: 100,
   kind: 'transaction',
-  run: async (tx, _client_id, successes) => {
-    await recordSuccesses(tx, successes);
+  run: async (tx, _client_id, entries) => {
+    const [first] = entries;
+    const successes = entries.map(({ success }) => success);
+    if (first) await recordSuccesses(first.audit, tx, successes);
     return [];
   },
 };

@@ -11,6 +11,10 @@ export type Delivery = {
   attempts: number;
   schedule_from: number;
   event_type: string;
+  account_id: string;
+  job_id: number | null;
+  /** The patients of the event, for the audit record. */
+  mrns: string[];
   body: string;
   url: string;
   enabled: boolean;
@@ -20,6 +24,7 @@ export type Delivery = {
 
 export type Attempt = {
   number: number;
+  sent_to: string | null;
   duration_ms: number;
   status_code: number | null;
   problem: string | null;
@@ -49,10 +54,11 @@ export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
   // LIMIT makes the planner find each event by its id, rather than join with all events of the client.
   const rows = await tx<(Delivery & { position: number })[]>`
     SELECT lease.position, delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
-           delivery.schedule_from, event.type AS event_type, event.body, event.traceparent, endpoint.url,
-           endpoint.status = 'enabled' AS enabled
+           delivery.schedule_from, event.type AS event_type, event.account_id, event.job_id, event.mrns, event.body,
+           event.traceparent, endpoint.url, endpoint.status = 'enabled' AS enabled
       FROM ${heldDeliveries(tx, leases)}
-      CROSS JOIN LATERAL (SELECT type, body, traceparent FROM events WHERE events.id = delivery.event_id LIMIT 1) AS event
+      CROSS JOIN LATERAL (SELECT type, account_id, job_id, mrns, body, traceparent FROM events
+        WHERE events.id = delivery.event_id LIMIT 1) AS event
       JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
      WHERE delivery.locked_until > clock_timestamp()`;
   const held = new Map(rows.map(({ position, ...delivery }) => [position, delivery]));
@@ -70,17 +76,27 @@ export async function lockDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
   if (held.length < leases.length) throw new LeaseLost();
 }
 
-/** Stores attempts. The response snippet may echo the event, so the rows have the same tenant policy as the event. */
-export async function addAttempts(tx: Tx, attempts: readonly (Attempt & { lease: Lease })[]): Promise<void> {
-  const rows = attempts.map(({ lease, number, duration_ms, status_code, problem, snippet }) => ({
+/**
+ * Stores attempts, and with the same statement their audit records. The response snippet may echo the event, so the rows
+ * have the same tenant policy as the event.
+ */
+export async function addAttempts(
+  tx: Tx,
+  attempts: readonly (Attempt & { lease: Lease })[],
+  audit: { statement: Fragment; count: number },
+): Promise<void> {
+  const rows = attempts.map(({ lease, number, sent_to, duration_ms, status_code, problem, snippet }) => ({
     ...{ delivery_id: lease.id, attempt: number, client_id: lease.client_id },
-    ...{ duration_ms, status_code, problem, snippet },
+    ...{ sent_to, duration_ms, status_code, problem, snippet },
   }));
   await tx`
-    INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, duration_ms, status_code, problem, snippet)
-    SELECT delivery_id, attempt, client_id, clock_timestamp(), duration_ms, status_code, problem, snippet
+    WITH audit_record AS (${audit.statement})
+    INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, sent_to, duration_ms, status_code, problem,
+      snippet)
+    SELECT delivery_id, attempt, client_id, clock_timestamp(), sent_to, duration_ms, status_code, problem, snippet
       FROM json_to_recordset(${tx.json(rows)}::text::json) AS made (delivery_id uuid, attempt integer, client_id uuid,
-             duration_ms integer, status_code integer, problem text, snippet text)`;
+             sent_to text, duration_ms integer, status_code integer, problem text, snippet text)
+     WHERE require_audit_records((SELECT count(*) FROM audit_record), ${audit.count})`;
 }
 
 /** Finishes deliveries whose next attempt has succeeded. */

@@ -18,6 +18,12 @@ export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
     SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints ORDER BY created_at, id`;
 }
 
+export async function findEndpoint(tx: Tx, id: string): Promise<Endpoint | undefined> {
+  const [row] = await tx<Endpoint[]>`
+    SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints WHERE id = ${id}`;
+  return row;
+}
+
 /** Serializes a client's registrations: two concurrent ones could insert the same URL, or exceed the limit. */
 export async function lockRegistration(tx: Tx, client_id: string): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${client_id}`}, 0))`;
@@ -28,16 +34,23 @@ export async function countEndpoints(tx: Tx): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Enables the endpoint registered for a URL and sets its event types. Undefined if there is none. */
+/** Locks the endpoint that is registered for a URL. */
+export async function lockEndpointAt(tx: Tx, url: string): Promise<Endpoint | undefined> {
+  const [row] = await tx<Endpoint[]>`
+    SELECT id, url, status, disabled_reason, event_types, created_at FROM webhook_endpoints
+     WHERE url = ${url} FOR NO KEY UPDATE`;
+  return row;
+}
+
+/** Enables an endpoint, forgets its failures and sets its event types. */
 export async function renewEndpoint(
   tx: Tx,
-  { url, event_types }: { url: string; event_types: readonly EventType[] | null },
-): Promise<string | undefined> {
-  const [row] = await tx<{ id: string }[]>`
+  { id, event_types }: { id: string; event_types: readonly EventType[] | null },
+): Promise<void> {
+  await tx`
     UPDATE webhook_endpoints
        SET event_types = ${event_types && [...event_types]}, status = 'enabled', disabled_reason = NULL, failing_since = NULL
-     WHERE url = ${url} RETURNING id`;
-  return row?.id;
+     WHERE id = ${id}`;
 }
 
 export async function insertEndpoint(

@@ -1,3 +1,4 @@
+import type { Audit, AuditEntry } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import {
@@ -17,14 +18,16 @@ import type { Outcome } from './sendWebhook.ts';
 /** An endpoint is disabled after every attempt has failed for this long. */
 const failing_days_max = 5;
 
-/** An attempt that succeeded. */
-export type Success = { lease: Lease; delivery: Delivery; outcome: Outcome };
+/** An attempt and its outcome. */
+export type Attempted = { lease: Lease; delivery: Delivery; outcome: Outcome };
+
+type AuditStatement = Pick<Audit, 'recordStatement'>;
 
 /**
  * The same as `recordFailed` for attempts that succeeded. Throws LeaseLost, and stores nothing, if another worker has
  * claimed one of the deliveries. Two round trips.
  */
-export async function recordSuccesses(tx: Tx, successes: readonly Success[]): Promise<void> {
+export async function recordSuccesses(audit: AuditStatement, tx: Tx, successes: readonly Attempted[]): Promise<void> {
   const leases = successes.map(({ lease }) => lease);
   const event_ids = [...new Set(successes.map(({ delivery }) => delivery.event_id))];
   await Promise.all([
@@ -34,9 +37,14 @@ export async function recordSuccesses(tx: Tx, successes: readonly Success[]): Pr
   ]);
   const attempts = successes.map(({ lease, delivery, outcome }) => ({
     ...outcome,
-    ...{ lease, number: delivery.attempts + 1 },
+    ...{ lease, number: delivery.attempts + 1, sent_to: sentTo({ delivery, outcome }) },
   }));
-  await Promise.all([addAttempts(tx, attempts), finishDelivered(tx, leases), updateDeliveryStatus(tx, event_ids)]);
+  const records = auditRecords(audit, tx, successes);
+  await Promise.all([
+    addAttempts(tx, attempts, records),
+    finishDelivered(tx, leases),
+    updateDeliveryStatus(tx, event_ids),
+  ]);
 }
 
 /**
@@ -44,17 +52,18 @@ export async function recordSuccesses(tx: Tx, successes: readonly Success[]): Pr
  * Throws LeaseLost if another worker has claimed the delivery. Lock order: see `lockEvents`.
  */
 export async function recordFailed(
+  audit: AuditStatement,
   tx: Tx,
-  lease: Lease,
-  delivery: Delivery,
-  outcome: Outcome,
+  attempted: Attempted,
   random?: () => number,
 ): Promise<'retry' | 'failed'> {
+  const { lease, delivery, outcome } = attempted;
   const usable = await countFailure(tx, delivery, outcome);
   await lockEvents(tx, [delivery.event_id]);
   await lockDeliveries(tx, [lease]);
   const number = delivery.attempts + 1;
-  await addAttempts(tx, [{ ...outcome, lease, number }]);
+  const records = auditRecords(audit, tx, (await isDisclosure(tx, attempted)) ? [attempted] : []);
+  await addAttempts(tx, [{ ...outcome, lease, number, sent_to: sentTo(attempted) }], records);
   const pause_ms = usable
     ? nextAttemptDelay(number - delivery.schedule_from, outcome.retry_after_s, random)
     : undefined;
@@ -71,6 +80,52 @@ export async function failDisabled(tx: Tx, lease: Lease, delivery: Delivery): Pr
   await lockDeliveries(tx, [lease]);
   await finishDelivery(tx, lease, 'failed', delivery.attempts);
   await updateDeliveryStatus(tx, [delivery.event_id]);
+}
+
+/** The host that has, or may have, received the event. */
+function sentTo({ delivery, outcome }: Pick<Attempted, 'delivery' | 'outcome'>): string | null {
+  return outcome.sent ? new URL(delivery.url).host : null;
+}
+
+/**
+ * Whether a failed attempt is the first that may have disclosed the event to this host. The others are not recorded: an
+ * event that is retried for days would leave ten records of the same disclosure.
+ */
+async function isDisclosure(tx: Tx, attempted: Attempted): Promise<boolean> {
+  const host = sentTo(attempted);
+  if (host === null) return false;
+  const [earlier] = await tx`SELECT FROM delivery_attempts
+    WHERE delivery_id = ${attempted.lease.id} AND sent_to = ${host} LIMIT 1`;
+  return earlier === undefined;
+}
+
+function auditRecords(
+  audit: AuditStatement,
+  tx: Tx,
+  attempts: readonly Attempted[],
+): Parameters<typeof addAttempts>[2] {
+  return { statement: audit.recordStatement(tx, attempts.map(disclosure), tx`true`), count: attempts.length };
+}
+
+/** Which event, about which patients, went to which host. */
+function disclosure({ delivery, outcome }: Attempted): AuditEntry {
+  return {
+    client_id: delivery.client_id,
+    actor_kind: 'worker',
+    actor: 'worker',
+    account_id: delivery.account_id,
+    action: 'webhook.deliver',
+    outcome: outcome.status_code === null ? 'no_response' : String(outcome.status_code),
+    ...(delivery.job_id !== null && { job_id: delivery.job_id }),
+    subject: delivery.endpoint_id,
+    mrns: delivery.mrns,
+    detail: {
+      event_id: delivery.event_id,
+      event_type: delivery.event_type,
+      host: new URL(delivery.url).host,
+      attempt: delivery.attempts + 1,
+    },
+  };
 }
 
 /** Records the failure on the endpoint. Returns whether the endpoint stays enabled. */

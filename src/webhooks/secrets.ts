@@ -8,16 +8,21 @@ const overlap_hours = 24;
 /** Ten signatures take 500 bytes. Receivers reject long headers, so after more rotations in a day the oldest stop signing. */
 const live_max = 10;
 
-/** Creates a secret for an endpoint and returns it. The previous one stays valid for 24 hours. */
+/**
+ * Creates a secret for an endpoint and returns it. The previous one stays valid for 24 hours; with `immediately`, all
+ * earlier ones become invalid at once.
+ */
 export async function addSecret(
   vault: Vault,
   tx: Tx,
   { client_id, endpoint_id }: { client_id: string; endpoint_id: string },
+  { immediately = false }: { immediately?: boolean | undefined } = {},
 ): Promise<string> {
   const id = newId();
   const secret = newWebhookSecret();
   const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(id), secret);
-  await tx`DELETE FROM webhook_secrets WHERE endpoint_id = ${endpoint_id} AND expires_at <= clock_timestamp()`;
+  await tx`DELETE FROM webhook_secrets
+    WHERE endpoint_id = ${endpoint_id} AND (${immediately} OR expires_at <= clock_timestamp())`;
   await tx`
     UPDATE webhook_secrets SET expires_at = clock_timestamp() + make_interval(hours => ${overlap_hours})
      WHERE endpoint_id = ${endpoint_id} AND expires_at IS NULL`;

@@ -9,6 +9,8 @@ export type Outcome = {
   success: boolean;
   /** The receiver responded 410 Gone and will never accept a delivery again. */
   gone: boolean;
+  /** Whether the receiver has, or may have, received the event. */
+  sent: boolean;
   status_code: number | null;
   /** Why it failed, as shown to operators. */
   problem: string | null;
@@ -34,7 +36,7 @@ export async function sendWebhook(
 ): Promise<Outcome | undefined> {
   const started_ms = performance.now();
   const nothing = { status_code: null, problem: null, snippet: null, retry_after_s: undefined };
-  const failure = { ...nothing, success: false, gone: false };
+  const failure = { ...nothing, success: false, gone: false, sent: true };
   const duration_ms = () => Math.round(performance.now() - started_ms);
   try {
     const {
@@ -63,7 +65,7 @@ export async function sendWebhook(
     if (!(error instanceof OutboundFailure)) throw error;
     if (limits.signal.aborted) return undefined;
     // The message contains the host name and nothing else of the request.
-    return { ...failure, problem: error.message, duration_ms: duration_ms() };
+    return { ...failure, sent: error.sent, problem: error.message, duration_ms: duration_ms() };
   }
 }
 

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { alert_codes } from '../../src/alerts/catalogue.ts';
+import { findProblems } from '../../src/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
+import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
@@ -192,6 +194,32 @@ describe('an alert is open', () => {
     await verify();
     await openAlerts('audit_verification_failed', 0);
   });
+});
+
+test('an alert is open for 24 hours after a destination was added or changed, but not in the sandbox', async () => {
+  const headers = { access_token: null };
+  const hook = { body: { webhook_url: 'https://new.example.org/in?key=5' }, headers };
+  const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
+  const { client } = (await operator.get('clients/{client}')).body;
+  await operator.patch(`clients/{client}/webhooks/${webhook_id}`, { webhook_url: 'https://moved.example.org/in' });
+  await operator.patch('clients/{client}', { callback_urls: ['https://app.example.org/linked'] });
+  await operator.patch('clients/{client}', { callback_urls: client.callback_urls });
+  await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
+  const found = async (sandbox: boolean) => {
+    const queues = await readQueueDepth(fixture.ctx.db);
+    const problems = await findProblems(fixture.ctx.db.system, queues, { sandbox });
+    return problems.filter(({ code }) => code === 'destination_changed').map(({ summary }) => summary);
+  };
+  const added = (what: string) => `${client.name}: ${what} was added.`;
+  expect(await found(false)).toStrictEqual(
+    expect.arrayContaining([
+      added('webhook URL https://new.example.org/in'),
+      added('webhook URL https://moved.example.org/in'),
+      added('callback URL https://app.example.org/linked'),
+    ]),
+  );
+  expect(await found(true)).toStrictEqual([]);
+  opened.add('destination_changed');
 });
 
 test('every alert of the catalogue was opened by its condition', () => {

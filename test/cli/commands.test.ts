@@ -72,6 +72,33 @@ test('lists, shows and resends events', async () => {
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('The account has no event') });
 });
 
+test('replaces an access token and the secret of a webhook endpoint, at once if asked to', async () => {
+  const access_token = await fixture.api.link({ user_id: 'rotated-by-command', staff: 4 });
+  const as_account = (token: string, ...args: string[]) =>
+    runHere(args, { ...fixture.env, ...variables(), CHARTWIRE_ACCESS_TOKEN: token });
+  const rotated = await as_account(access_token, 'accounts', 'rotate-token', '--immediately', '--json');
+  const fresh = JSON.parse(rotated.stdout).access_token;
+  const statusOf = async (token: string) =>
+    (await fixture.api.call('GET', '/v1/settings', { headers: { access_token: token } })).status;
+  expect([await statusOf(access_token), await statusOf(fresh)]).toStrictEqual([401, 200]);
+  const later = await as_account(fresh, 'accounts', 'rotate-token');
+  expect(later.stdout).toMatch(/^Access token replaced\. The old one stays valid for 24 hours\.\naccess_token \S+\n$/);
+  expect(await statusOf(fresh)).toBe(200);
+
+  const headers = { access_token: null };
+  const hook = { body: { webhook_url: 'https://example.org/commands' }, headers };
+  const { webhook_id, webhook_secret } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
+  const { webhooks } = await json('webhooks', 'list');
+  expect(webhooks).toContainEqual(expect.objectContaining({ id: webhook_id, url: 'https://example.org/commands' }));
+  expect((await run('webhooks', 'list')).stdout).toContain(`${webhook_id} `);
+  const changed = await json('webhooks', 'rotate-secret', webhook_id, '--immediately');
+  expect(changed).toStrictEqual({ webhook_id, webhook_secret: expect.stringMatching(/^whsec_/) });
+  expect(changed.webhook_secret).not.toBe(webhook_secret);
+  const [secrets] = await fixture.owner`SELECT count(*) AS n FROM webhook_secrets WHERE endpoint_id = ${webhook_id}`;
+  expect(secrets).toStrictEqual({ n: 1 });
+  await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
+});
+
 test('lists and syncs accounts, and shows requests', async () => {
   const { access_token_reference_id } = fixture.sandbox;
   const { accounts } = await json('accounts', 'list');

@@ -102,7 +102,9 @@ describe('an attempt', () => {
   it('is signed with every live secret after a rotation', async () => {
     const { receiver, id: endpoint_id, secret } = await startEndpoint(fixture);
     const { client_id } = fixture.tenant;
-    const rotated = await fixture.db.tenant(client_id, (tx) => rotateSecret(fixture.ctx, tx, client_id, endpoint_id));
+    const rotated = await fixture.db.tenant(client_id, (tx) =>
+      rotateSecret(fixture.ctx, tx, client_id, { endpoint_id }),
+    );
     await emit(fixture);
     await deliverDue(fixture);
     await fixture.owner`UPDATE webhook_secrets SET expires_at = now() WHERE expires_at IS NOT NULL`;

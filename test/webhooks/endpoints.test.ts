@@ -40,7 +40,7 @@ const add = (event_types?: ['sync.failed']) =>
     return addEndpoint(fixture.ctx, tx, tenant.client_id, { url, event_types });
   });
 const rotate = (id?: string) =>
-  fixture.db.tenant(tenant.client_id, (tx) => rotateSecret(fixture.ctx, tx, tenant.client_id, id));
+  fixture.db.tenant(tenant.client_id, (tx) => rotateSecret(fixture.ctx, tx, tenant.client_id, { endpoint_id: id }));
 const live = (id: string) => fixture.db.tenant(tenant.client_id, (tx) => readLiveSecrets(fixture.ctx.vault, tx, id));
 
 describe('endpoints', () => {
@@ -94,8 +94,8 @@ describe('endpoints', () => {
     const other = await createTenant(fixture.owner);
     await fixture.db.tenant(other.client_id, async (tx) => {
       expect(await listEndpoints(tx)).toEqual([]);
-      expect(await removeEndpoint(tx, id)).toBe(false);
-      expect(await rotateSecret(fixture.ctx, tx, other.client_id, id)).toBeUndefined();
+      expect(await removeEndpoint(tx, id)).toBeUndefined();
+      expect(await rotateSecret(fixture.ctx, tx, other.client_id, { endpoint_id: id })).toBeUndefined();
       expect(await disableEndpoint(tx, id, 'no')).toBe(false);
       expect(await readLiveSecrets(fixture.ctx.vault, tx, id)).toEqual([]);
       expect(await newestSecretOfOldestEndpoint(fixture.ctx, tx)).toBeUndefined();
@@ -108,12 +108,12 @@ describe('endpoints', () => {
     const only_first = await emit(fixture, synced, tenant);
     const second = await add();
     const both = await emit(fixture, synced, tenant);
-    expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toBe(true);
+    expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toMatchObject({ id: first.id });
     expect(await statusOf(fixture, only_first)).toBeNull();
     expect(await statusOf(fixture, both)).toBe('pending');
     expect((await deliveriesOf(fixture, both)).map((row) => row.endpoint_id)).toEqual([second.id]);
     expect(await fixture.owner`SELECT id FROM webhook_secrets WHERE endpoint_id = ${first.id}`).toHaveLength(0);
-    expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toBe(false);
+    expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toBeUndefined();
   });
 
   it('that are being removed do not block a running delivery, which would be a deadlock', async () => {

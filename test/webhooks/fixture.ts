@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
+import { openAudit } from '../../src/audit/openAudit.ts';
 import { loadConfig } from '../../src/config.ts';
 import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { claimLeases, type Lease } from '../../src/db/lease.ts';
@@ -12,6 +13,7 @@ import { openMetrics } from '../../src/metrics.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified } from '../../src/security/masterKeys.ts';
 import { createOutbound } from '../../src/security/outbound.ts';
+import { openSystemKeys } from '../../src/security/systemKeys.ts';
 import { openVault } from '../../src/security/vault.ts';
 import { telemetry_off } from '../../src/telemetry/telemetry.ts';
 import { addEndpoint, type NewEndpoint } from '../../src/webhooks/addEndpoint.ts';
@@ -35,7 +37,11 @@ export async function createFixture() {
   const lines: string[] = [];
   const master = { current: identified(randomBytes(32)) };
   await checkMasterKey(db.system, master);
+  const system_keys = await openSystemKeys(db.system, master);
+  const audit = await openAudit(db, system_keys);
   const ctx = {
+    audit,
+    system_keys,
     config: loadConfig({ SANDBOX: 'on' }),
     log: openLog('trace', { write: (line) => void lines.push(line) }),
     metrics: openMetrics(),
@@ -55,6 +61,7 @@ export async function createFixture() {
     /** The connections of another process. */
     openConnections,
     close: async () => {
+      await audit.close();
       await Promise.all([db.close(), owner.end(), ctx.webhook_outbound.close()]);
       await database.drop();
     },

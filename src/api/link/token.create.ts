@@ -1,5 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { createLinkToken } from '../../link/createLinkToken.ts';
+import { describeLinkToken } from '../../link/describeAddress.ts';
 import { LinkTokenRequest, TokenResponse } from '../../model/link.ts';
 
 export default endpoint({
@@ -26,6 +27,10 @@ export default endpoint({
     'update_mode_user_not_found',
   ],
   example: { response: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
-  handle: ({ ctx, client, body, inTransaction }) =>
-    inTransaction(async (tx) => ({ success: true, token: await createLinkToken(ctx, tx, client, body) })),
+  handle: ({ ctx, client, body, inTransaction, auditSubject }) =>
+    inTransaction(async (tx) => {
+      const token = await createLinkToken(ctx, tx, client, body);
+      auditSubject({ detail: await describeLinkToken(tx, token) });
+      return { success: true, token };
+    }),
 });

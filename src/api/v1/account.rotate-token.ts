@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { rotateToken } from '../../accounts/rotateToken.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { success } from '../../model/fields.ts';
+import { immediately, success } from '../../model/fields.ts';
 
 export default endpoint({
   id: 'account.rotate-token',
@@ -13,8 +13,8 @@ export default endpoint({
   while_expired: true,
   summary: 'Replace the access token of an account',
   description:
-    'Returns a new access token. The old one stays valid for 24 hours, but cannot be used to replace the new one. `access_token_reference_id` stays the same.',
-  body: Type.Object({}),
+    'Returns a new access token. The old one stays valid for 24 hours, but cannot be used to replace the new one. With `immediately`, it becomes invalid at once, for example because it was leaked. `access_token_reference_id` stays the same.',
+  body: Type.Object({ immediately }),
   response: Type.Object({
     success,
     message: Type.String({ examples: ['Access token replaced. The old one stays valid for 24 hours.'] }),
@@ -22,13 +22,15 @@ export default endpoint({
     access_token_reference_id: Type.String(),
   }),
   errors: ['access_token_replaced'],
-  confirm: 'This replaces the access token. The current one stays valid for 24 hours. Send the request?',
-  handle: async ({ ctx, account, inTransaction, auditSubject }) => {
-    auditSubject({ subject: account.id });
+  confirm:
+    'This replaces the access token. Unless you set immediately, the current one stays valid for 24 hours. Send the request?',
+  handle: async ({ ctx, account, body, inTransaction, auditSubject }) => {
+    const at_once = body.immediately ?? false;
+    auditSubject({ subject: account.id, detail: { immediately: at_once } });
     const response = await inTransaction(async (tx) => ({
       success: true,
-      message: 'Access token replaced. The old one stays valid for 24 hours.',
-      access_token: await rotateToken(ctx, tx, account.id, account.token_hash),
+      message: `Access token replaced. The old one ${at_once ? 'is no longer valid' : 'stays valid for 24 hours'}.`,
+      access_token: await rotateToken(ctx, tx, account.id, { presented: account.token_hash, immediately: at_once }),
       access_token_reference_id: account.reference_id,
     }));
     ctx.lookups.clear();

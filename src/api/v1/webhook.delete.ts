@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
+import { describeChange } from '../../webhooks/describeChange.ts';
 import { removeEndpoint } from '../../webhooks/removeEndpoint.ts';
 
 export default endpoint({
@@ -23,9 +24,11 @@ export default endpoint({
   errors: ['record_not_found'],
   found_in: { id: 'GET /v1/webhook#/webhook_urls/0/id' },
   confirm: 'This deletes a webhook endpoint. It will no longer receive events. Send the request?',
-  handle: async ({ ctx, client, params }) => {
-    const removed = await ctx.db.tenant(client.id, (tx) => removeEndpoint(tx, params.id));
-    if (!removed) throw apiError('record_not_found', { noun: 'Webhook', id: params.id });
-    return { success: true, message: 'Webhook removed.', webhook_id: params.id };
-  },
+  handle: ({ params, inTransaction, auditSubject }) =>
+    inTransaction(async (tx) => {
+      const removed = await removeEndpoint(tx, params.id);
+      if (!removed) throw apiError('record_not_found', { noun: 'Webhook', id: params.id });
+      auditSubject({ detail: describeChange(removed, undefined) });
+      return { success: true, message: 'Webhook removed.', webhook_id: params.id };
+    }),
 });

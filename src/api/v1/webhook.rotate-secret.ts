@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 import { apiError } from '../../errors.ts';
 import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
+import { immediately } from '../../model/fields.ts';
 import { WebhookCreated } from '../../model/webhook.ts';
+import { describeChange } from '../../webhooks/describeChange.ts';
 import { listEndpoints } from '../../webhooks/endpoints.ts';
 import { rotateSecret } from '../../webhooks/rotateSecret.ts';
 
@@ -10,13 +12,16 @@ const declared = {
   group: 'Webhooks',
   method: 'POST',
   auth: 'client',
+  description:
+    'For 24 hours, deliveries are signed with the old secret too. With `immediately`, they are signed with the new one only, for example because the old one was leaked.',
+  body: Type.Object({ immediately }),
   response: Type.Object({
     ...WebhookCreated.properties,
     message: Type.String({ examples: ['Secret rotated. The old one stays valid for 24 hours.'] }),
   }),
   errors: ['record_not_found'],
   confirm:
-    'This replaces the secret of a webhook endpoint. The current secret stays valid for 24 hours. Send the request?',
+    'This replaces the secret of a webhook endpoint. Unless you set immediately, the current one stays valid for 24 hours. Send the request?',
 } as const;
 
 export const rotateById = endpoint({
@@ -24,7 +29,6 @@ export const rotateById = endpoint({
   id: 'webhook.rotate-secret',
   path: '/v1/webhook/{id}/rotate-secret',
   summary: 'Rotate the secret of a webhook endpoint',
-  body: Type.Object({}),
   params: Type.Object({
     id: Type.String({ description: 'ID of the webhook endpoint', examples: ['wh_0f1e2d3c4b5a69788796a5b4'] }),
   }),
@@ -37,20 +41,28 @@ export const rotateOldest = endpoint({
   id: 'webhook.rotate-oldest-secret',
   path: '/v1/webhook/rotate-secret',
   summary: 'Rotate the secret of the oldest enabled webhook endpoint',
-  body: Type.Object({}),
   handle: (request) => rotate(request, undefined),
 });
 
-type Rotation = Pick<EndpointRequest<'client', undefined, undefined, undefined>, 'ctx' | 'client' | 'inTransaction'>;
+type Rotation = Pick<
+  EndpointRequest<'client', typeof declared.body, undefined, undefined>,
+  'ctx' | 'client' | 'body' | 'inTransaction' | 'auditSubject'
+>;
 
-function rotate({ ctx, client, inTransaction }: Rotation, id: string | undefined): Promise<unknown> {
+function rotate(
+  { ctx, client, body, inTransaction, auditSubject }: Rotation,
+  id: string | undefined,
+): Promise<unknown> {
+  const at_once = body.immediately ?? false;
   return inTransaction(async (tx) => {
-    const rotated = await rotateSecret(ctx, tx, client.id, id);
+    const rotated = await rotateSecret(ctx, tx, client.id, { endpoint_id: id, immediately: at_once });
     const endpoint = rotated && (await listEndpoints(tx)).find((each) => each.id === rotated.id);
     if (!endpoint) throw apiError('record_not_found', { noun: 'Webhook', id: id ?? '' });
+    const detail = { ...describeChange(endpoint, endpoint), secret: 'rotated', immediately: at_once };
+    auditSubject({ subject: rotated.id, detail });
     return {
       success: true,
-      message: 'Secret rotated. The old one stays valid for 24 hours.',
+      message: `Secret rotated. The old one ${at_once ? 'is no longer valid' : 'stays valid for 24 hours'}.`,
       webhook_id: rotated.id,
       webhook_url: endpoint.url,
       webhook_secret: rotated.secret,

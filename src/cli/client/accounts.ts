@@ -3,12 +3,15 @@ import type { Environment } from '../../settingValues.ts';
 import { printJson, printLine, printProgress, printTable, timeOf } from '../output.ts';
 import { type ServiceOptions, serviceCommand, withService } from './service.ts';
 
+type RotateOptions = ServiceOptions & { immediately?: true };
 type SyncOptions = ServiceOptions & { wait: boolean };
 
 const sync_timeout_ms = 3_600_000;
 
 export function addAccounts(program: Command, env: Environment): void {
-  const accounts = program.command('accounts').description('list and sync linked accounts');
+  const accounts = program
+    .command('accounts')
+    .description('list and sync linked accounts, and replace their access tokens');
   serviceCommand(accounts, 'list', 'list the linked accounts').action((options: ServiceOptions) =>
     withService(env, options, async ({ client }) => {
       const { accounts } = await client.accounts.list();
@@ -24,6 +27,22 @@ export function addAccounts(program: Command, env: Environment): void {
       );
     }),
   );
+  serviceCommand(accounts, 'rotate-token', 'replace the access token of the account')
+    .option('--immediately', 'make the old one invalid at once instead of after 24 hours')
+    .action((options: RotateOptions) =>
+      withService(env, options, async ({ account, transport }) => {
+        // Fails without an access token.
+        account();
+        const { message, access_token } = await transport.request<{ message: string; access_token: string }>({
+          method: 'POST',
+          path: '/v1/account/rotate-token',
+          body: { immediately: options.immediately ?? false },
+        });
+        if (options.json) return printJson({ access_token });
+        printLine(message);
+        printLine(`access_token ${access_token}`);
+      }),
+    );
   serviceCommand(accounts, 'sync', 'sync the records of the account’s practice from the EMR')
     .option('--no-wait', 'do not wait for the sync to finish')
     .action((options: SyncOptions) =>

@@ -167,6 +167,29 @@ test(row('DEC-336'), async () => {
   expect(await signedWith(2)).toStrictEqual({ old: false, fresh: true });
 });
 
+test(row('DAT-01'), async () => {
+  const registered = async (event_types?: string[]) => {
+    expect((await post({ webhook_url: url(1), ...(event_types && { event_types }) })).status).toBe(200);
+    return (await list()).webhook_urls.map((each: { event_types: unknown }) => each.event_types);
+  };
+  expect(await registered()).toStrictEqual([null]);
+  expect(await registered(['login_required'])).toStrictEqual([['login_required']]);
+  expect(await registered()).toStrictEqual([['login_required']]);
+  expect(await registered(['sync.failed'])).toStrictEqual([['sync.failed']]);
+});
+
+test(row('DAT-02'), async () => {
+  const { receiver, id, secret: first } = await register(fixture);
+  const { webhook_secret: second } = (await rotate(id, fixture.api)).body;
+  const options = { body: { immediately: true }, headers };
+  const rotated = await fixture.api.call('POST', `/v1/webhook/${id}/rotate-secret`, options);
+  expect(rotated.body).toMatchObject({ message: 'Secret rotated. The old one is no longer valid.' });
+  await completeCall(fixture);
+  await untilReceived(receiver, 1);
+  const signedWith = [first, second, rotated.body.webhook_secret].map((secret) => verifies(receiver, 0, secret));
+  expect(signedWith).toStrictEqual([false, false, true]);
+});
+
 test(row('DEC-337'), async () => {
   const all = await register(fixture);
   const created = await register(fixture, { event_types: ['telephone_encounter.created'] });

@@ -1,4 +1,4 @@
-import { Group, List, Text } from '@mantine/core';
+import { Checkbox, Group, List, Text } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { TypedConfirmation } from '../../parts/Erase.tsx';
@@ -94,7 +94,7 @@ function RotateToken({ account }: { account: Account }) {
       opener="Replace token"
       title={`Replace the access token for ${account.user_id}`}
       submit="Replace token"
-      action={() => call('accounts.rotate', params)}
+      action={(form) => call('accounts.rotate', { ...params, body: { immediately: form.get('immediately') !== null } })}
       done={({ access_token }) => (
         <>
           <Text size="sm">New access token for {account.user_id}:</Text>
@@ -102,10 +102,12 @@ function RotateToken({ account }: { account: Account }) {
         </>
       )}
     >
-      <Text size="sm">
-        The account gets a new access token. The current one stays valid for 24 hours. To invalidate it at once, unlink
-        the account.
-      </Text>
+      <Text size="sm">The account gets a new access token. The current one stays valid for 24 hours.</Text>
+      <Checkbox
+        name="immediately"
+        label="Revoke the current token immediately"
+        description="If it was leaked. Requests fail until the application uses the new one."
+      />
     </FormDialog>
   );
 }

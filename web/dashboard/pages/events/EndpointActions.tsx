@@ -1,4 +1,4 @@
-import { Code, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Checkbox, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useLocation } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
@@ -61,15 +61,26 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
           opener="Rotate secret"
           title="Rotate secret"
           submit="Rotate"
-          action={() => call('webhooks.rotate', params)}
-          done={({ webhook_secret }) => (
-            <NewSecret secret={webhook_secret} note="The old secret remains valid for 24 hours." />
+          action={async (form) => {
+            const immediately = form.get('immediately') !== null;
+            return { ...(await call('webhooks.rotate', { ...params, body: { immediately } })), immediately };
+          }}
+          done={({ webhook_secret, immediately }) => (
+            <NewSecret
+              secret={webhook_secret}
+              note={immediately ? 'The old secret is no longer valid.' : 'The old secret remains valid for 24 hours.'}
+            />
           )}
         >
           <Text size="sm">
             Creates a new secret. For 24 hours, deliveries are signed with both secrets, so you can switch without
             rejecting events.
           </Text>
+          <Checkbox
+            name="immediately"
+            label="Revoke the old secret immediately"
+            description="If it was leaked. The receiver rejects events until it has the new secret."
+          />
         </FormDialog>
         {webhook.status === 'enabled' && (
           <FormDialog
