@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startLarkspur } from '../larkspur/start.ts';
@@ -39,7 +40,7 @@ import type { Document } from './openapi/document.ts';
 import { openApi } from './openapi/openApi.ts';
 import { createFirstOwner } from './operators/localAccounts.ts';
 import { serveReceiver } from './receiver/serveReceiver.ts';
-import { banner, ownerNotice } from './sandbox/banner.ts';
+import { banner, ownerFileNotice, ownerNotice } from './sandbox/banner.ts';
 import { type Clinic, openClinic } from './sandbox/openClinic.ts';
 import { type Sandbox, seedSandbox, waitForFirstSync } from './sandbox/seedSandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
@@ -131,7 +132,7 @@ async function start(
   closers.push(() => alerts.stop(alerts_grace_ms));
   const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
   started = true;
-  if (owner) print(ownerNotice(base_url, owner));
+  if (owner) print(await announceOwner(config, base_url, owner));
   if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
   else print(role === 'worker' ? 'The worker is ready.\n' : `Chartwire is ready at ${base_url}\n`);
   const drain = async () => {
@@ -139,6 +140,18 @@ async function start(
     if (http) await pause(config.drain_seconds * 1000);
   };
   return { base_url, sandbox, ctx, drain };
+}
+
+/** What is printed stays in a log, unless a person watches. Then the password goes to a file instead. */
+async function announceOwner(
+  { data_dir }: Config,
+  base_url: string,
+  owner: { email: string; password: string },
+): Promise<string> {
+  if (process.stdout.isTTY) return ownerNotice(base_url, owner);
+  const file = join(data_dir, 'first-owner-password.txt');
+  await writeFile(file, `${owner.password}\n`, { mode: 0o600 });
+  return ownerFileNotice(base_url, owner.email, file);
 }
 
 /** Undefined for JSON lines. The readable form is loaded only if a person watches. */

@@ -64,6 +64,25 @@ export const operator_errors = {
     message:
       'Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.',
   },
+  sso_email_unverified: {
+    status: 403,
+    message:
+      'The identity provider did not confirm your email address (email_verified), which is required to take over an existing operator. Ask its administrator to send this claim, then sign in again.',
+  },
+  sso_other_person: {
+    status: 403,
+    message: 'You signed in at the identity provider as someone else. Sign in as the operator who uses this dashboard.',
+  },
+  sso_auth_time_missing: {
+    status: 403,
+    message:
+      'The identity provider did not say when you signed in. Ask its administrator to send the claim auth_time, then try again.',
+  },
+  sso_not_again: {
+    status: 403,
+    message:
+      'The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.',
+  },
   sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
   operator_password_temporary: {
@@ -97,11 +116,31 @@ export const operator_errors = {
     status: 409,
     message: 'This operator uses single sign-on: the identity provider manages the role and the sign-in.',
   },
+  owner_from_provider: {
+    status: 409,
+    message:
+      'You signed in with single sign-on, so you cannot create or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.',
+  },
   passwords_off: {
     status: 409,
     message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
   },
   owner_last: { status: 409, message: 'There must be at least one owner. Make another operator an owner first.' },
+  operator_codes_locked: {
+    status: 403,
+    message:
+      'Too many incorrect codes. Sign in with a passkey or a recovery code, or ask an owner to reset your sign-in.',
+  },
+  operator_password_expired: {
+    status: 403,
+    message: 'Your temporary password has expired. Ask an owner to reset your password again.',
+  },
+  totp_offer_missing: { status: 409, message: 'This setup has expired. Start it again.' },
+  sign_in_busy: {
+    status: 503,
+    message:
+      'Too many sign-ins at the moment. Try again in a minute, or use a browser in which you have signed in before.',
+  },
   operator_locked: {
     status: 429,
     message: 'Too many failed sign-ins. Try again in 15 minutes.',

@@ -1,5 +1,5 @@
 import { StartFailure } from './errors.ts';
-import { type OperatorRole, operator_roles } from './model/dashboard/roles.ts';
+import { client_roles, type OperatorRole, operator_roles } from './model/dashboard/roles.ts';
 import { choice, type Environment, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
 
 /** Settings of the sign-in of operators. Of single sign-on, either all that are required are set, or none. */
@@ -34,11 +34,11 @@ export const operator_settings = {
     'roles',
   ),
   OIDC_ROLES: {
-    description: `Roles by value of that claim: comma-separated value=role pairs; roles are ${operator_roles.join(', ')}. The highest role applies; people without one are refused. Write a comma in a value as %2C.`,
-    example: 'chartwire-owners=owner,chartwire-operators=operator',
+    description: `Roles by value of that claim: comma-separated value=role pairs; roles are ${operator_roles.join(', ')}. value=role@client_id gives a role in one client, and several pairs may have the same value. Without a client, a role other than owner applies to the clients that an owner assigns to the operator. The highest role applies; people without one are refused. Write a comma in a value as %2C.`,
+    example: 'chartwire-owners=owner,night-shift=operator@ci_live_example',
     default: 'required when OIDC_ISSUER is set',
     parse: (value, env, name) => roleMap(name, requireIssuer(name, value, env)),
-  } satisfies Setting<ReadonlyMap<string, OperatorRole>>,
+  } satisfies Setting<RoleMap>,
   OIDC_LABEL: text('Text of the button on the sign-in page.', 'Single sign-on'),
   OIDC_ONLY: {
     description:
@@ -49,7 +49,8 @@ export const operator_settings = {
       const only = oneOf(name, value || 'off', ['on', 'off']) === 'on';
       if (!only) return false;
       if (!isSet(env, 'OIDC_ISSUER')) throw new StartFailure(`${name} is on, so OIDC_ISSUER must be set.`);
-      if ([...roleMap('OIDC_ROLES', env.OIDC_ROLES).values()].includes('owner')) return true;
+      const mapped = [...roleMap('OIDC_ROLES', env.OIDC_ROLES).values()].flat();
+      if (mapped.some(({ role }) => role === 'owner')) return true;
       throw new StartFailure(`${name} is on, so OIDC_ROLES must map a value to owner: nobody could manage operators.`);
     },
   } satisfies Setting<boolean>,
@@ -74,16 +75,33 @@ function isSet(env: Environment, name: string): boolean {
   return Boolean(env[name]?.trim());
 }
 
+/** What a value of the claim gives: a role, in one client or without one. */
+type MappedRole = { role: OperatorRole; client_id?: string };
+type RoleMap = ReadonlyMap<string, readonly MappedRole[]>;
+
 /** The last equals sign separates, because names of groups in directories contain some: `cn=owners%2Cdc=example`. */
-function roleMap(name: string, value: string | undefined): ReadonlyMap<string, OperatorRole> {
+function roleMap(name: string, value: string | undefined): RoleMap {
   const pairs = (value ?? '').split(',').filter((pair) => pair.trim() !== '');
-  const entries = pairs.map((pair): [string, OperatorRole] => {
-    const [, claimed = '', role = ''] = /^\s*(.+?)\s*=\s*([^=]*?)\s*$/.exec(pair) ?? [];
+  const map = new Map<string, MappedRole[]>();
+  for (const pair of pairs) {
+    const [, claimed = '', given = ''] = /^\s*(.+?)\s*=\s*([^=]*?)\s*$/.exec(pair) ?? [];
     const decoded = percentDecoded(claimed);
     if (!decoded) throw new StartFailure(`${name} must be comma-separated value=role pairs, not '${pair.trim()}'.`);
-    return [decoded, oneOf(`The role of '${decoded}' in ${name}`, role, operator_roles)];
-  });
-  return new Map(entries);
+    map.set(decoded, [...(map.get(decoded) ?? []), mappedRole(`The role of '${decoded}' in ${name}`, given)]);
+  }
+  return map;
+}
+
+function mappedRole(name: string, given: string): MappedRole {
+  const [, role = '', client_id] = /^([^@]*)(?:@(.*))?$/.exec(given) ?? [];
+  if (client_id === undefined) return { role: oneOf(name, role, operator_roles) };
+  if (!/^ci_(live|test)_\w+$/.test(client_id)) {
+    throw new StartFailure(
+      `${name} must name a client by its client ID, such as operator@ci_live_…, not '${client_id}'.`,
+    );
+  }
+  // Owners manage the installation, so they cannot be limited to a client.
+  return { role: oneOf(`${name} in one client`, role, client_roles), client_id };
 }
 
 function percentDecoded(text: string): string | undefined {

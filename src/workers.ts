@@ -20,6 +20,7 @@ import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeDevices } from './operators/operatorDevices.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
+import { purgeAttempts } from './operators/signInAttempts.ts';
 import { purgeReceived } from './receiver/receivedRequests.ts';
 import { requestDueSyncs, sync_type } from './records/requestSync.ts';
 import { sync } from './records/sync.ts';
@@ -101,6 +102,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeSessions(system),
     purgeInvitations(system),
     purgeDevices(system),
+    purgeAttempts(system),
     purgeExpiredKeys(system),
     purgeEvents(system, config.event_days),
     purgeJobInputs(ctx, config.job_input_days),

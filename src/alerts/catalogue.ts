@@ -61,6 +61,14 @@ export const alert_catalogue = {
       'Treat it as a security incident, unless the database was just restored: keep the database and the anchor files, and run chartwire audit verify.',
     page: 'Audit log',
   },
+  owner_added: {
+    title: 'New owner',
+    severity: 'critical',
+    cause: 'An operator became an owner in the last 24 hours. Owners can give access to all data.',
+    remedy:
+      'If no owner intended it, disable the operator under Settings → Operators, and find in the audit log who made it an owner.',
+    page: 'Settings → Operators',
+  },
   endpoint_failing: {
     title: 'Webhook endpoint failing',
     severity: 'warning',

@@ -59,6 +59,7 @@ const destination_labels: Record<string, string> = {
   frame_origin: 'frame origin',
   emr_app: 'EMR app for',
 };
+const new_owner_hours = 24;
 
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
 const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode) => Promise<Found[]>> = {
@@ -129,6 +130,17 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode)
     if (last === undefined || ['ok', 'accepted'].includes(last.outcome)) return [];
     const check = last.action === 'audit.anchor' ? 'does not match its anchor' : 'failed its verification';
     return [{ subject: 'audit', summary: `The audit log ${check}.`, page: '/audit' }];
+  },
+
+  owner_added: async (sql) => {
+    const rows = await sql<{ id: string; email: string }[]>`
+      SELECT id, email FROM operators
+       WHERE owner_since > now() - make_interval(hours => ${new_owner_hours}) AND role = 'owner' ORDER BY id`;
+    return rows.map(({ id, email }) => ({
+      subject: id,
+      summary: `${email} became an owner.`,
+      page: '/settings/operators',
+    }));
   },
 
   endpoint_failing: async (sql) => {

@@ -22,10 +22,12 @@ export async function resetOperatorCommand(
         despite_single_sign_on: true,
       }));
     if (!reset) throw new StartFailure(`There is no active operator with the email address '${email}'.`);
+    // Ends the operator's live streams in running processes.
+    await db.system`SELECT pg_notify('chartwire_operators', ${operator.id})`;
     return { password: reset, for_an_hour: config.oidc_only || operator.single_sign_on };
   });
   const advice = for_an_hour
     ? 'Sign in to the dashboard within one hour; later, only single sign-on is accepted.'
-    : 'Sign in to the dashboard and change it.';
+    : 'Sign in to the dashboard within 72 hours and change it.';
   printResult(output, { email, password }, `password ${password}\n\nThe password is not shown again. ${advice}\n`);
 }

@@ -45,9 +45,9 @@ export const accountsLink = endpoint({
   params: Type.Object({ client_id: Type.String() }),
   body: new_link,
   response: Type.Object({ success, link: created_link }),
-  handle: async ({ ctx, client, body, inTransaction, auditSubject }) =>
+  handle: async ({ ctx, client, operator, body, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
-      const token = await createLinkToken(ctx, tx, client, body, 'dashboard');
+      const token = await createLinkToken(ctx, tx, client, body, 'dashboard', operator.id);
       auditSubject({ detail: await describeLinkToken(tx, token) });
       return { success: true, link: describeLink(ctx, token) };
     }),
@@ -64,9 +64,10 @@ export const accountsRelink = endpoint({
   body: Type.Pick(new_link, ['language']),
   response: Type.Object({ success, link: created_link }),
   errors: ['record_not_found'],
-  handle: async ({ ctx, params, body, inTransaction }) =>
+  handle: async ({ ctx, params, operator, body, inTransaction }) =>
     inTransaction(async (tx) => {
-      const token = await createRelinkToken(tx, await getAccount(tx, params.account_id), body.language);
+      const account = await getAccount(tx, params.account_id);
+      const token = await createRelinkToken(tx, account, body.language, operator.id);
       return { success: true, link: describeLink(ctx, token) };
     }),
 });
@@ -74,6 +75,7 @@ export const accountsRelink = endpoint({
 /** A POST, so that no cache, history entry or prefetch can reveal a token. */
 export const accountsReveal = endpoint({
   id: 'dashboard.accounts.reveal',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal',
@@ -92,6 +94,7 @@ export const accountsReveal = endpoint({
 
 export const accountsRotate = endpoint({
   id: 'dashboard.accounts.rotate',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token',
@@ -161,6 +164,7 @@ export const accountsCheck = endpoint({
 
 export const accountsRevoke = endpoint({
   id: 'dashboard.accounts.revoke',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke',

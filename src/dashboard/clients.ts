@@ -32,6 +32,7 @@ export const clientsList = endpoint({
 
 export const clientsCreate = endpoint({
   id: 'dashboard.clients.create',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/clients',
@@ -69,6 +70,7 @@ export const clientsGet = endpoint({
 
 export const clientsUpdate = endpoint({
   id: 'dashboard.clients.update',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'PATCH',
   path: '/dashboard/api/clients/{client_id}',
@@ -92,6 +94,7 @@ export const clientsUpdate = endpoint({
 
 export const clientsKeysCreate = endpoint({
   id: 'dashboard.clients.keys.create',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/keys',
@@ -114,6 +117,7 @@ export const clientsKeysCreate = endpoint({
 
 export const clientsKeysDelete = endpoint({
   id: 'dashboard.clients.keys.delete',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'DELETE',
   path: '/dashboard/api/clients/{client_id}/keys/{key_id}',

@@ -43,6 +43,7 @@ export const emrAppsList = endpoint({
 export const emrAppsCreate = endpoint({
   ...declared,
   id: 'dashboard.emr-apps.create',
+  fresh_sign_in: true,
   method: 'POST',
   path,
   role: 'owner',
@@ -64,6 +65,7 @@ export const emrAppsCreate = endpoint({
 export const emrAppsUpdate = endpoint({
   ...declared,
   id: 'dashboard.emr-apps.update',
+  fresh_sign_in: true,
   method: 'PATCH',
   path: `${path}/{app_id}`,
   role: 'owner',
@@ -95,6 +97,7 @@ export const emrAppsUpdate = endpoint({
 export const emrAppsDelete = endpoint({
   ...declared,
   id: 'dashboard.emr-apps.delete',
+  fresh_sign_in: true,
   method: 'DELETE',
   path: `${path}/{app_id}`,
   role: 'owner',

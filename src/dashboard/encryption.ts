@@ -23,6 +23,7 @@ export const encryptionGet = endpoint({
 
 export const encryptionRotate = endpoint({
   id: 'dashboard.encryption.rotate',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/encryption/rotate',

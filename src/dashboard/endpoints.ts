@@ -24,7 +24,7 @@ import {
   sessionPasskeyOptions,
   sessionRenew,
 } from './access/session.ts';
-import { signInGet, singleSignOnStart } from './access/signIn.ts';
+import { signInGet, singleSignOnRenew, singleSignOnStart } from './access/signIn.ts';
 import {
   accountsCheck,
   accountsLink,
@@ -111,6 +111,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     sessionDelete,
     signInGet,
     singleSignOnStart,
+    singleSignOnRenew,
     invitationsFind,
     invitationsAccept,
     clientsList,

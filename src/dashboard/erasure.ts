@@ -15,6 +15,7 @@ const declared = {
   method: 'POST',
   auth: 'operator_in_client',
   role: 'owner',
+  fresh_sign_in: true,
   body: erasure_request,
   response: Type.Object({ success, erasure }),
 } as const;

@@ -73,6 +73,7 @@ export const webhooksLastError = endpoint({
 
 export const webhooksCreate = endpoint({
   id: 'dashboard.webhooks.create',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/webhooks',
@@ -96,6 +97,7 @@ export const webhooksCreate = endpoint({
 
 export const webhooksUpdate = changeWebhook({
   id: 'dashboard.webhooks.update',
+  fresh_sign_in: true,
   method: 'PATCH',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
   summary: 'Change the URL or the event types of a webhook endpoint',
@@ -124,6 +126,7 @@ export const webhooksSendWaiting = changeWebhook({
 
 export const webhooksRotate = changeWebhook({
   id: 'dashboard.webhooks.rotate',
+  fresh_sign_in: true,
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
   summary: 'Rotate the secret of a webhook endpoint; unless rotated immediately, the old one stays valid for 24 hours',
@@ -162,6 +165,7 @@ export const webhooksEnable = changeWebhook({
 
 export const webhooksDelete = changeWebhook({
   id: 'dashboard.webhooks.delete',
+  fresh_sign_in: true,
   method: 'DELETE',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
   summary: 'Delete a webhook endpoint with its secrets and deliveries',
@@ -190,7 +194,7 @@ export const webhooksTest = endpoint({
 
 type Change<Body extends TObject> = Pick<
   EndpointOptions<'operator_in_client', Body, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors'
+  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in'
 > & {
   body: Body;
   /** What the audit record says beyond the endpoint's URL, status and event types. */

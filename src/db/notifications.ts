@@ -11,12 +11,14 @@ export type Channel =
   | 'chartwire_deliveries'
   | 'chartwire_access'
   | 'chartwire_live'
+  | 'chartwire_operators'
   | 'chartwire_limits';
 
 export type Notifications = {
   /**
    * The payload names the client whose jobs, deliveries or access have changed (empty: none or all of them), so that
-   * dashboard pages of other clients are not notified. Of `chartwire_live`, it is a topic and the client.
+   * dashboard pages of other clients are not notified. Of `chartwire_live`, it is a topic and the client; of
+   * `chartwire_operators`, the operator whose access has changed.
    */
   notify(channel: Channel, payload: string): void;
   /** `onNotification` gets undefined when notifications may have been missed, which every (re)connection counts as. */

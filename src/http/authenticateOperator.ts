@@ -3,6 +3,7 @@ import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { ClientScope } from '../db/clientScope.ts';
 import { apiError } from '../errors.ts';
+import type { OperatorRole } from '../model/dashboard/roles.ts';
 import { clientsWith } from '../operators/operatorAccess.ts';
 import { findSession } from '../operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../operators/operators.ts';
@@ -41,13 +42,18 @@ export async function authenticateOperator(
  * audit log records a denied request under the operator's name.
  */
 export function requireRole(endpoint: Endpoint, operator: Operator, client: Client | undefined): ClientScope {
-  const { role: required = endpoint.method === 'GET' ? 'support' : 'operator', reach = 'installation' } = endpoint;
+  const { reach = 'installation' } = endpoint;
+  const required = requiredRole(endpoint);
   const scope = clientsWith(operator, required);
   if (client ? scope === 'all' || scope.includes(client.id) : reach === 'own') return scope;
   if (client || (scope.length === 0 && required !== 'support'))
     throw apiError('operator_role_lacking', { role: required.replace('_', '-') });
   if (reach === 'installation' && scope !== 'all') throw apiError('operator_clients_lacking');
   return scope;
+}
+
+export function requiredRole({ role, method }: Endpoint): OperatorRole {
+  return role ?? (method === 'GET' ? 'support' : 'operator');
 }
 
 const pending_errors = {
@@ -62,12 +68,10 @@ export function requireSetup(ctx: Pick<Context, 'config'>, endpoint: Endpoint, o
   throw apiError(pending_errors[pending]);
 }
 
-/** Someone at an unattended browser must not be able to take over the account. */
+/** Someone at an unattended browser must not be able to take over the account or the installation. */
 export function requireFreshSignIn(endpoint: Endpoint, { fresh, method }: Operator): void {
-  if (!endpoint.fresh_sign_in) return;
-  // A password or passkey would be a way around the identity provider.
-  if (method === 'single_sign_on') throw apiError('operator_single_sign_on');
-  if (!fresh) throw apiError('operator_sign_in_again');
+  if (endpoint.local_sign_in && method === 'single_sign_on') throw apiError('operator_single_sign_on');
+  if (endpoint.fresh_sign_in && !fresh) throw apiError('operator_sign_in_again');
 }
 
 export function readSessionCookie(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): string | undefined {

@@ -155,8 +155,13 @@ export type EndpointOptions<
   reveals?: { kind: RevealKind; param: string };
   /** Also available to an operator who must do this first. Other endpoints are not. */
   while_pending?: readonly PendingSetup[];
-  /** The operator must have signed in, or confirmed it, in the last ten minutes. */
+  /**
+   * The operator must have signed in, or confirmed their identity, in the last ten minutes: for what cannot be undone, and
+   * for what decides who has access or where data goes. test/dashboard/freshSignIn.test.ts lists all that need it.
+   */
   fresh_sign_in?: true;
+  /** Not for sessions of single sign-on: a password or passkey would be a way around the identity provider. */
+  local_sign_in?: true;
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */

@@ -4,7 +4,8 @@ import type { Context } from '../context.ts';
 import { roleIn } from '../operators/operatorAccess.ts';
 import { isRevealed } from '../operators/operatorReveals.ts';
 import type { Operator } from '../operators/operators.ts';
-import { readSessionCookie } from './authenticateOperator.ts';
+import { parseUrl } from '../parseUrl.ts';
+import { readSessionCookie, requiredRole } from './authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';
 
 /** Replaces a hidden text. */
@@ -18,7 +19,7 @@ export async function showToOperator(
   response: unknown,
 ): Promise<unknown> {
   const { operator, client } = caller ?? {};
-  if (!operator || !isHiddenFrom(operator, client?.id)) return response;
+  if (!operator || !isHiddenFrom(endpoint, operator, client?.id)) return response;
   const { reveals } = endpoint;
   const session = readSessionCookie(ctx, headers);
   if (client && reveals && session !== undefined) {
@@ -28,10 +29,14 @@ export async function showToOperator(
   return hidePatients(endpoint, response);
 }
 
-/** A response across clients is shown by the operator's lowest role. */
-function isHiddenFrom(operator: Operator, client_id: string | undefined): boolean {
-  if (client_id !== undefined || operator.all_clients) return roleIn(operator, client_id ?? '') === 'support';
-  return operator.clients.some(({ role }) => role === 'support');
+/**
+ * A response across clients is shown by the operator's lowest role in the clients that it can be about: those in which
+ * the role suffices for the endpoint.
+ */
+function isHiddenFrom(endpoint: Endpoint, operator: Operator, client_id: string | undefined): boolean {
+  if (client_id !== undefined) return roleIn(operator, client_id) === 'support';
+  if (requiredRole(endpoint) !== 'support') return false;
+  return operator.all_clients ? operator.role === 'support' : operator.clients.some(({ role }) => role === 'support');
 }
 
 /**
@@ -63,6 +68,7 @@ type Node = {
   properties?: Record<string, Node>;
   patternProperties?: Record<string, Node>;
   patient_detail?: true;
+  secret_url?: true;
 };
 
 function show(schema: Node | undefined, value: unknown): unknown {
@@ -75,6 +81,7 @@ function show(schema: Node | undefined, value: unknown): unknown {
     );
   }
   if (!accepts(schema, value)) return hide(value);
+  if (schema.secret_url) return originOf(String(value));
   if (Array.isArray(value)) return value.map((each) => show(schema.items, each));
   if (!isObject(value)) return value;
   const { properties = {}, patternProperties = {} } = schema;
@@ -83,6 +90,12 @@ function show(schema: Node | undefined, value: unknown): unknown {
   return Object.fromEntries(
     names.map((name) => [name, show(Object.hasOwn(properties, name) ? properties[name] : of_any_name, value[name])]),
   );
+}
+
+/** Enough to tell endpoints apart. */
+function originOf(url: string): string {
+  const parsed = parseUrl(url);
+  return parsed ? `${parsed.origin}/${hidden_text}` : hidden_text;
 }
 
 function hide(value: unknown): unknown {

@@ -14,13 +14,14 @@ import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 type Organization = { connector: string; emr_address: string };
 type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;
 
-/** Validates a link request and creates its token. */
+/** Validates a link request and creates its token. `created_by`: the operator who creates it in the dashboard. */
 export async function createLinkToken(
   ctx: Context,
   tx: Tx,
   client: Client,
   request: LinkTokenRequest,
   created_in: LinkPurpose['created_in'] = 'api',
+  created_by: string | null = null,
 ): Promise<string> {
   if (isPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
@@ -33,7 +34,7 @@ export async function createLinkToken(
   if (request.callback_url !== undefined && !client.callback_urls.includes(request.callback_url)) {
     throw apiError('callback_url_unregistered', undefined, { field: 'callback_url' });
   }
-  return addLinkToken(tx, {
+  const purpose: LinkPurpose = {
     client_id: client.id,
     user_id: request.user_id,
     org_id: request.org_id,
@@ -43,7 +44,8 @@ export async function createLinkToken(
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
     created_in,
-  });
+  };
+  return addLinkToken(tx, purpose, created_by);
 }
 
 async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRequest): Promise<string> {

@@ -1,7 +1,7 @@
 import type { StoredAccount } from '../accounts/accounts.ts';
 import { appForLink } from '../accounts/emrApps.ts';
 import type { Tx } from '../db/database.ts';
-import { addLinkToken } from './linkTokens.ts';
+import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 /**
  * A link token for linking a known account again from the dashboard, where its access token is not available. A revoked
@@ -11,9 +11,10 @@ export async function createRelinkToken(
   tx: Tx,
   account: StoredAccount,
   language: 'en' | 'es' | undefined,
+  created_by: string,
 ): Promise<string> {
   const account_id = account.status === 'revoked' ? null : account.id;
-  return addLinkToken(tx, {
+  const purpose: LinkPurpose = {
     client_id: account.client_id,
     user_id: account.user_id,
     org_id: account.org_id,
@@ -24,5 +25,6 @@ export async function createRelinkToken(
     callback_url: null,
     language: language ?? null,
     created_in: 'dashboard',
-  });
+  };
+  return addLinkToken(tx, purpose, created_by);
 }

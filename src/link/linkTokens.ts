@@ -26,13 +26,14 @@ export const link_minutes: Record<LinkPurpose['created_in'], number> = { api: 30
 /** A link takes two sign-ins (without and with the code). This many allow for mistakes but not for guessing. */
 export const sign_ins_max = 20;
 
-export async function addLinkToken(tx: Tx, purpose: LinkPurpose): Promise<string> {
+/** `created_by`: the operator who creates it in the dashboard. */
+export async function addLinkToken(tx: Tx, purpose: LinkPurpose, created_by: string | null = null): Promise<string> {
   const token = newToken('link_token');
   await tx`INSERT INTO link_tokens (token_hash, client_id, user_id, org_id, connector, emr_address, emr_app_id,
-      account_id, callback_url, language, created_in, expires_at)
+      account_id, callback_url, language, created_in, created_by, expires_at)
     VALUES (${hashToken(token)}, ${purpose.client_id}, ${purpose.user_id}, ${purpose.org_id}, ${purpose.connector},
       ${purpose.emr_address}, ${purpose.emr_app_id}, ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language},
-      ${purpose.created_in},
+      ${purpose.created_in}, ${created_by},
       now() + make_interval(mins => ${link_minutes[purpose.created_in]}))`;
   return token;
 }
@@ -99,6 +100,11 @@ export async function invalidateLinkTokens(tx: Tx, account: { org_id: string; us
 export async function invalidateLinks(tx: Tx, org_id: string | undefined): Promise<void> {
   await tx`UPDATE link_tokens SET used_at = now()
     WHERE used_at IS NULL ${org_id === undefined ? tx`` : tx`AND org_id = ${org_id}`}`;
+}
+
+/** Deletes the open links that an operator has created, for all clients. */
+export async function removeLinksBy(tx: Tx, operator_id: string): Promise<void> {
+  await tx`DELETE FROM link_tokens WHERE created_by = ${operator_id} AND used_at IS NULL`;
 }
 
 /** Deletes tokens a day after they expired. */

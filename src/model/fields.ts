@@ -114,6 +114,9 @@ export function patientDetail<Schema extends TSchema>(schema: Schema) {
   return Type.Unsafe<Static<Schema>>({ ...schema, patient_detail: true });
 }
 
+/** The URL of a webhook endpoint. The role `support` sees only its origin: path, query and user info may contain secrets. */
+export const webhook_url = Type.Unsafe<string>({ type: 'string', secret_url: true });
+
 export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }

@@ -4,11 +4,23 @@ import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
 import { checkNewPassword } from './checkNewPassword.ts';
+import { endPreparations } from './endPreparations.ts';
 import { setClients } from './operatorClients.ts';
 import { forgetDevices } from './operatorDevices.ts';
 import { findInvitation, takeInvitation } from './operatorInvitations.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import { addOperator, allowLocalSignIn, findOperator, hasOperators, type Operator, setPassword } from './operators.ts';
+import {
+  addOperator,
+  allowLocalSignIn,
+  findOperator,
+  hasOperators,
+  hasOwner,
+  lockActiveOwner,
+  markNewOwner,
+  type Operator,
+  setPassword,
+  setTemporaryPassword,
+} from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
 
 /** 96 random bits that can be typed. */
@@ -28,11 +40,13 @@ export async function acceptInvitation(
   { token, name, password }: { token: string; name: string; password: string },
   recordInTransaction: (tx: Tx, created: { id: string; invitation_id: string; email: string }) => Promise<void>,
 ): Promise<{ operator_id: string; email: string } | undefined> {
-  const invited_email = await findInvitation(ctx, token);
-  if (invited_email === undefined) return undefined;
-  await checkNewPassword(password, { email: invited_email, name }, 'password');
+  const open = await findInvitation(ctx.db.system, token);
+  if (open === undefined) return undefined;
+  await checkNewPassword(password, { email: open.email, name }, 'password');
   const password_hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
+    // Locked before the invitation, in the order in which disabling an operator takes its locks.
+    if (!(await lockActiveOwner(tx, open.inviter_id))) return undefined;
     const invited = await takeInvitation(tx, token);
     if (!invited) return undefined;
     const { id: invitation_id, clients, ...operator } = invited;
@@ -45,29 +59,35 @@ export async function acceptInvitation(
     });
     if (id === undefined) throw apiError('operator_exists');
     if (clients) await setClients(tx, id, clients);
+    await markNewOwner(tx, id);
     await recordInTransaction(tx, { id, invitation_id, email: operator.email });
     return { operator_id: id, email: operator.email };
   });
 }
 
 /**
- * Resets an operator's password (shown once), removes all second factors and ends all sessions. `despite_single_sign_on`
- * accepts the password for an hour even if the operator, or everyone, uses single sign-on.
+ * Resets an operator's password (shown once), removes all second factors and ends all sessions and all that the operator
+ * has prepared. `reset_by`: the owner who sees the password. `despite_single_sign_on` accepts the password for an hour
+ * even if the operator, or everyone, uses single sign-on.
  */
 export async function resetOperator(
   ctx: Pick<Context, 'db'>,
   id: string,
   recordInTransaction: RecordInTransaction,
-  { despite_single_sign_on = false } = {},
+  { reset_by, despite_single_sign_on = false }: { reset_by?: string; despite_single_sign_on?: boolean } = {},
 ): Promise<string | undefined> {
   const password = newPassword();
   const hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
-    if (!(await setPassword(tx, id, { hash, temporary: true }))) return undefined;
+    // Locks the owners first, in the same order as every other change: two may reset each other at the same time.
+    await hasOwner(tx);
+    if (reset_by !== undefined && !(await lockActiveOwner(tx, reset_by))) throw apiError('operator_session_over');
+    if (!(await setTemporaryPassword(tx, id, hash, reset_by ?? null))) return undefined;
     await removeSecondFactors(tx, id);
     await forgetDevices(tx, id);
     if (despite_single_sign_on) await allowLocalSignIn(tx, id);
     await endSessionsOf(tx, id);
+    await endPreparations(tx, id);
     await recordInTransaction(tx, id);
     return password;
   });
@@ -93,7 +113,7 @@ export async function changePassword(
   }
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
-    await setPassword(tx, id, { hash, temporary: false });
+    await setPassword(tx, id, hash);
     await endSessionsOf(tx, id, session);
     await recordInTransaction(tx, id);
   });
@@ -127,7 +147,7 @@ export async function ensureSandboxOwner(ctx: Context, email: string, password: 
   const known = await findOperator(ctx.db.system, email);
   if (known && (await verifyPassword(known.password_hash ?? undefined, password))) return;
   const hash = await hashPassword(password);
-  if (known) await setPassword(ctx.db.system, known.id, { hash, temporary: false });
+  if (known) await setPassword(ctx.db.system, known.id, hash);
   else {
     const owner = {
       email,

@@ -16,17 +16,18 @@ export type Invited = { email: string; role: OperatorRole; clients: ClientAccess
 export async function addInvitation(
   tx: Tx,
   { email, role, clients, may_reveal }: Invited,
-  invited_by: string,
+  inviter: { id: string; email: string },
 ): Promise<{ id: string; token: string; expires_at: Date }> {
   const token = newToken('invitation');
   const id = newId();
   const [row] = await tx<{ expires_at: Date }[]>`
-    INSERT INTO operator_invitations (id, token_hash, email, role, all_clients, clients, may_reveal, invited_by, expires_at)
+    INSERT INTO operator_invitations
+      (id, token_hash, email, role, all_clients, clients, may_reveal, invited_by, inviter_id, expires_at)
     VALUES (${id}, ${hashToken(token)}, ${email.toLowerCase()}, ${role}, ${clients === null}, ${tx.json(clients ?? [])},
-            ${may_reveal}, ${invited_by}, now() + make_interval(hours => ${valid_hours}))
+            ${may_reveal}, ${inviter.email}, ${inviter.id}, now() + make_interval(hours => ${valid_hours}))
     ON CONFLICT (email) DO UPDATE SET id = EXCLUDED.id, token_hash = EXCLUDED.token_hash, role = EXCLUDED.role,
       all_clients = EXCLUDED.all_clients, clients = EXCLUDED.clients, may_reveal = EXCLUDED.may_reveal,
-      invited_by = EXCLUDED.invited_by, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
+      invited_by = EXCLUDED.invited_by, inviter_id = EXCLUDED.inviter_id, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
     RETURNING expires_at`;
   if (!row) throw new Error('The invitation was not stored.');
   return { id, token, expires_at: row.expires_at };
@@ -43,14 +44,23 @@ export function listInvitations({ db: { system } }: Pick<Context, 'db'>): Promis
       FROM operator_invitations ORDER BY operator_invitations.created_at DESC`;
 }
 
-/** The address that an invitation was made for; undefined if it was used, revoked or has expired. */
-export async function findInvitation({ db }: Pick<Context, 'db'>, token: string): Promise<string | undefined> {
-  const [row] = await db.system<{ email: string }[]>`
-    SELECT email FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()`;
-  return row?.email;
+/** The address that an invitation was made for, and by whom; undefined if it was used, revoked or has expired. */
+export async function findInvitation(
+  sql: Sql | Tx,
+  token: string,
+): Promise<{ email: string; inviter_id: string } | undefined> {
+  const [row] = await sql<{ email: string; inviter_id: string }[]>`
+    SELECT operator_invitations.email, inviter_id
+      FROM operator_invitations JOIN operators AS inviter ON inviter.id = inviter_id
+     WHERE token_hash = ${hashToken(token)} AND expires_at > now()
+       AND inviter.role = 'owner' AND inviter.disabled_at IS NULL`;
+  return row;
 }
 
-/** Uses an invitation up. Of two requests with the same token, the second one gets undefined. */
+/**
+ * Uses an invitation up. Of two requests with the same token, the second one gets undefined. The caller has locked the
+ * inviter, who must still be an active owner.
+ */
 export async function takeInvitation(tx: Tx, token: string): Promise<(Invited & { id: string }) | undefined> {
   const [row] = await tx<(Omit<Invited, 'clients'> & { id: string; all_clients: boolean; clients: ClientAccess[] })[]>`
     DELETE FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()
@@ -63,6 +73,11 @@ export async function takeInvitation(tx: Tx, token: string): Promise<(Invited & 
 export async function removeInvitation(tx: Tx, id: string): Promise<boolean> {
   const removed = await tx`DELETE FROM operator_invitations WHERE id = ${id}`;
   return removed.count > 0;
+}
+
+/** Revokes all invitations that an operator has made. */
+export async function removeInvitationsBy(tx: Tx, inviter_id: string): Promise<void> {
+  await tx`DELETE FROM operator_invitations WHERE inviter_id = ${inviter_id}`;
 }
 
 /** Deletes invitations a week after they have expired; until then owners see that they were not used. */

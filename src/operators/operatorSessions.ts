@@ -3,12 +3,13 @@ import type { Sql, Tx } from '../db/database.ts';
 import { newId, newToken } from '../ids.ts';
 import type { SessionMethod, SessionRow } from '../model/dashboard/session.ts';
 import { hashToken } from '../security/hash.ts';
-import { accessColumns, type Operator } from './operators.ts';
+import { accessColumns } from './operatorAccess.ts';
+import type { Operator } from './operators.ts';
 
 /** Sessions expire after inactivity, and at the latest after `hours`. */
 const session_limits = { idle_minutes: 15, hours: 12 };
 
-/** How long after a sign-in the password and second factors can be changed. */
+/** How long after a sign-in an operator can do what needs a fresh one. */
 const fresh_minutes = 10;
 
 /** The browser that a request came from. */
@@ -22,23 +23,24 @@ export type Browser = {
 /** Browsers send at most a few hundred characters. */
 const user_agent_max = 500;
 
-/** Starts a session and returns its token. */
+/**
+ * Starts a session and returns its token. `authenticated_at`: when the person proved their identity, if it was not just
+ * now; null if that is not known.
+ */
 export async function startSession(
   ctx: Pick<Context, 'db'>,
   operator_id: string,
   method: SessionMethod,
   { address, user_agent }: Browser,
+  authenticated_at: Date | null | undefined = undefined,
 ): Promise<string> {
   const token = newToken('operator_session');
   const { system: sql } = ctx.db;
-  await sql`INSERT INTO operator_sessions ${sql.values({
-    id: newId(),
-    token_hash: hashToken(token),
-    operator_id,
-    method,
-    address,
-    user_agent: user_agent.slice(0, user_agent_max),
-  })}`;
+  await sql`INSERT INTO operator_sessions
+      (id, token_hash, operator_id, method, address, user_agent, authenticated_at)
+    VALUES (${newId()}, ${hashToken(token)}, ${operator_id}, ${method}, ${address},
+      ${user_agent.slice(0, user_agent_max)},
+      ${authenticated_at === undefined ? sql`now()` : sql`least(now(), coalesce(${authenticated_at}::timestamptz, '-infinity'))`})`;
   return token;
 }
 
@@ -81,14 +83,25 @@ export async function listSessions(
      ORDER BY current DESC, operator_sessions.seen_at DESC`;
 }
 
-function isOpen(sql: Sql) {
+function isOpen(sql: Sql | Tx) {
   return sql`seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})
        AND operator_sessions.created_at > now() - make_interval(hours => ${session_limits.hours})`;
 }
 
-/** The operator has proved their identity again. */
-export async function renewSession(tx: Tx, token: string): Promise<void> {
-  await tx`UPDATE operator_sessions SET authenticated_at = now() WHERE token_hash = ${hashToken(token)}`;
+/** A session by its token or the hash of it. */
+type SessionName = string | Buffer;
+
+/** The operator has proved their identity again. Returns false if the session has ended. */
+export async function renewSession(tx: Tx, session: SessionName): Promise<boolean> {
+  const renewed = await tx`UPDATE operator_sessions SET authenticated_at = now() WHERE token_hash = ${hashOf(session)}`;
+  return renewed.count > 0;
+}
+
+/** The operator of a session by the hash of its token. */
+export async function findSessionOwner(tx: Tx, token_hash: Buffer): Promise<string | undefined> {
+  const [row] = await tx<{ operator_id: string }[]>`
+    SELECT operator_id FROM operator_sessions WHERE token_hash = ${token_hash} AND ${isOpen(tx)}`;
+  return row?.operator_id;
 }
 
 export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promise<void> {
@@ -101,10 +114,13 @@ export async function endSessionById(tx: Tx, operator_id: string, id: string): P
   return ended.count > 0;
 }
 
-/** Ends an operator's sessions after a password or role change; `except` is the session that made the change. */
-export async function endSessionsOf(sql: Sql | Tx, operator_id: string, except?: string): Promise<void> {
-  const except_hash = hashToken(except ?? '');
-  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${except_hash}`;
+/** Ends an operator's sessions after a change; `except` is the session that made it. */
+export async function endSessionsOf(sql: Sql | Tx, operator_id: string, except: SessionName = ''): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${hashOf(except)}`;
+}
+
+function hashOf(session: SessionName): Buffer {
+  return typeof session === 'string' ? hashToken(session) : session;
 }
 
 /** Deletes expired sessions after a day. */

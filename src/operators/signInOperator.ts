@@ -1,14 +1,13 @@
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { ApiError, apiError } from '../errors.ts';
 import type { PasskeyAssertion, SessionMethod } from '../model/dashboard/session.ts';
 import { verifyPassword } from '../security/passwords.ts';
 import { findDevice, rememberDevice } from './operatorDevices.ts';
-import { consumeRecoveryCode } from './operatorRecoveryCodes.ts';
 import { type Browser, startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';
 import { checkPasskey } from './passkeys.ts';
-import { consumeTotp } from './secondFactor.ts';
-import { countAttempt } from './signInAttempts.ts';
+import { requireCode } from './secondFactor.ts';
+import { countAttempt, type RefusedAttempt } from './signInAttempts.ts';
 import { signInEntry } from './signInEntry.ts';
 
 /** A started session: its token, and the token of the browser's device cookie. */
@@ -36,15 +35,18 @@ export async function checkPassword(
 ): Promise<Proof> {
   const { device } = browser;
   const email = given.email.trim().toLowerCase();
+  const device_hash = device === undefined ? undefined : await findDevice(ctx, email, device);
+  const refused = await countAttempt(ctx, email, device_hash);
+  // Once per period: a flood must not fill the audit log.
+  if (refused && !refused.first) throw refusal(refused);
   const known = await findOperator(ctx.db.system, email);
   const operator = known && { id: known.id, email };
-  const device_hash = device === undefined ? undefined : await findDevice(ctx, email, device);
-  const wait_s = await countAttempt(ctx, email, device_hash);
-  if (wait_s !== undefined) {
-    await ctx.audit.record(signInEntry(operator, browser, 'locked'));
-    throw apiError('operator_locked', undefined, { retry_after_s: wait_s });
+  if (refused) {
+    await ctx.audit.record(signInEntry(operator, browser, refused.reason));
+    throw refusal(refused);
   }
-  const correct = await verifyPassword(known?.password_hash ?? undefined, password);
+  const caller = device_hash ? 'known' : 'unknown';
+  const correct = await verifyPassword(known?.password_hash ?? undefined, password, caller);
   if (!known || !correct) {
     await ctx.audit.record(signInEntry(operator, browser, 'password refused'));
     throw apiError('operator_credentials_wrong');
@@ -53,14 +55,17 @@ export async function checkPassword(
     await ctx.audit.record(signInEntry(operator, browser, 'password not accepted'));
     throw apiError('operator_password_off');
   }
+  if (known.password_expired) {
+    await ctx.audit.record(signInEntry(operator, browser, 'temporary password expired'));
+    throw apiError('operator_password_expired');
+  }
   const proof = { operator_id: known.id, email };
   if (!known.totp_sealed && !known.passkeys) return { ...proof, method: 'password' };
   if (!code) throw apiError(known.totp_sealed ? 'operator_code_required' : 'operator_passkey_required');
-  const accepted = await consumeCode(ctx, known, code);
-  if (!accepted) {
-    await ctx.audit.record(signInEntry(operator, browser, 'code refused'));
-    throw apiError('operator_code_wrong');
-  }
+  const accepted = await requireCode(ctx, known, code).catch(async (error: unknown) => {
+    if (error instanceof ApiError) await ctx.audit.record(signInEntry(operator, browser, outcomeOf(error)));
+    throw error;
+  });
   return { ...proof, method: 'password_totp', ...(accepted === 'recovery_code' ? { recovery_code: true } : {}) };
 }
 
@@ -89,12 +94,11 @@ export async function checkPasskeySignIn(
   return { operator_id: operator.id, email: operator.email, method: 'passkey' };
 }
 
-/** A code of the authenticator app, or a recovery code, which also replaces a passkey. */
-async function consumeCode(
-  ctx: Context,
-  { id, totp_sealed }: KnownOperator,
-  code: string,
-): Promise<'totp' | 'recovery_code' | undefined> {
-  if (totp_sealed && (await consumeTotp(ctx, id, totp_sealed, code))) return 'totp';
-  return (await consumeRecoveryCode(ctx.db.system, id, code)) ? 'recovery_code' : undefined;
+function refusal({ reason, wait_s }: RefusedAttempt): ApiError {
+  const code = reason === 'locked' ? 'operator_locked' : 'sign_in_busy';
+  return apiError(code, undefined, { retry_after_s: wait_s });
+}
+
+function outcomeOf({ code }: ApiError): string {
+  return code === 'operator_codes_locked' ? 'codes locked' : 'code refused';
 }

@@ -1,39 +1,56 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { type ApiError, apiError } from '../errors.ts';
-import { type OperatorRole, operator_roles } from '../model/dashboard/roles.ts';
+import { ApiError, apiError } from '../errors.ts';
+import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../model/dashboard/roles.ts';
 import { type Identity, IdentityFailure, type IdentityFailureKind } from '../security/identityProvider.ts';
+import { endPreparations } from './endPreparations.ts';
+import { isLowered, readAccess } from './operatorAccess.ts';
+import { setClaimedClients } from './operatorClients.ts';
 import { forgetDevices } from './operatorDevices.ts';
-import { type Browser, endSessionsOf, startSession } from './operatorSessions.ts';
+import { type Browser, endSessionsOf, findSessionOwner, renewSession, startSession } from './operatorSessions.ts';
 import {
   addSsoOperator,
   findOperatorToLink,
   findSsoOperator,
   linkOperator,
   type SsoOperator,
-  updateSsoOperator,
+  setClaims,
 } from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
 import { signInEntry } from './signInEntry.ts';
-import { addSsoSignIn, takeSsoSignIn } from './ssoSignIns.ts';
+import { addSsoSignIn, type TakenSignIn, takeSsoSignIn } from './ssoSignIns.ts';
 
-/** Starts a sign-in at the identity provider. `path` is the page of the dashboard to return to. */
-export async function startSingleSignOn(ctx: Context, path: string): Promise<{ url: string; browser: string }> {
+/** The provider's clock may be behind ours. */
+const clock_skew_ms = 30_000;
+
+/**
+ * Starts a sign-in at the identity provider. `path` is the page of the dashboard to return to; `session`, the session of
+ * an operator who confirms their identity.
+ */
+export async function startSingleSignOn(
+  ctx: Context,
+  path: string,
+  session?: string,
+): Promise<{ url: string; browser: string }> {
   const { identity_provider } = ctx;
   if (!identity_provider) throw apiError('sso_off');
-  const { browser, checks } = await addSsoSignIn(ctx, path);
+  const { browser, checks } = await addSsoSignIn(ctx, path, session);
   const url = await withProvider(ctx, () => identity_provider.authorizationUrl(callbackUrl(ctx), checks));
   return { url, browser };
 }
 
-/** Signs in an operator whose browser has returned from the provider. Returns the session token and the page to show. */
+/** The page to show to a browser that has returned, and the token of a session that was started. */
+export type FinishedSignIn = { path: string; token?: string; refused?: ApiError };
+
+/**
+ * Signs in an operator whose browser has returned from the provider, or renews the session that the operator left. A
+ * renewal that is refused still has a page to return to.
+ */
 export async function finishSingleSignOn(
   ctx: Context,
   returned: { query: string; state_cookie: string | undefined },
   browser: Browser,
-): Promise<{ token: string; path: string }> {
-  const { identity_provider } = ctx;
-  if (!identity_provider) throw apiError('sso_off');
+): Promise<FinishedSignIn> {
   const url = new URL(callbackUrl(ctx));
   url.search = returned.query;
   const { state_cookie = '' } = returned;
@@ -42,15 +59,39 @@ export async function finishSingleSignOn(
     ctx.log.warn({ reason: 'state unknown, used or expired' }, 'single sign-on refused');
     throw apiError('sso_expired');
   }
-  const isComplete = (claims: Identity['claims']) => emailOf(claims) !== undefined && rolesOf(ctx, claims).length > 0;
-  const identity = await withProvider(ctx, () => identity_provider.identify(url, taken.checks, isComplete));
+  try {
+    return await admitReturned(ctx, url, taken, browser);
+  } catch (error) {
+    if (taken.session_hash === null || !(error instanceof ApiError)) throw error;
+    return { path: taken.path, refused: error };
+  }
+}
+
+async function admitReturned(
+  ctx: Context,
+  url: URL,
+  { checks, path, session_hash, started_at }: TakenSignIn,
+  browser: Browser,
+): Promise<FinishedSignIn> {
+  const { identity_provider } = ctx;
+  if (!identity_provider) throw apiError('sso_off');
+  const isComplete = (claims: Identity['claims']) => emailOf(claims) !== undefined && hasRole(grantsOf(ctx, claims));
+  const identity = await withProvider(ctx, () => identity_provider.identify(url, checks, isComplete));
   const { address } = browser;
-  const operator = await ctx.db.system.begin((tx) => admit({ ctx, tx, address }, identity));
-  if ('refused' in operator) {
+  const authenticated_at = authTimeOf(identity.claims);
+  const operator = await ctx.db.system.begin(async (tx) => {
+    const sign_in = { ctx, tx, address };
+    if (session_hash === null) return admit(sign_in, identity);
+    return renew(sign_in, identity, { session_hash, started_at, authenticated_at });
+  });
+  ctx.notifications.notify('chartwire_operators', operator.id ?? '');
+  if (operator.refused) {
     ctx.log.warn({ reason: operator.refused.code }, 'single sign-on refused');
     throw operator.refused;
   }
-  return { token: await startSession(ctx, operator.id, 'single_sign_on', browser), path: taken.path };
+  if (session_hash !== null) return { path };
+  // The provider may have asked for the password hours ago, so only its own word makes the session fresh.
+  return { path, token: await startSession(ctx, operator.id, 'single_sign_on', browser, authenticated_at) };
 }
 
 /** Where to sign out at the provider too; null if it offers no such page, or cannot be reached. */
@@ -88,68 +129,121 @@ async function withProvider<T>(ctx: Context, work: () => Promise<T>): Promise<T>
 /** A sign-in in progress. */
 type SignIn = { ctx: Context; tx: Tx; address: string };
 
-type Admitted = { id: string } | { refused: ApiError };
+type Admitted = { id: string; refused?: undefined } | { id?: string; refused: ApiError };
+
+/** What the claims give: a role without a client, and roles in clients by their public ids. */
+type Grants = { role: OperatorRole | undefined; clients: ReadonlyMap<string, ClientRole> };
 
 /**
- * Finds or creates the operator of an identity and gives it the role of its claims. Identities are known by issuer and
+ * Finds or creates the operator of an identity and gives it the access of its claims. Identities are known by issuer and
  * subject: people can change an email address, and providers assign it again. A refusal is returned, not thrown: its audit
  * record and ended sessions must be committed.
  */
 async function admit(sign_in: SignIn, { issuer, subject, claims }: Identity): Promise<Admitted> {
   const { ctx, tx } = sign_in;
-  const role = rolesOf(ctx, claims).at(-1);
+  const grants = grantsOf(ctx, claims);
   const email = emailOf(claims);
   const name = typeof claims.name === 'string' ? claims.name.trim().slice(0, 100) : undefined;
   const known = await findSsoOperator(tx, issuer, subject);
-  if (known) return readmit(sign_in, known, { role, name });
-  if (!role) return refuse(sign_in, undefined, apiError('sso_role_missing'));
+  if (known) return readmit(sign_in, known, { grants, name });
+  if (!hasRole(grants)) return refuse(sign_in, undefined, apiError('sso_role_missing'));
   if (!email) return refuse(sign_in, undefined, apiError('sso_email_missing'));
-  const id = await addSsoOperator(tx, { email, name: name ?? '', role, issuer, subject });
+  const id = await addSsoOperator(tx, { email, name: name ?? '', issuer, subject });
   if (id) {
-    await record(sign_in, { id, email }, 'created', { role });
+    await storeGrants(sign_in, id, { grants, name });
+    await record(sign_in, { id, email }, 'created', describe(grants));
     return { id };
   }
   // The same person may have signed in twice at the same moment.
   const created = await findSsoOperator(tx, issuer, subject);
-  return created ? readmit(sign_in, created, { role, name }) : takeOver(sign_in, { email, role, issuer, subject });
+  if (created) return readmit(sign_in, created, { grants, name });
+  return takeOver(sign_in, { email, issuer, subject, grants, verified: isTrue(claims.email_verified) });
 }
 
-async function readmit(
-  sign_in: SignIn,
-  known: SsoOperator,
-  { role, name }: { role: OperatorRole | undefined; name: string | undefined },
-): Promise<Admitted> {
-  const { tx } = sign_in;
-  if (role !== known.role) await endSessionsOf(tx, known.id);
+type Claimed = { grants: Grants; name: string | undefined };
+
+/** Access that the provider no longer claims ends at once, with all sessions and all that the operator has prepared. */
+async function readmit(sign_in: SignIn, known: SsoOperator, claimed: Claimed): Promise<Admitted> {
+  const changed = await applyGrants(sign_in, known.id, claimed, undefined);
   if (known.disabled) return refuse(sign_in, known, apiError('sso_disabled'));
-  if (!role) return refuse(sign_in, known, apiError('sso_role_missing'));
-  await updateSsoOperator(tx, known.id, { role, name });
-  await record(sign_in, known, 'signed in', role === known.role ? {} : { role });
+  if (!hasRole(claimed.grants)) return refuse(sign_in, known, apiError('sso_role_missing'));
+  await record(sign_in, known, 'signed in', changed ? describe(claimed.grants) : {});
   return known;
 }
 
-/** The email address belongs to another operator, who can be linked only while an owner allows it. */
-async function takeOver(
+/** The same person must have signed in again at the provider, after the confirmation was started. */
+async function renew(
   sign_in: SignIn,
-  { email, role, issuer, subject }: { email: string; role: OperatorRole; issuer: string; subject: string },
+  { issuer, subject, claims }: Identity,
+  given: { session_hash: Buffer; started_at: Date; authenticated_at: Date | null },
 ): Promise<Admitted> {
+  const { ctx, tx } = sign_in;
+  const known = await findSsoOperator(tx, issuer, subject);
+  const owner = await findSessionOwner(tx, given.session_hash);
+  if (!known || known.id !== owner) return refuse(sign_in, known, apiError('sso_other_person'));
+  const claimed = { grants: grantsOf(ctx, claims), name: undefined };
+  await applyGrants(sign_in, known.id, claimed, given.session_hash);
+  if (known.disabled) return refuse(sign_in, known, apiError('sso_disabled'));
+  if (!hasRole(claimed.grants)) return refuse(sign_in, known, apiError('sso_role_missing'));
+  if (!given.authenticated_at) return refuse(sign_in, known, apiError('sso_auth_time_missing'));
+  const earliest = given.started_at.getTime() - clock_skew_ms;
+  if (given.authenticated_at.getTime() < earliest) return refuse(sign_in, known, apiError('sso_not_again'));
+  if (!(await renewSession(tx, given.session_hash))) return refuse(sign_in, known, apiError('operator_session_over'));
+  await record(sign_in, known, 'identity confirmed');
+  return known;
+}
+
+/**
+ * Gives an operator the access of new claims. If it differs from before, the operator's sessions end, except for
+ * `except`, which keeps its place with the new access; if it is lower, so does what the operator has prepared.
+ */
+async function applyGrants(
+  sign_in: SignIn,
+  id: string,
+  claimed: Claimed,
+  except: Buffer | undefined,
+): Promise<boolean> {
+  const { tx } = sign_in;
+  const before = await readAccess(tx, id);
+  await storeGrants(sign_in, id, claimed);
+  const after = await readAccess(tx, id);
+  const changed = JSON.stringify(before) !== JSON.stringify(after);
+  const none = !hasRole(claimed.grants);
+  if (none) await endSessionsOf(tx, id);
+  else if (changed) await endSessionsOf(tx, id, except);
+  if (none || isLowered(before, after)) await endPreparations(tx, id);
+  return changed;
+}
+
+async function storeGrants({ ctx, tx }: SignIn, id: string, { grants, name }: Claimed): Promise<void> {
+  await setClaims(tx, id, { role: grants.role, name });
+  const unknown = await setClaimedClients(tx, id, grants.clients);
+  if (unknown.length > 0) ctx.log.warn({ reason: unknown.join(', ') }, 'OIDC_ROLES names clients that do not exist');
+}
+
+/** The email address belongs to another operator, who can be linked only while an owner allows it. */
+async function takeOver(sign_in: SignIn, { email, issuer, subject, grants, verified }: Takeover): Promise<Admitted> {
   const { tx } = sign_in;
   const other = await findOperatorToLink(tx, email);
   if (other?.disabled) return refuse(sign_in, other, apiError('sso_disabled'));
   if (!other?.allowed) return refuse(sign_in, other, apiError('sso_email_taken'));
-  await linkOperator(tx, other.id, { role, issuer, subject });
+  if (!verified) return refuse(sign_in, other, apiError('sso_email_unverified'));
+  await linkOperator(tx, other.id, { issuer, subject });
   await removeSecondFactors(tx, other.id);
   await forgetDevices(tx, other.id);
   await endSessionsOf(tx, other.id);
-  await record(sign_in, other, 'linked', { role });
+  await applyGrants(sign_in, other.id, { grants, name: undefined }, undefined);
+  await record(sign_in, other, 'linked', describe(grants));
   return other;
 }
+
+type Takeover = { email: string; issuer: string; subject: string; grants: Grants; verified: boolean };
 
 type Named = { id: string; email: string };
 
 async function refuse(sign_in: SignIn, operator: Named | undefined, refused: ApiError): Promise<Admitted> {
   await record(sign_in, operator, refused.code);
-  return { refused };
+  return operator ? { id: operator.id, refused } : { refused };
 }
 
 function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outcome: string, detail: object = {}) {
@@ -160,14 +254,41 @@ function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outco
 /** Undefined if the provider says that the address is not verified. Many providers do not say. */
 function emailOf({ email, email_verified }: Identity['claims']): string | undefined {
   const valid = typeof email === 'string' && email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email);
-  return valid && email_verified !== false ? email.toLowerCase() : undefined;
+  return valid && (email_verified === undefined || isTrue(email_verified)) ? email.toLowerCase() : undefined;
 }
 
-/** The roles that the claim maps to, lowest first. */
-function rolesOf({ config }: Pick<Context, 'config'>, claims: Identity['claims']): OperatorRole[] {
+/** Some providers send flags as text. */
+function isTrue(claim: unknown): boolean {
+  return claim === true || claim === 'true';
+}
+
+/** When the person signed in at the provider; null if it does not say. */
+function authTimeOf({ auth_time }: Identity['claims']): Date | null {
+  return typeof auth_time === 'number' && Number.isFinite(auth_time) ? new Date(auth_time * 1000) : null;
+}
+
+/** The highest roles that the claim maps to, without a client and in each client. */
+function grantsOf({ config }: Pick<Context, 'config'>, claims: Identity['claims']): Grants {
   const claim = claims[config.oidc_role_claim] ?? atPath(claims, config.oidc_role_claim.split('.'));
-  const roles = new Set([claim].flat().map((value) => config.oidc_roles.get(String(value))));
-  return operator_roles.filter((role) => roles.has(role));
+  const mapped = [claim].flat().flatMap((value) => config.oidc_roles.get(String(value)) ?? []);
+  const highest = operator_roles.filter((role) =>
+    mapped.some((each) => each.client_id === undefined && each.role === role),
+  );
+  const clients = new Map<string, ClientRole>();
+  for (const role of client_roles) {
+    for (const each of mapped)
+      if (each.client_id !== undefined && each.role === role) clients.set(each.client_id, role);
+  }
+  return { role: highest.at(-1), clients };
+}
+
+function hasRole({ role, clients }: Grants): boolean {
+  return role !== undefined || clients.size > 0;
+}
+
+/** For the audit record. */
+function describe({ role, clients }: Grants): object {
+  return { ...(role ? { role } : {}), ...(clients.size > 0 ? { clients: Object.fromEntries(clients) } : {}) };
 }
 
 function atPath(value: unknown, path: readonly string[]): unknown {

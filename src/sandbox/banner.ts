@@ -49,14 +49,27 @@ Press Ctrl-C to stop.
 `;
 }
 
-/** Printed once, at the first start of an installation: only a hash of the password is stored. */
+/** Printed once, at the first start of an installation, on a terminal: only a hash of the password is stored. */
 export function ownerNotice(base_url: string, { email, password }: { email: string; password: string }): string {
   return `
-The first owner account was created. The password is not shown again: sign in now and change it.
+The first owner account was created. The password is not shown again and expires in 72 hours: sign in now and change it.
 
   Dashboard  ${base_url}/dashboard
   Email      ${email}
   Password   ${password}
+
+`;
+}
+
+/** For everything else, because what is printed stays in a log. */
+export function ownerFileNotice(base_url: string, email: string, file: string): string {
+  return `
+The first owner account was created. Its temporary password is in a file that only this user can read. It expires in
+72 hours: sign in, change it and delete the file.
+
+  Dashboard  ${base_url}/dashboard
+  Email      ${email}
+  Password   in ${file}
 
 `;
 }

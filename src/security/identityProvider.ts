@@ -5,8 +5,11 @@ import { createOutbound, type Outbound, OutboundFailure } from './outbound.ts';
 /** What the provider says about a person who has signed in. */
 export type Identity = { issuer: string; subject: string; claims: Readonly<Record<string, unknown>> };
 
-/** What ties the browser's return to the sign-in that it left for. */
-export type SignInChecks = { state: string; nonce: string; verifier: string };
+/**
+ * What ties the browser's return to the sign-in that it left for. `again`: the provider must ask the person to sign in,
+ * even if it knows the browser, and must say when they did.
+ */
+export type SignInChecks = { state: string; nonce: string; verifier: string; again: boolean };
 
 /**
  * - `unavailable`: no usable response; a later attempt can succeed
@@ -76,15 +79,18 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
   };
 
   return {
-    authorizationUrl: (redirect_uri, { state, nonce, verifier }) =>
+    authorizationUrl: (redirect_uri, { state, nonce, verifier, again }) =>
       attempt(async (configuration) => {
         const code_challenge = await oidc.calculatePKCECodeChallenge(verifier);
         const challenge = { code_challenge, code_challenge_method: 'S256' };
-        const request = { redirect_uri, scope: 'openid email profile', state, nonce, ...challenge };
+        // Some providers ignore max_age, and others only ask the person with prompt=login. All of them report auth_time.
+        const prompt = again ? { max_age: '0', prompt: 'login' } : {};
+        const request = { redirect_uri, scope: 'openid email profile', state, nonce, ...challenge, ...prompt };
         return oidc.buildAuthorizationUrl(configuration, request).href;
       }),
     identify: (returned, { state, nonce, verifier }, isComplete) =>
       attempt(async (configuration) => {
+        // The caller checks auth_time, against the time at which this sign-in was started.
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
         const tokens = await oidc.authorizationCodeGrant(configuration, returned, checks);
         const claims = tokens.claims();

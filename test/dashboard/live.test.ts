@@ -26,7 +26,7 @@ async function openStreams() {
   });
   const open = (session: string) => {
     const scope: ClientScope = 'all';
-    const stream = live.open(session, scope, async () => scope);
+    const stream = live.open({ session, operator_id: 'operator', scope, readScope: async () => scope });
     opened.push(stream);
     return stream;
   };

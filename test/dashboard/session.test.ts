@@ -224,7 +224,7 @@ describe('password guessing', () => {
     }
     // Even the correct password is rejected now, whatever the spelling of the email address.
     expect((await signIn(fixture, { email: ` ${email.toUpperCase()}`, password })).body.code).toBe('operator_locked');
-    await fixture.owner`UPDATE sign_in_attempts SET at = at - interval '15 minutes 1 second'`;
+    await fixture.owner`UPDATE sign_in_attempts SET since = since - interval '15 minutes 1 second'`;
     expect((await signIn(fixture, { email, password })).status).toBe(200);
   });
 

@@ -102,12 +102,14 @@ describe('an authenticator app', () => {
     const { email, password } = me;
     const { id } = (await me.get('session')).body.session.operator;
     const there = await openOperator(fixture, me);
+    expect((await me.post('me/totp', { code: '000000' })).body.code).toBe('totp_offer_missing');
     const { secret, uri } = (await me.post('me/totp/offer')).body;
     expect(uri).toMatch(/^otpauth:\/\/totp\/Chartwire:operator-\d+%40example.test\?/);
-    expect((await me.post('me/totp', { secret, code: '000000' })).body.code).toBe('operator_code_wrong');
+    expect((await me.post('me/totp', { code: wrongCode(secret) })).body.code).toBe('operator_code_wrong');
     expect((await there.get('clients')).status).toBe(200);
     const proof = codeOf(secret);
-    expect((await me.post('me/totp', { secret, code: proof })).status).toBe(200);
+    expect((await me.post('me/totp', { code: proof })).status).toBe(200);
+    expect(await fixture.owner`SELECT FROM operator_totp_offers WHERE operator_id = ${id}`).toHaveLength(0);
     expect((await there.get('clients')).status, 'other sessions end').toBe(401);
     expect((await signIn(fixture, { email, password })).body.code).toBe('operator_code_required');
     expect((await signIn(fixture, { email, password, code: proof })).body.code).toBe('operator_code_wrong');
@@ -121,8 +123,90 @@ describe('an authenticator app', () => {
     // The password alone is not enough to confirm the identity.
     expect((await me.post('session/renew', { password })).body.code).toBe('operator_code_required');
     await freshen(me);
-    expect((await me.post('me/totp/off')).status).toBe(200);
+    expect((await me.post('me/totp/off')).body).toMatchObject({ code: 'missing_field', field: 'current_code' });
+    expect((await me.post('me/totp/off', { current_code: next })).body.code).toBe('operator_code_wrong');
+    await forgetUsedCodes(id);
+    expect((await me.post('me/totp/off', { current_code: codeOf(secret) })).status).toBe(200);
     expect((await signIn(fixture, { email, password })).status).toBe(200);
+  });
+
+  test('has the secret that the service has offered, not one that the browser chooses', async () => {
+    const me = await newOperator(fixture, 'operator');
+    const chosen = 'A'.repeat(32);
+    const { secret } = (await me.post('me/totp/offer')).body;
+    const sent = await me.post('me/totp', { secret: chosen, code: codeOf(chosen) });
+    expect(sent).toMatchObject({ status: 400, body: { code: 'unexpected_fields' } });
+    expect((await me.post('me/totp', { code: codeOf(chosen) })).body.code).toBe('operator_code_wrong');
+    await fixture.owner`UPDATE operator_totp_offers SET offered_at = offered_at - interval '15 minutes'`;
+    expect((await me.post('me/totp', { code: codeOf(secret) })).body.code).toBe('totp_offer_missing');
+  });
+
+  test('is replaced only with a code of the one in use, or a recovery code', async () => {
+    const { me, secret, codes } = await operatorWithTotp();
+    const { id } = (await me.get('session')).body.session.operator;
+    const next: string = (await me.post('me/totp/offer')).body.secret;
+    expect(next).not.toBe(secret);
+    expect((await me.post('me/totp', { code: codeOf(next) })).body.field).toBe('current_code');
+    const both = { code: codeOf(next), current_code: wrongCode(secret) };
+    expect((await me.post('me/totp', both)).body.code).toBe('operator_code_wrong');
+    await forgetUsedCodes(id);
+    expect((await me.post('me/totp', { ...both, current_code: codeOf(secret) })).status).toBe(200);
+    const third: string = (await me.post('me/totp/offer')).body.secret;
+    expect((await me.post('me/totp', { code: codeOf(third), current_code: codes[0] })).status).toBe(200);
+  });
+
+  test('allows 30 wrong codes in 30 days, in whatever process and however often the operator signs in', async () => {
+    const { me, secret, codes } = await operatorWithTotp();
+    const { email, password } = me;
+    const { id } = (await me.get('session')).body.session.operator;
+    const guessCode = async (code: string) => {
+      await fixture.owner`DELETE FROM sign_in_attempts`;
+      return signIn(fixture, { email, password, code });
+    };
+    const wrong = wrongCode(secret);
+    // At the same time, as from several processes.
+    const first = await Promise.all(Array.from({ length: 9 }, () => signIn(fixture, { email, password, code: wrong })));
+    expect(new Set(first.map(({ body }) => body.code))).toStrictEqual(new Set(['operator_code_wrong']));
+    await fixture.owner`UPDATE operator_code_guesses SET guesses = 29 WHERE operator_id = ${id} AND guesses = 9`;
+    await forgetUsedCodes(id);
+    expect((await guessCode(codeOf(secret))).status, 'a right code does not count').toBe(200);
+    expect((await guessCode(wrong)).body.code).toBe('operator_code_wrong');
+    expect((await guessCode(wrong)).body.code).toBe('operator_codes_locked');
+    await forgetUsedCodes(id);
+    expect((await guessCode(codeOf(secret))).body.code, 'nor is a right one accepted').toBe('operator_codes_locked');
+    const [record] = await fixture.owner`SELECT outcome FROM audit_records
+      WHERE action = 'operator.sign_in' AND actor = ${email} ORDER BY id DESC LIMIT 1`;
+    expect(record).toStrictEqual({ outcome: 'codes locked' });
+    expect((await guessCode(codes[0] ?? '')).status, 'a recovery code cannot be guessed').toBe(200);
+    await fixture.owner`UPDATE operator_code_guesses SET since = since - interval '30 days' WHERE operator_id = ${id}`;
+    expect((await guessCode(codeOf(secret))).status).toBe(200);
+  });
+});
+
+describe('password checks', () => {
+  test('of unknown browsers have a total for the installation, which does not affect known ones', async () => {
+    const operator = await newOperator(fixture, 'operator');
+    const [known, unknown] = [{ cookie: operator.device_cookie }, {}];
+    expect((await signIn(fixture, operator, unknown)).status).toBe(200);
+    // 119 more in the same minute.
+    await fixture.owner`UPDATE sign_in_attempts SET attempts = 120 WHERE attempts = 1
+      AND counter_hash = sha256('all unknown browsers')`;
+    const refused = await signIn(fixture, operator, unknown);
+    expect(refused).toMatchObject({ status: 503, body: { code: 'sign_in_busy' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const many = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => signIn(fixture, { email: `nobody-${n}@example.test`, password: 'x' })),
+    );
+    expect(new Set(many.map(({ body }) => body.code))).toStrictEqual(new Set(['sign_in_busy']));
+    // Neither rows nor audit records for each refused attempt.
+    const [{ n } = { n: 0 }] = await fixture.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM sign_in_attempts`;
+    expect(n).toBeLessThanOrEqual(2);
+    const records =
+      await fixture.owner`SELECT FROM audit_records WHERE action = 'operator.sign_in' AND outcome = 'busy'`;
+    expect(records).toHaveLength(1);
+    expect((await signIn(fixture, operator, known)).status).toBe(200);
+    await fixture.owner`UPDATE sign_in_attempts SET since = since - interval '1 minute'`;
+    expect((await signIn(fixture, operator, unknown)).status).toBe(200);
   });
 });
 
@@ -169,8 +253,8 @@ describe('recovery codes', () => {
   test('exist only as long as a second factor does', async () => {
     const none = await newOperator(fixture, 'operator');
     expect((await none.post('me/recovery-codes')).body.code).toBe('operator_second_factor_missing');
-    const { me } = await operatorWithTotp();
-    expect((await me.post('me/totp/off')).status).toBe(200);
+    const { me, codes } = await operatorWithTotp();
+    expect((await me.post('me/totp/off', { current_code: codes[0] })).status).toBe(200);
     expect((await me.get('session')).body.session.operator).toMatchObject({ totp: false, recovery_codes: 0 });
   });
 });
@@ -189,7 +273,7 @@ describe('a required second factor', () => {
         expect(await me.post(path), path).toMatchObject(missing);
       }
       const { secret } = (await me.post('me/totp/offer')).body;
-      expect((await me.post('me/totp', { secret, code: codeOf(secret) })).status).toBe(200);
+      expect((await me.post('me/totp', { code: codeOf(secret) })).status).toBe(200);
       expect((await me.get('session')).body.session).toMatchObject({ pending_setup: null });
       expect((await me.get('clients')).status).toBe(200);
       // A temporary password comes first, and a session of single sign-on has its own rules.
@@ -247,8 +331,19 @@ function codeOf(secret: string, steps = 0): string {
 async function operatorWithTotp() {
   const me = await newOperator(fixture, 'operator');
   const { secret } = (await me.post('me/totp/offer')).body;
-  const { body } = await me.post('me/totp', { secret, code: codeOf(secret) });
-  return { me, codes: body.recovery_codes as string[] };
+  const { body } = await me.post('me/totp', { code: codeOf(secret) });
+  return { me, secret: secret as string, codes: body.recovery_codes as string[] };
+}
+
+/** A code that is not valid at this time. */
+function wrongCode(secret: string): string {
+  const valid = [-1, 0, 1, 2].map((steps) => codeOf(secret, steps));
+  return ['000000', '111111', '222222', '333333', '444444'].find((code) => !valid.includes(code)) ?? '';
+}
+
+/** Each code is accepted once, and tests do not wait for the next. */
+async function forgetUsedCodes(id: string): Promise<void> {
+  await fixture.owner`UPDATE operators SET totp_step = 0 WHERE id = ${id}`;
 }
 
 async function freshen({ cookie }: TestOperator): Promise<void> {

@@ -2,6 +2,7 @@ import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openLog } from '../../src/log.ts';
 import { resetOperator } from '../../src/operators/localAccounts.ts';
+import { newClient } from '../api/support.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';
@@ -137,13 +138,120 @@ describe('the role', () => {
     expect([await first.session(), await second.session()]).toStrictEqual([null, null]);
   });
 
-  test('cannot be changed in the dashboard, nor can a password be set', async () => {
+  test('is the lower of the claim and what an owner assigns, and no password can be set', async () => {
     const person = newPerson();
     await signIn(newBrowser(), person);
     const id = await operatorId(person);
+    const roleAfter = async (role: string) => {
+      expect((await owner.patch(`operators/${id}`, { role })).status).toBe(200);
+      const { operators } = (await owner.get('operators')).body;
+      return operators.find((each: { id: string }) => each.id === id).role;
+    };
+    expect(await roleAfter('owner')).toBe('operator');
+    expect(await roleAfter('support')).toBe('support');
+    const browser = newBrowser();
+    await signIn(browser, { ...person, roles: ['owners'] });
+    expect((await browser.session()).operator.role).toBe('support');
     const refused = { status: 409, body: { code: 'operator_single_sign_on' } };
-    expect(await owner.patch(`operators/${id}`, { role: 'owner' })).toMatchObject(refused);
     expect(await owner.post(`operators/${id}/reset`)).toMatchObject(refused);
+  });
+
+  test('in a client is the lower of the claim and the assignment, from the next request on', async () => {
+    const person = newPerson();
+    const [first, second] = [newBrowser(), newBrowser()];
+    await signIn(first, person);
+    // A new operator has no clients, although the role is not limited to any.
+    expect((await first.session()).operator).toMatchObject({ role: 'operator', all_clients: false, clients: [] });
+    const { client_id } = fixture.sandbox;
+    const id = await operatorId(person);
+    expect((await owner.patch(`operators/${id}`, { clients: [{ client_id, role: 'operator' }] })).status).toBe(200);
+    expect(await first.session(), 'changed access ends sessions').toBeNull();
+    await signIn(first, person);
+    expect((await first.session()).operator.clients).toMatchObject([{ client_id, role: 'operator' }]);
+    await signIn(second, { ...person, roles: ['viewers'] });
+    expect(await first.session()).toBeNull();
+    expect((await second.session()).operator.clients).toMatchObject([{ client_id, role: 'read_only' }]);
+    const webhook = { webhook_url: 'https://example.test/hook' };
+    const { csrf_token } = await second.session();
+    const sent = await second.api('POST', `clients/${client_id}/webhooks`, webhook, { 'x-csrf-token': csrf_token });
+    expect(sent.body.code).toBe('operator_role_lacking');
+  });
+
+  test('can be claimed for single clients, which replaces the clients of an earlier claim', async () => {
+    const { client_id } = fixture.sandbox;
+    const other = await newClient(fixture);
+    const before = fixture.ctx.config;
+    const oidc_roles = new Map([
+      ...before.oidc_roles,
+      ['here', [{ role: 'operator', client_id }]],
+      ['there', [{ role: 'read_only', client_id: other.client_id }]],
+      ['nowhere', [{ role: 'operator', client_id: 'ci_test_unknown' }]],
+    ] as const);
+    fixture.ctx.config = { ...before, oidc_roles };
+    try {
+      const person = newPerson({ roles: ['here', 'there'] });
+      const browser = newBrowser();
+      const clientsOf = async (roles: string[]) => {
+        await signIn(browser, { ...person, roles });
+        const { all_clients, clients } = (await browser.session()).operator;
+        expect(all_clients).toBe(false);
+        return Object.fromEntries(
+          clients.map((each: { client_id: string; role: string }) => [each.client_id, each.role]),
+        );
+      };
+      expect(await clientsOf(['here', 'there'])).toStrictEqual({
+        [client_id]: 'operator',
+        [other.client_id]: 'read_only',
+      });
+      // An owner can lower a claimed role, not raise it.
+      const id = await operatorId(person);
+      const assigned = [
+        { client_id, role: 'support' },
+        { client_id: other.client_id, role: 'operator' },
+      ];
+      expect((await owner.patch(`operators/${id}`, { clients: assigned })).status).toBe(200);
+      expect(await clientsOf(['here', 'there'])).toStrictEqual({
+        [client_id]: 'support',
+        [other.client_id]: 'read_only',
+      });
+      expect(await clientsOf(['there', 'nowhere'])).toStrictEqual({ [other.client_id]: 'read_only' });
+      expect(log).toContain('ci_test_unknown');
+    } finally {
+      fixture.ctx.config = before;
+    }
+  });
+
+  test('that was lowered ends what the operator has prepared', async () => {
+    const person = newPerson({ roles: 'owners' });
+    const browser = newBrowser();
+    await signIn(browser, person);
+    await freshen(person);
+    const { csrf_token } = await browser.session();
+    const own = { 'x-csrf-token': csrf_token };
+    const invited = { email: 'by-sso@example.test', role: 'operator' };
+    const { body } = await browser.api('POST', 'invitations', invited, own);
+    const token = new URL(body.invitation.link).hash.slice(1);
+    expect((await newBrowser().api('POST', 'invitations/find', { token })).status).toBe(200);
+    await signIn(newBrowser(), { ...person, roles: ['staff'] });
+    const accepted = { token, name: 'Invited', password: 'a password of their own' };
+    expect((await newBrowser().api('POST', 'invitations/accept', accepted)).body.code).toBe('invitation_invalid');
+  });
+
+  test('of owner cannot be given outside of the provider from a session of single sign-on', async () => {
+    const browser = newBrowser();
+    const person = newPerson({ roles: 'owners' });
+    await signIn(browser, person);
+    await freshen(person);
+    const own = { 'x-csrf-token': (await browser.session()).csrf_token };
+    const refused = { status: 409, body: { code: 'owner_from_provider' } };
+    const invited = { email: 'local-owner@example.test', role: 'owner' };
+    expect(await browser.api('POST', 'invitations', invited, own)).toMatchObject(refused);
+    const local = await newOperator(fixture, 'operator');
+    expect(await browser.api('PATCH', `operators/${local.id}`, { role: 'owner' }, own)).toMatchObject(refused);
+    const local_owner = await newOperator(fixture, 'owner');
+    expect(await browser.api('POST', `operators/${local_owner.id}/reset`, {}, own)).toMatchObject(refused);
+    expect((await local_owner.get('session')).body.session).not.toBeNull();
+    expect((await browser.api('PATCH', `operators/${local.id}`, { role: 'read_only' }, own)).status).toBe(200);
   });
 
   test('is required: without one nobody is created', async () => {
@@ -180,7 +288,7 @@ describe('an operator', () => {
 
   test('is not found by email address: a local operator is linked only if an owner allows it', async () => {
     const local = await newOperator(fixture, 'operator');
-    const person = newPerson({ email: local.email, roles: ['owners'] });
+    const person = newPerson({ email: local.email, email_verified: 'true', roles: ['owners'] });
     const browser = newBrowser();
     await signIn(browser, person);
     expect(await browser.errorShown()).toMatch(/^Your email address belongs to another operator/);
@@ -189,8 +297,14 @@ describe('an operator', () => {
     expect((await local.get('session')).body.session).not.toBeNull();
     await fixture.owner`INSERT INTO operator_passkeys (id, operator_id, name, credential_id, public_key, counter, transports)
       VALUES (gen_random_uuid(), ${id ?? ''}, 'Laptop', 'synthetic', 'x', 0, '{}')`;
+    for (const email_verified of [undefined, false, 'false', 'yes', 1]) {
+      const unverified = newBrowser();
+      await signIn(unverified, { ...person, email_verified });
+      expect(await unverified.session(), String(email_verified)).toBeNull();
+    }
     await signIn(browser, person);
-    const linked = { id, role: 'owner', single_sign_on: true, totp: false, passkeys: 0, recovery_codes: 0 };
+    // The role so far limits what the provider claims.
+    const linked = { id, role: 'operator', single_sign_on: true, totp: false, passkeys: 0, recovery_codes: 0 };
     expect((await browser.session()).operator).toMatchObject(linked);
     // The password, and what was signed in with it, is no longer valid.
     expect((await local.get('session')).body.session).toBeNull();
@@ -199,6 +313,16 @@ describe('an operator', () => {
     const other = newBrowser();
     await signIn(other, newPerson({ email: local.email }));
     expect(await other.errorShown()).toMatch(/^Your email address belongs to another operator/);
+  });
+
+  test('is no longer linked once the owner who allowed it is disabled', async () => {
+    const [local, allowing] = [await newOperator(fixture, 'operator'), await newOperator(fixture, 'owner')];
+    const person = newPerson({ email: local.email, email_verified: true });
+    expect((await allowing.patch(`operators/${local.id}`, { sso_link: true })).status).toBe(200);
+    expect((await owner.patch(`operators/${allowing.id}`, { disabled: true })).status).toBe(200);
+    const browser = newBrowser();
+    await signIn(browser, person);
+    expect(await browser.errorShown()).toMatch(/^Your email address belongs to another operator/);
   });
 
   test('is no longer linked after a day', async () => {
@@ -212,11 +336,103 @@ describe('an operator', () => {
   });
 
   test('needs an email address that the provider does not call unverified', async () => {
-    for (const claims of [{ email: undefined }, { email_verified: false }, { email: 'no address' }]) {
+    for (const claims of [
+      { email: undefined },
+      { email_verified: false },
+      { email_verified: 'false' },
+      { email_verified: null },
+      { email: 'no address' },
+    ]) {
       const browser = newBrowser();
       await signIn(browser, newPerson(claims as Partial<Person>));
       expect(await browser.errorShown()).toMatch(/did not send a verified email address/);
     }
+  });
+});
+
+describe('a fresh sign-in', () => {
+  const invited = (email: string) => ({ email, role: 'operator' });
+
+  /** Confirms the identity of the session in this browser, and returns the error that the page shows. */
+  async function confirm(browser: Browser, change: (url: URL) => void = () => {}): Promise<string | null> {
+    const { csrf_token } = await browser.session();
+    const { body } = await browser.api('POST', 'single-sign-on/renew', {}, { 'x-csrf-token': csrf_token });
+    const url = new URL(body.url);
+    expect([url.searchParams.get('max_age'), url.searchParams.get('prompt')]).toStrictEqual(['0', 'login']);
+    change(url);
+    const { location } = await callback(browser, await followProvider(browser, url.href));
+    expect(location).toBe('/dashboard/confirmed');
+    return (await browser.api('GET', 'sign-in')).body.error;
+  }
+
+  async function invite(browser: Browser, email: string): Promise<string | undefined> {
+    const { csrf_token } = await browser.session();
+    return (await browser.api('POST', 'invitations', invited(email), { 'x-csrf-token': csrf_token })).body.code;
+  }
+
+  test('is the provider’s word, not our own: without it, the person must sign in there again', async () => {
+    const browser = newBrowser();
+    await signIn(browser, newPerson({ roles: 'owners' }));
+    expect(await invite(browser, 'fresh-1@example.test')).toBe('operator_sign_in_again');
+    const { csrf_token: before } = await browser.session();
+    expect(await confirm(browser)).toBeNull();
+    expect((await browser.session()).csrf_token, 'the session stays').toBe(before);
+    expect(await invite(browser, 'fresh-1@example.test')).toBeUndefined();
+    await fixture.owner`UPDATE operator_sessions SET authenticated_at = now() - interval '10 minutes 1 second'`;
+    expect(await invite(browser, 'fresh-2@example.test')).toBe('operator_sign_in_again');
+    owner = await openOperator(fixture);
+  });
+
+  test('is refused for another person, and leaves both as they were', async () => {
+    const [person, other] = [newPerson({ roles: 'owners' }), newPerson({ roles: 'owners' })];
+    const browser = newBrowser();
+    await signIn(newBrowser(), other);
+    await signIn(browser, person);
+    provider.current = other;
+    forgetProvider(browser);
+    expect(await confirm(browser)).toMatch(/^You signed in at the identity provider as someone else/);
+    expect((await browser.session()).operator.email).toBe(person.email);
+    expect(await invite(browser, 'fresh-3@example.test')).toBe('operator_sign_in_again');
+  });
+
+  test('is refused if the provider does not ask the person again, or does not say when it did', async () => {
+    const person = newPerson({ roles: 'owners' });
+    const browser = newBrowser();
+    await signIn(browser, person);
+    // As a provider does that ignores both and still knows the browser.
+    const ignore = (url: URL) => ['max_age', 'prompt'].map((name) => url.searchParams.delete(name));
+    expect(await confirm(browser, ignore)).toMatch(/did not say when you signed in/);
+    provider.reports_auth_time = true;
+    provider.signed_in_at = Math.floor(Date.now() / 1000) - 3600;
+    try {
+      await provider.rotateKeys();
+      await signIn(browser, person);
+      expect(await invite(browser, 'fresh-4@example.test')).toBe('operator_sign_in_again');
+      expect(await confirm(browser, ignore)).toMatch(/did not ask you to sign in again/);
+      provider.signed_in_at = undefined;
+      await signIn(browser, person);
+      expect(await invite(browser, 'fresh-4@example.test'), 'a provider that has just asked').toBeUndefined();
+    } finally {
+      provider.reports_auth_time = false;
+      provider.signed_in_at = undefined;
+      await provider.rotateKeys();
+    }
+  });
+
+  test('applies a role that the provider has lowered', async () => {
+    const person = newPerson({ roles: 'owners' });
+    const [browser, elsewhere] = [newBrowser(), newBrowser()];
+    await signIn(elsewhere, person);
+    await signIn(browser, person);
+    provider.current = { ...person, roles: ['viewers'] };
+    expect(await confirm(browser)).toBeNull();
+    expect((await browser.session()).operator.role).toBe('read_only');
+    expect(await elsewhere.session()).toBeNull();
+    provider.current = { ...person, roles: [] };
+    const { csrf_token } = await browser.session();
+    const { body } = await browser.api('POST', 'single-sign-on/renew', {}, { 'x-csrf-token': csrf_token });
+    await callback(browser, await followProvider(browser, body.url));
+    expect(await browser.session()).toBeNull();
   });
 });
 
@@ -380,6 +596,11 @@ describe('OIDC_ONLY', () => {
   });
 });
 
+async function freshen({ email }: Person): Promise<void> {
+  await fixture.owner`UPDATE operator_sessions SET authenticated_at = now()
+    WHERE operator_id = (SELECT id FROM operators WHERE email = ${email ?? ''})`;
+}
+
 async function operatorId({ email }: Person): Promise<string | undefined> {
   const [row] = await fixture.owner<{ id: string }[]>`
     SELECT replace(id::text, '-', '') AS id FROM operators WHERE email = ${email?.toLowerCase() ?? ''}`;
@@ -447,7 +668,11 @@ function newBrowser(jar = new Map<string, string>()) {
 async function visitProvider(browser: Browser): Promise<string> {
   const { body } = await browser.api('POST', 'single-sign-on', { path: '/dashboard/settings' });
   expect(body).toMatchObject({ success: true });
-  let url: string = body.url;
+  return followProvider(browser, body.url);
+}
+
+async function followProvider(browser: Browser, start: string): Promise<string> {
+  let url = start;
   while (!url.startsWith(fixture.sandbox.base_url)) {
     const response = await browser.open(url);
     const location = response.headers.get('location');
@@ -464,7 +689,11 @@ async function callback(browser: Browser, url: string): Promise<{ status: number
 
 /** Each sign-in asks the provider anew: its own session would sign in the previous person. */
 async function signIn(browser: Browser, person: Person | undefined) {
-  for (const name of [...browser.jar.keys()]) if (name.startsWith('localhost ')) browser.jar.delete(name);
+  forgetProvider(browser);
   provider.current = person;
   return callback(browser, await visitProvider(browser));
+}
+
+function forgetProvider({ jar }: Browser): void {
+  for (const name of [...jar.keys()]) if (name.startsWith('localhost ')) jar.delete(name);
 }

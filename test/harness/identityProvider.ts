@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type JWK } from 'oidc-provider';
 
 /** A person known to the test provider. */
-export type Person = { sub: string; email?: string; email_verified?: boolean; name?: string; roles?: unknown };
+export type Person = { sub: string; email?: string; email_verified?: unknown; name?: string; roles?: unknown };
 
 /** A real OpenID Connect provider (oidc-provider) without a sign-in form: it signs in the person set in `current`. */
 export type TestProvider = {
@@ -13,6 +13,10 @@ export type TestProvider = {
   client: { client_id: string; client_secret: string };
   /** The person who signs in next; undefined refuses the sign-in. */
   current: Person | undefined;
+  /** The time at which the next sign-in says that it took place, in seconds since 1970; undefined: now. */
+  signed_in_at: number | undefined;
+  /** Whether ID tokens always say when the person signed in, instead of only if it is asked for. Then call rotateKeys. */
+  reports_auth_time: boolean;
   /** Replaces responses, to simulate a faulty provider. Return true if the request was answered. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>) | undefined;
   /** Allows a service whose address is known only after it has started. */
@@ -58,6 +62,7 @@ export async function startProvider(): Promise<TestProvider> {
         {
           ...client,
           redirect_uris: redirects.map((base_url) => `${base_url}/dashboard/sign-in/callback`),
+          require_auth_time: started.reports_auth_time,
           post_logout_redirect_uris: redirects.map((base_url) => `${base_url}/dashboard`),
         },
       ],
@@ -76,6 +81,8 @@ export async function startProvider(): Promise<TestProvider> {
     issuer,
     client,
     current: undefined,
+    signed_in_at: undefined,
+    reports_auth_time: false,
     intercept: undefined,
     allowRedirect: async (base_url) => {
       redirects.push(base_url);
@@ -106,7 +113,9 @@ export async function startProvider(): Promise<TestProvider> {
     const grant = new of.Grant({ accountId: current.sub, clientId: String(params.client_id) });
     grant.addOIDCScope(String(params.scope));
     const consent = { grantId: await grant.save() };
-    await of.interactionFinished(request, response, { login: { accountId: current.sub }, consent });
+    const { signed_in_at: ts } = started;
+    const login = { accountId: current.sub, ...(ts === undefined ? {} : { ts }) };
+    await of.interactionFinished(request, response, { login, consent });
   }
   return started;
 }

@@ -1,6 +1,8 @@
 import { resolveClients } from '../../src/dashboard/access/clientAccess.ts';
+import type { Tx } from '../../src/db/database.ts';
 import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
 import { addInvitation } from '../../src/operators/operatorInvitations.ts';
+import { findOperator } from '../../src/operators/operators.ts';
 import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 
@@ -70,13 +72,24 @@ export async function newOperator(
   const email = `${role}-${++created}@example.test`;
   const password = `the password of ${email}`;
   const { token } = await fixture.ctx.db.system.begin(async (tx) =>
-    addInvitation(tx, { email, role, clients: await resolveClients(tx, clients), may_reveal }, 'test'),
+    addInvitation(
+      tx,
+      { email, role, clients: await resolveClients(tx, clients), may_reveal },
+      await sandboxOwner(fixture, tx),
+    ),
   );
   const accepted = await sendAnonymously(fixture, 'invitations/accept', { token, name: email, password });
   return { ...operatorOf(fixture, accepted), id: accepted.body.session.operator.id, email, password };
 }
 
-/** Makes an operator's sessions too old for changes to the password and second factors. */
+async function sandboxOwner({ sandbox }: Fixture, tx: Tx): Promise<{ id: string; email: string }> {
+  const { email } = sandbox.dashboard;
+  const owner = await findOperator(tx, email);
+  if (!owner) throw new Error('The sandbox has no owner.');
+  return { id: owner.id, email };
+}
+
+/** Makes an operator's sessions too old for what needs a fresh sign-in. */
 export async function outdateSignIns({ owner }: Pick<TestSandbox, 'owner'>, email: string): Promise<void> {
   await owner`UPDATE operator_sessions SET authenticated_at = now() - interval '10 minutes 1 second'
     WHERE operator_id = (SELECT id FROM operators WHERE email = ${email})`;
@@ -113,6 +126,7 @@ async function send(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  const json = response.headers.get('content-type')?.includes('json') && text !== '';
+  // Not application/x-ndjson, which is one object per line.
+  const json = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
   return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
 }

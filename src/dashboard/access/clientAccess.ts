@@ -2,6 +2,7 @@ import type { Tx } from '../../db/database.ts';
 import { type ApiError, apiError } from '../../errors.ts';
 import type { AccessChanges } from '../../model/dashboard/settings.ts';
 import type { ClientAccess } from '../../operators/operatorClients.ts';
+import type { Operator } from '../../operators/operators.ts';
 
 /** The clients of a request by their ids; null, for all clients, and undefined stay as they are. */
 export async function resolveClients<Sent extends AccessChanges['clients']>(
@@ -22,4 +23,12 @@ export async function resolveClients<Sent extends AccessChanges['clients']>(
 
 export function ownersHaveAll(): ApiError {
   return apiError('invalid_field', { rule: 'An owner has access to all clients' }, { field: 'clients' });
+}
+
+/**
+ * Someone whom the identity provider controls must not create an owner, or get the password of one, that it does not
+ * control: it would outlive their removal at the provider.
+ */
+export function requireLocalSession({ method }: Operator): void {
+  if (method === 'single_sign_on') throw apiError('owner_from_provider');
 }

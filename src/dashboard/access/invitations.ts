@@ -8,13 +8,14 @@ import { session } from '../../model/dashboard/session.ts';
 import { secret, success } from '../../model/fields.ts';
 import { acceptInvitation } from '../../operators/localAccounts.ts';
 import { addInvitation, findInvitation, removeInvitation } from '../../operators/operatorInvitations.ts';
-import { isEmailTaken } from '../../operators/operators.ts';
+import { isEmailTaken, lockActiveOwner } from '../../operators/operators.ts';
 import { signInOperator } from '../../operators/signInOperator.ts';
-import { ownersHaveAll, resolveClients } from './clientAccess.ts';
+import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 import { browserOf, started } from './session.ts';
 
 export const invitationsCreate = endpoint({
   id: 'dashboard.invitations.create',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/invitations',
@@ -23,15 +24,18 @@ export const invitationsCreate = endpoint({
   summary: 'Invite an operator; the link is shown once and replaces an earlier one for the address',
   body: new_invitation,
   response: Type.Object({ success, invitation: created_invitation }),
-  errors: ['operator_exists', 'record_not_found', 'invalid_field', 'passwords_off'],
+  errors: ['operator_exists', 'record_not_found', 'invalid_field', 'passwords_off', 'owner_from_provider'],
   handle: async ({ ctx, operator, body, auditSubject, recordInTransaction }) => {
     if (ctx.config.oidc_only) throw apiError('passwords_off');
     const { email, role, clients = null, may_reveal = false } = body;
     if (role === 'owner' && clients) throw ownersHaveAll();
+    if (role === 'owner') requireLocalSession(operator);
     const { id, token, expires_at } = await ctx.db.system.begin(async (tx) => {
+      // The operator may have been disabled since the session was checked.
+      if (!(await lockActiveOwner(tx, operator.id))) throw apiError('operator_session_over');
       if (await isEmailTaken(tx, email)) throw apiError('operator_exists', undefined, { field: 'email' });
       const invited = { email, role, clients: await resolveClients(tx, clients), may_reveal };
-      const created = await addInvitation(tx, invited, operator.email);
+      const created = await addInvitation(tx, invited, operator);
       auditSubject({ subject: created.id, detail: { email: email.toLowerCase(), role, clients, may_reveal } });
       await recordInTransaction(tx);
       return created;
@@ -43,6 +47,7 @@ export const invitationsCreate = endpoint({
 
 export const invitationsRevoke = endpoint({
   id: 'dashboard.invitations.revoke',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'DELETE',
   path: '/dashboard/api/invitations/{id}',
@@ -77,9 +82,9 @@ export const invitationsFind = endpoint({
   errors: ['invitation_invalid', 'operator_request_foreign'],
   handle: async ({ ctx, headers, body }) => {
     requireOwnOrigin(ctx, headers);
-    const email = await findInvitation(ctx, body.token);
-    if (email === undefined) throw apiError('invitation_invalid');
-    return { success: true, email };
+    const invitation = await findInvitation(ctx.db.system, body.token);
+    if (invitation === undefined) throw apiError('invitation_invalid');
+    return { success: true, email: invitation.email };
   },
 });
 

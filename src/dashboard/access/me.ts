@@ -11,15 +11,15 @@ import { changePassword } from '../../operators/localAccounts.ts';
 import { deletePasskey, listPasskeys } from '../../operators/operatorPasskeys.ts';
 import { deleteRecoveryCodes } from '../../operators/operatorRecoveryCodes.ts';
 import { endSessionById, endSessionsOf, listSessions } from '../../operators/operatorSessions.ts';
-import { setTotp } from '../../operators/operators.ts';
+import { findOperator, setTotp } from '../../operators/operators.ts';
 import { passkeyCreationOptions, storePasskey, verifyNewPasskey } from '../../operators/passkeys.ts';
-import { changeSecondFactors, enableTotp, newTotp } from '../../operators/secondFactor.ts';
+import { changeSecondFactors, enableTotp, offerTotp, requireCode } from '../../operators/secondFactor.ts';
 
 /** An operator's own account. Every operator has these endpoints, whatever the role. */
 const own = { surface: 'dashboard', auth: 'operator', role: 'support', reach: 'own' } as const;
 
-/** Changes of the password or a second factor need a recent sign-in. */
-const own_change = { ...own, method: 'POST', fresh_sign_in: true } as const;
+/** Changes of the password or a second factor. */
+const own_change = { ...own, method: 'POST', fresh_sign_in: true, local_sign_in: true } as const;
 
 /** Shown once, when the first second factor is set up. Empty if the operator has recovery codes already. */
 const recovery_codes = Type.Array(Type.String());
@@ -34,11 +34,15 @@ export const mePassword = endpoint({
   response: Type.Object({ success }),
   handle: async ({ ctx, headers, operator, body, recordInTransaction }) => {
     await changePassword(ctx, operator, body.new_password, readSessionCookie(ctx, headers), recordInTransaction);
+    endStreams(ctx, operator);
     return { success: true };
   },
 });
 
-/** The secret is not stored yet: the page sends it back with a code that proves that an app has it. */
+/** A code of the app that is in use, or a recovery code. */
+const current_code = secret({ maxLength: 40 });
+
+/** The service keeps the secret until a code proves that an app has it. */
 export const totpOffer = endpoint({
   id: 'dashboard.me.totp.offer',
   ...own_change,
@@ -47,7 +51,10 @@ export const totpOffer = endpoint({
   summary: 'Generate a secret for an authenticator app',
   body: Type.Object({}),
   response: Type.Object({ success, secret: Type.String(), uri: Type.String() }),
-  handle: async ({ operator }) => ({ success: true, ...newTotp(operator.email) }),
+  handle: async ({ ctx, operator }) => ({
+    success: true,
+    ...(await ctx.db.system.begin((tx) => offerTotp(ctx, tx, operator))),
+  }),
 });
 
 export const totpOn = endpoint({
@@ -55,14 +62,16 @@ export const totpOn = endpoint({
   ...own_change,
   path: '/dashboard/api/me/totp',
   while_pending: ['second_factor'],
-  summary: 'Turn on codes of an authenticator app and sign out your other sessions',
-  body: Type.Object({ secret: secret({ maxLength: 64 }), code: secret({ maxLength: 20 }) }),
+  summary: 'Turn on codes of an authenticator app, or replace the app, and sign out your other sessions',
+  body: Type.Object({ code: secret({ maxLength: 20 }), current_code: Type.Optional(current_code) }),
   response: Type.Object({ success, recovery_codes }),
-  errors: ['operator_code_wrong'],
+  errors: ['operator_code_wrong', 'operator_codes_locked', 'totp_offer_missing', 'missing_field'],
   handle: async (request) => {
     const { ctx, operator, body } = request;
+    await requireCurrentCode(request, body.current_code);
     const codes = await changeFactors(request, async (tx) => {
-      if (!(await enableTotp(ctx, tx, operator.id, body))) throw apiError('operator_code_wrong');
+      if (!(await enableTotp(ctx, tx, operator.id, body.code)))
+        throw apiError('operator_code_wrong', undefined, { field: 'code' });
     });
     return { success: true, recovery_codes: codes };
   },
@@ -73,9 +82,11 @@ export const totpOff = endpoint({
   ...own_change,
   path: '/dashboard/api/me/totp/off',
   summary: 'Turn off codes of an authenticator app and sign out your other sessions',
-  body: Type.Object({}),
+  body: Type.Object({ current_code: Type.Optional(current_code) }),
   response: Type.Object({ success }),
+  errors: ['operator_code_wrong', 'operator_codes_locked', 'missing_field'],
   handle: async (request) => {
+    await requireCurrentCode(request, request.body.current_code);
     await changeFactors(request, (tx) => setTotp(tx, request.operator.id, null));
     return { success: true };
   },
@@ -189,6 +200,7 @@ export const sessionsEnd = endpoint({
       }
       await recordInTransaction(tx);
     });
+    endStreams(ctx, operator);
     return { success: true };
   },
 });
@@ -206,23 +218,39 @@ export const sessionsEndOthers = endpoint({
       await endSessionsOf(tx, operator.id, readSessionCookie(ctx, headers));
       await recordInTransaction(tx);
     });
+    endStreams(ctx, operator);
     return { success: true };
   },
 });
 
+type OwnRequest = Pick<
+  EndpointRequest<'operator', undefined, undefined, undefined>,
+  'operator' | 'headers' | 'recordInTransaction'
+> & { ctx: Context };
+
+/** Who replaces or turns off an authenticator app must have it, or a recovery code. A session alone is not enough. */
+async function requireCurrentCode({ ctx, operator }: OwnRequest, code: string | undefined): Promise<void> {
+  const known = operator.totp ? await findOperator(ctx.db.system, operator.email) : undefined;
+  if (!known?.totp_sealed) return;
+  const field = 'current_code';
+  if (!code) throw apiError('missing_field', { field }, { field });
+  await requireCode(ctx, known, code);
+}
+
 /** Changes the caller's second factors, ends the other sessions, and returns new recovery codes if there were none. */
-async function changeFactors(
-  request: Pick<
-    EndpointRequest<'operator', undefined, undefined, undefined>,
-    'operator' | 'headers' | 'recordInTransaction'
-  > & { ctx: Context },
-  change: (tx: Tx) => Promise<void>,
-): Promise<string[]> {
+async function changeFactors(request: OwnRequest, change: (tx: Tx) => Promise<void>): Promise<string[]> {
   const { ctx, headers, operator, recordInTransaction } = request;
-  return ctx.db.system.begin(async (tx) => {
-    const codes = await changeSecondFactors(tx, operator.id, () => change(tx));
+  const codes = await ctx.db.system.begin(async (tx) => {
+    const created = await changeSecondFactors(tx, operator.id, () => change(tx));
     await endSessionsOf(tx, operator.id, readSessionCookie(ctx, headers));
     await recordInTransaction(tx);
-    return codes;
+    return created;
   });
+  endStreams(ctx, operator);
+  return codes;
+}
+
+/** Ends the live streams of sessions that have just ended. */
+function endStreams(ctx: Context, { id }: { id: string }): void {
+  ctx.notifications.notify('chartwire_operators', id);
 }

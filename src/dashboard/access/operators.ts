@@ -5,12 +5,21 @@ import { parseId } from '../../ids.ts';
 import { invitation_row } from '../../model/dashboard/invitations.ts';
 import { access_changes, operator_row } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';
+import { endPreparations } from '../../operators/endPreparations.ts';
 import { resetOperator } from '../../operators/localAccounts.ts';
+import { isLowered, readAccess } from '../../operators/operatorAccess.ts';
 import { setClients } from '../../operators/operatorClients.ts';
 import { listInvitations } from '../../operators/operatorInvitations.ts';
 import { endSessionsOf } from '../../operators/operatorSessions.ts';
-import { allowLinking, changeOperator, hasOwner, listOperators, usesSingleSignOn } from '../../operators/operators.ts';
-import { ownersHaveAll, resolveClients } from './clientAccess.ts';
+import {
+  allowLinking,
+  changeOperator,
+  hasOwner,
+  listOperators,
+  lockActiveOwner,
+  readStanding,
+} from '../../operators/operators.ts';
+import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({
   id: 'dashboard.operators.list',
@@ -34,6 +43,7 @@ export const operatorsList = endpoint({
 
 export const operatorsUpdate = endpoint({
   id: 'dashboard.operators.update',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'PATCH',
   path: '/dashboard/api/operators/{id}',
@@ -49,33 +59,40 @@ export const operatorsUpdate = endpoint({
     sso_link: Type.Optional(Type.Boolean()),
   }),
   response: Type.Object({ success }),
-  errors: ['record_not_found', 'invalid_field', 'owner_last', 'operator_single_sign_on'],
-  handle: async ({ ctx, params, body: { clients, sso_link, ...changes }, auditSubject, recordInTransaction }) => {
+  errors: ['record_not_found', 'invalid_field', 'owner_last', 'owner_from_provider'],
+  handle: async ({ ctx, params, operator, body, auditSubject, recordInTransaction }) => {
+    const { clients, sso_link, ...changes } = body;
     const detail = { ...changes, ...(sso_link === undefined ? {} : { sso_link }) };
     auditSubject({ subject: params.id, detail: { ...detail, ...(clients === undefined ? {} : { clients }) } });
     const id = parseId(params.id);
     await ctx.db.system.begin(async (tx) => {
       // Locks the owners first: two owners who demote each other at the same time must not both succeed.
       await hasOwner(tx);
+      if (!(await lockActiveOwner(tx, operator.id))) throw apiError('operator_session_over');
       const access = await resolveClients(tx, changes.role === 'owner' ? (clients ?? null) : clients);
       const all_clients = access === undefined ? undefined : access === null;
+      const before = id && (await readAccess(tx, id));
       const role = id && (await changeOperator(tx, id, { ...changes, all_clients }));
-      if (!id || !role) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
-      if (changes.role !== undefined && (await usesSingleSignOn(tx, id))) throw apiError('operator_single_sign_on');
+      if (!id || !before || !role) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
+      const { single_sign_on } = await readStanding(tx, id);
+      if (role === 'owner' && before.role !== 'owner' && !single_sign_on) requireLocalSession(operator);
       if (access && role === 'owner') throw ownersHaveAll();
       if (access !== undefined) await setClients(tx, id, access ?? []);
-      if (sso_link !== undefined) await allowLinking(tx, id, sso_link);
+      if (sso_link !== undefined) await allowLinking(tx, id, sso_link, operator.id);
       if (!(await hasOwner(tx))) throw apiError('owner_last');
       const access_changed = changes.role !== undefined || access !== undefined || changes.may_reveal !== undefined;
       if (access_changed || changes.disabled) await endSessionsOf(tx, id);
+      if (changes.disabled || isLowered(before, await readAccess(tx, id))) await endPreparations(tx, id);
       await recordInTransaction(tx);
     });
+    ctx.notifications.notify('chartwire_operators', id ?? '');
     return { success: true };
   },
 });
 
 export const operatorsReset = endpoint({
   id: 'dashboard.operators.reset',
+  fresh_sign_in: true,
   surface: 'dashboard',
   method: 'POST',
   path: '/dashboard/api/operators/{id}/reset',
@@ -85,13 +102,16 @@ export const operatorsReset = endpoint({
   params: Type.Object({ id: Type.String() }),
   body: Type.Object({}),
   response: Type.Object({ success, password: Type.String() }),
-  errors: ['record_not_found', 'passwords_off', 'operator_single_sign_on'],
-  handle: async ({ ctx, params, auditSubject, recordInTransaction }) => {
+  errors: ['record_not_found', 'passwords_off', 'operator_single_sign_on', 'owner_from_provider'],
+  handle: async ({ ctx, params, operator, auditSubject, recordInTransaction }) => {
     auditSubject({ subject: params.id });
     if (ctx.config.oidc_only) throw apiError('passwords_off');
     const id = parseId(params.id);
-    if (id && (await usesSingleSignOn(ctx.db.system, id))) throw apiError('operator_single_sign_on');
-    const password = id && (await resetOperator(ctx, id, recordInTransaction));
+    const standing = id === undefined ? undefined : await readStanding(ctx.db.system, id);
+    if (standing?.single_sign_on) throw apiError('operator_single_sign_on');
+    if (standing?.owner) requireLocalSession(operator);
+    const password = id && (await resetOperator(ctx, id, recordInTransaction, { reset_by: operator.id }));
+    ctx.notifications.notify('chartwire_operators', id ?? '');
     if (!password) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
     return { success: true, password };
   },

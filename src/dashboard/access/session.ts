@@ -112,7 +112,7 @@ export const sessionRenew = endpoint({
   role: 'support',
   reach: 'own',
   while_pending: ['password', 'second_factor'],
-  summary: 'Confirm your identity, to change your password or second factors',
+  summary: 'Confirm your identity with your password or a passkey',
   body: Type.Object({ password: Type.Optional(password), code, passkey: Type.Optional(passkey_assertion) }),
   response: Type.Object({ success }),
   errors: [...password_errors, 'passkey_refused'],
@@ -150,6 +150,7 @@ export const sessionDelete = endpoint({
   }),
   handle: async ({ ctx, headers, operator }) => {
     await endSession(ctx, readSessionCookie(ctx, headers) ?? '');
+    ctx.notifications.notify('chartwire_operators', operator.id);
     const sign_out_url = operator.single_sign_on ? await providerSignOutUrl(ctx) : null;
     return new WithHeaders({ success: true, sign_out_url }, { 'set-cookie': sessionCookie(ctx, '') });
   },

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../../context.ts';
 import { ApiError, type ErrorCode, errors } from '../../errors.ts';
-import { requireOwnOrigin } from '../../http/authenticateOperator.ts';
+import { readSessionCookie, requireOwnOrigin } from '../../http/authenticateOperator.ts';
 import { readCookie, setCookie } from '../../http/cookies.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { nullable, success } from '../../model/fields.ts';
@@ -58,9 +58,28 @@ export const singleSignOnStart = endpoint({
   },
 });
 
+/** The page returns to `/dashboard/confirmed`, in the window that the dashboard has opened. */
+export const singleSignOnRenew = endpoint({
+  id: 'dashboard.single-sign-on.renew',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/single-sign-on/renew',
+  auth: 'operator',
+  role: 'support',
+  reach: 'own',
+  summary: 'Confirm your identity at the identity provider, which asks you to sign in again',
+  body: Type.Object({}),
+  response: Type.Object({ success, url: Type.String() }),
+  errors: ['sso_off', 'sso_unavailable', 'sso_invalid'],
+  handle: async ({ ctx, headers }) => {
+    const { url, browser } = await startSingleSignOn(ctx, '/dashboard/confirmed', readSessionCookie(ctx, headers));
+    return new WithHeaders({ success: true, url }, { 'set-cookie': setCookie(ctx, 'sso', browser) });
+  },
+});
+
 /**
  * Receives the browser from the identity provider. It always goes on to a page of the dashboard, so that the URL with the
- * authorization code is not in the browser's history; the sign-in page then shows what went wrong.
+ * authorization code is not in the browser's history; the page then shows what went wrong.
  */
 export async function finishSignIn(ctx: Context, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const [, query = ''] = request.url.split('?', 2);
@@ -68,8 +87,10 @@ export async function finishSignIn(ctx: Context, request: FastifyRequest, reply:
   try {
     const state_cookie = readCookie(ctx, request.headers, 'sso');
     const browser = browserOf(ctx, request.headers, request.ip);
-    const { token, path } = await finishSingleSignOn(ctx, { query, state_cookie }, browser);
-    return reply.header('set-cookie', [used, setCookie(ctx, 'session', token)]).redirect(path);
+    const { path, token, refused } = await finishSingleSignOn(ctx, { query, state_cookie }, browser);
+    const session = token === undefined ? [] : [setCookie(ctx, 'session', token)];
+    const error = refused ? [setCookie(ctx, 'sign_in_error', refused.code)] : [];
+    return reply.header('set-cookie', [used, ...session, ...error]).redirect(path);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return reply.header('set-cookie', [used, setCookie(ctx, 'sign_in_error', error.code)]).redirect('/dashboard');

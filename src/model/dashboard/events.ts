@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable, patientDetail } from '../fields.ts';
+import { date_time, id, nullable, patientDetail, webhook_url } from '../fields.ts';
 
 const status = Type.Enum(['pending', 'success', 'failed']);
 
@@ -32,7 +32,7 @@ export type DeliveryAttempt = Static<typeof delivery_attempt>;
 export const event_delivery = Type.Object({
   id,
   webhook_id: Type.String(),
-  url: Type.String(),
+  url: webhook_url,
   endpoint_status: Type.Enum(['enabled', 'disabled']),
   status,
   next_try_at: nullable(date_time),

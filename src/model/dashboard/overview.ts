@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable, patientDetail } from '../fields.ts';
+import { date_time, id, nullable, patientDetail, webhook_url } from '../fields.ts';
 import { alert } from './alerts.ts';
 
 /** Jobs that failed for the same reason in the last seven days and were not run again. */
@@ -25,7 +25,7 @@ export const attention = Type.Object({
   endpoints: Type.Array(
     Type.Object({
       id: Type.String(),
-      url: Type.String(),
+      url: webhook_url,
       status: Type.Enum(['enabled', 'disabled']),
       since: nullable(date_time),
       /** Why it was disabled, or the problem of its last attempt. */

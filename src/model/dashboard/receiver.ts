@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable, patientDetail } from '../fields.ts';
+import { date_time, id, nullable, patientDetail, webhook_url } from '../fields.ts';
 
 /** How the built-in receiver responds. */
 const response_fields = {
@@ -10,7 +10,7 @@ const response_fields = {
 
 export const receiver = Type.Object({
   webhook_id: Type.String(),
-  url: Type.String(),
+  url: webhook_url,
   endpoint_status: Type.Enum(['enabled', 'disabled']),
   ...response_fields,
   /** For how many requests; null: until it is changed. */

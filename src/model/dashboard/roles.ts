@@ -12,3 +12,7 @@ export type ClientRole = (typeof client_roles)[number];
 export function includesRole(role: OperatorRole, required: OperatorRole): boolean {
   return operator_roles.indexOf(role) >= operator_roles.indexOf(required);
 }
+
+export function higherRole(role: OperatorRole, other: OperatorRole | undefined): OperatorRole {
+  return other !== undefined && includesRole(other, role) ? other : role;
+}

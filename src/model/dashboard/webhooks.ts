@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
-import { date_time, nullable, patientDetail } from '../fields.ts';
+import { date_time, nullable, patientDetail, webhook_url } from '../fields.ts';
 
 export const webhook_row = Type.Object({
   id: Type.String(),
-  url: Type.String(),
+  url: webhook_url,
   status: Type.Enum(['enabled', 'disabled']),
   disabled_reason: nullable(Type.String()),
   /** Null: all types. */
