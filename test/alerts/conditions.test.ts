@@ -222,6 +222,14 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
   opened.add('destination_changed');
 });
 
+test('a new owner is reported for a day, with the address and the page where access is changed', async () => {
+  const { email } = await newOperator(fixture, 'owner');
+  const [alert] = await openAlerts('owner_added', 1);
+  expect(alert).toMatchObject({ summary: `${email} became an owner.`, page: '/settings/operators' });
+  await fixture.owner`UPDATE operators SET owner_since = owner_since - interval '24 hours'`;
+  await openAlerts('owner_added', 0);
+});
+
 test('every alert of the catalogue was opened by its condition', () => {
   expect([...opened].sort()).toStrictEqual([...alert_codes].sort());
 });

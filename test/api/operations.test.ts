@@ -44,6 +44,22 @@ describe('health', () => {
     expect((await get('/readyz')).status).toBe(200);
   });
 
+  test('readiness is answered while all connections for requests of operators are in use', async () => {
+    const { ctx } = fixture;
+    const lock = 7_240_999;
+    const waiting: Promise<unknown>[] = [];
+    await fixture.owner.begin(async (tx) => {
+      await tx`SELECT pg_advisory_xact_lock(${lock})`;
+      // More than the pool and the pipelined connections together.
+      for (let n = 0; n < 20; n++) {
+        waiting.push(ctx.db.system`SELECT pg_advisory_xact_lock(${lock})`);
+        waiting.push(ctx.db.system.begin((held) => held`SELECT pg_advisory_xact_lock(${lock})`));
+      }
+      expect((await get('/readyz')).status).toBe(200);
+    });
+    await Promise.allSettled(waiting);
+  });
+
   test('without its database the process is alive but not ready, and recovers within 10 seconds', async () => {
     const proxy = await startDatabaseProxy();
     const url = new URL(fixture.env.DATABASE_URL ?? '');

@@ -113,6 +113,7 @@ export function sendBytes(base_url: string, bytes: string): Promise<string> {
 /** Starts the service in production mode, with its own master key and one client. */
 export async function startProduction(
   env: Record<string, string> = {},
+  print: (text: string) => void = () => {},
 ): Promise<{ service: Service; api: Api; client: { id: string }; close(): Promise<void> }> {
   const database = await freshDatabase('production');
   const config = loadConfig({
@@ -126,7 +127,7 @@ export async function startProduction(
     OPERATOR_SECOND_FACTOR: 'optional',
     ...env,
   });
-  const service = await startService(config, { role: 'all', print: () => {} });
+  const service = await startService(config, { role: 'all', print });
   const client = await createClient(service.ctx.db, { name: 'Live', mode: 'live' });
   const { client_id, client_secret } = client;
   // Callers only read the URL and the credentials; a production service has no example records.
