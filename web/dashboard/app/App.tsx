@@ -4,6 +4,7 @@ import { ConfirmIdentityProvider } from '../parts/ConfirmIdentity.tsx';
 import { ToastProvider } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
+import { Confirmed } from './Confirmed.tsx';
 import { Invitation } from './Invitation.tsx';
 import { SetupGate } from './SetupGate.tsx';
 import { Shell } from './Shell.tsx';
@@ -15,6 +16,9 @@ export function App() {
       <Switch>
         <Route path="/invitation">
           <Invitation />
+        </Route>
+        <Route path="/confirmed">
+          <Confirmed />
         </Route>
         <Route>
           <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>

@@ -11,14 +11,16 @@ export type Access = {
 
 /** The operator's access to a client, or without one to the installation. */
 export function accessOf({ role, all_clients, clients }: Operator, client_id?: string): Access {
-  const own = all_clients ? role : clients.find((each) => each.client_id === client_id)?.role;
+  const in_client = clients.find((each) => each.client_id === client_id)?.role;
+  // An identity provider can claim a higher role for one client.
+  const own = all_clients && !(in_client && includes(in_client, role)) ? role : in_client;
   const may = (required: OperatorRole) => own !== undefined && includes(own, required);
   return { may, sees_patients: may('read_only') };
 }
 
 /** Whether the operator has the role in at least one client. */
 export function mayInAny({ role, all_clients, clients }: Operator, required: OperatorRole): boolean {
-  return all_clients ? includes(role, required) : clients.some((each) => includes(each.role, required));
+  return (all_clients && includes(role, required)) || clients.some((each) => includes(each.role, required));
 }
 
 function includes(role: OperatorRole, required: OperatorRole): boolean {

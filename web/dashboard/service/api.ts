@@ -55,6 +55,15 @@ export function setCsrfToken(token: string): void {
   csrf_token = token;
 }
 
+/** Lets the operator confirm their identity; rejects if they cancel. */
+type ConfirmIdentity = () => Promise<void>;
+let confirmIdentity: ConfirmIdentity | undefined;
+
+/** `confirm` is called when the server asks for a fresh sign-in. Afterwards the request is sent again. */
+export function setConfirmIdentity(confirm: ConfirmIdentity | undefined): void {
+  confirmIdentity = confirm;
+}
+
 /** Calls a dashboard endpoint: `call('jobs.get', { client_id, job_id })`. */
 export async function call<Id extends EndpointId>(
   id: Id,
@@ -108,7 +117,19 @@ export function urlOf<Id extends EndpointId>(id: Id, params: Params<Id>, query: 
 
 type SendOptions = { query?: object; body?: unknown; background?: boolean; signal?: AbortSignal };
 
-async function send<Id extends EndpointId>(
+/** Every request may need a fresh sign-in, so that no page has to know which ones do. */
+async function send<Id extends EndpointId>(id: Id, params: Params<Id>, options?: SendOptions): Promise<Response> {
+  try {
+    return await sendOnce(id, params, options);
+  } catch (error) {
+    const unconfirmed = error instanceof ApiError && error.code === 'operator_sign_in_again';
+    if (!unconfirmed || !confirmIdentity) throw error;
+  }
+  await confirmIdentity();
+  return sendOnce(id, params, options);
+}
+
+async function sendOnce<Id extends EndpointId>(
   id: Id,
   params: Params<Id>,
   { query = {}, body, background, signal }: SendOptions = {},

@@ -3,10 +3,12 @@ import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { useSession } from '../../service/session.tsx';
 import type { ClientLoad } from '../../service/types.ts';
 
 /** Unfinished jobs of every client. */
 export function ClientTable({ clients }: { clients: readonly ClientLoad[] }) {
+  const { may } = useSession();
   return (
     <Section title="All clients">
       <DataTable
@@ -14,7 +16,9 @@ export function ClientTable({ clients }: { clients: readonly ClientLoad[] }) {
         rows={clients}
         columns={columns}
         keyOf={(client) => client.client_id}
-        empty="No clients yet. Add one under Settings."
+        empty={
+          may('owner') ? 'No clients yet. Add one under Settings.' : 'You have no clients yet. Ask an owner for access.'
+        }
       />
     </Section>
   );

@@ -133,20 +133,23 @@ function Actions({ of }: { of: Operator }) {
   if (of.id === operator.id) return null;
   return (
     <Group gap="xs" wrap="nowrap">
-      {!of.single_sign_on && (
-        <FormDialog
-          opener="Change access"
-          title={`Access for ${of.email}`}
-          submit="Save"
-          success="Access changed"
-          action={(form) => call('operators.update', { id: of.id }, { body: readAccess(form) })}
-        >
-          <AccessFields of={of} />
-          <Text size="sm" c="dimmed">
-            Saving signs the operator out everywhere.
+      <FormDialog
+        opener="Change access"
+        title={`Access for ${of.email}`}
+        submit="Save"
+        success="Access changed"
+        action={(form) => call('operators.update', { id: of.id }, { body: readAccess(form) })}
+      >
+        {of.single_sign_on && (
+          <Text size="sm">
+            The identity provider also decides: the lower of its role and the role that you choose applies.
           </Text>
-        </FormDialog>
-      )}
+        )}
+        <AccessFields of={of} />
+        <Text size="sm" c="dimmed">
+          Saving signs the operator out everywhere.
+        </Text>
+      </FormDialog>
       <ActionMenu label={`More actions for ${of.email}`}>
         <FormDialog
           opener={of.disabled ? 'Enable' : 'Disable'}
@@ -158,7 +161,7 @@ function Actions({ of }: { of: Operator }) {
           <Text size="sm">
             {of.disabled
               ? 'The operator can sign in again.'
-              : 'Signs the operator out everywhere. They cannot sign in until you enable them again.'}
+              : 'Signs the operator out everywhere. They cannot sign in until you enable them again. Invitations and links that they created become invalid.'}
           </Text>
         </FormDialog>
         {ways?.passwords && !of.single_sign_on && (
@@ -171,7 +174,7 @@ function Actions({ of }: { of: Operator }) {
           >
             <Text size="sm">
               Creates a new password, removes passkeys, authenticator app and recovery codes, and signs the operator out
-              everywhere.
+              everywhere. Invitations and links that they created become invalid.
             </Text>
           </FormDialog>
         )}
@@ -185,7 +188,8 @@ function Actions({ of }: { of: Operator }) {
           >
             <Text size="sm">
               For 24 hours, the first person who signs in at the identity provider with this email address becomes this
-              operator. The operator’s current sign-in stops working then, and the identity provider decides the role.
+              operator. The operator’s current sign-in stops working then, and the lower of the current role and the
+              role at the identity provider applies.
             </Text>
           </FormDialog>
         )}
@@ -233,7 +237,8 @@ function NewPassword({ value }: { value: string }) {
   return (
     <>
       <Text size="sm">
-        Send this temporary password to the operator, who must change it after signing in. It is not shown again.
+        Send this temporary password to the operator, who must sign in and change it within 72 hours. It is not shown
+        again.
       </Text>
       <Copyable label="password" value={value} />
     </>

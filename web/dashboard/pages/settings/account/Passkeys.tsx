@@ -1,5 +1,4 @@
 import { Group, Stack, Text, TextInput } from '@mantine/core';
-import { useConfirmed } from '../../../parts/ConfirmIdentity.tsx';
 import { FormDialog } from '../../../parts/FormDialog.tsx';
 import { QueryResult } from '../../../parts/QueryResult.tsx';
 import { Timestamp } from '../../../parts/Timestamp.tsx';
@@ -54,7 +53,6 @@ export function Passkeys({ onCodes }: { onCodes: (codes: string[]) => void }) {
 }
 
 function AddPasskey({ onCodes }: { onCodes: (codes: string[]) => void }) {
-  const confirmed = useConfirmed();
   return (
     <FormDialog
       opener="Add passkey"
@@ -62,7 +60,7 @@ function AddPasskey({ onCodes }: { onCodes: (codes: string[]) => void }) {
       submit="Continue"
       look={{ flex: 'none' }}
       action={async (form) => {
-        const { recovery_codes } = await confirmed(() => registerPasskey(String(form.get('name'))));
+        const { recovery_codes } = await registerPasskey(String(form.get('name')));
         onCodes(recovery_codes);
       }}
     >
@@ -81,7 +79,6 @@ function AddPasskey({ onCodes }: { onCodes: (codes: string[]) => void }) {
 }
 
 function DeletePasskey({ id, name }: { id: string; name: string }) {
-  const confirmed = useConfirmed();
   return (
     <FormDialog
       opener="Delete"
@@ -89,7 +86,7 @@ function DeletePasskey({ id, name }: { id: string; name: string }) {
       submit="Delete"
       danger
       look={{ flex: 'none' }}
-      action={() => confirmed(() => call('me.passkeys.delete', { id }))}
+      action={() => call('me.passkeys.delete', { id })}
     >
       <Text size="sm">You can no longer sign in with it. Your other sessions are signed out.</Text>
     </FormDialog>

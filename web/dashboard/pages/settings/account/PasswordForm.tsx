@@ -1,6 +1,5 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import type { FormEvent } from 'react';
-import { useConfirmed } from '../../../parts/ConfirmIdentity.tsx';
 import { ErrorAlert, errorAt } from '../../../parts/errors.tsx';
 import { SecretInput } from '../../../parts/SecretInput.tsx';
 import { call } from '../../../service/api.ts';
@@ -8,10 +7,9 @@ import { useAction } from '../../../service/queries.ts';
 
 /** Changes the operator's own password. */
 export function PasswordForm() {
-  const confirmed = useConfirmed();
   const change = useAction((form: FormData) => {
     const body = { new_password: String(form.get('new_password')) };
-    return confirmed(() => call('me.password', {}, { body }));
+    return call('me.password', {}, { body });
   });
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

@@ -1,5 +1,4 @@
 import { Button, Code, CopyButton, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { useConfirmed } from '../../../parts/ConfirmIdentity.tsx';
 import { FormDialog } from '../../../parts/FormDialog.tsx';
 import { saveFile } from '../../../parts/saveFile.ts';
 import { call } from '../../../service/api.ts';
@@ -8,7 +7,6 @@ import { useSession } from '../../../service/session.tsx';
 /** How many codes are left, and a button that replaces them. */
 export function RecoveryCodes({ onCodes }: { onCodes: (codes: string[]) => void }) {
   const { operator } = useSession();
-  const confirmed = useConfirmed();
   return (
     <Group justify="space-between" wrap="nowrap">
       <Text size="sm" {...(operator.recovery_codes < 3 ? { c: 'red' } : {})}>
@@ -19,7 +17,7 @@ export function RecoveryCodes({ onCodes }: { onCodes: (codes: string[]) => void 
         title="Replace recovery codes"
         submit="Replace"
         look={{ flex: 'none' }}
-        action={async () => onCodes((await confirmed(() => call('me.recovery-codes.create', {}))).recovery_codes)}
+        action={async () => onCodes((await call('me.recovery-codes.create', {})).recovery_codes)}
       >
         <Text size="sm">Your current recovery codes become invalid. Your other sessions are signed out.</Text>
       </FormDialog>
