@@ -4,8 +4,7 @@ import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
 import type { PendingSetup, SessionMethod } from '../model/dashboard/session.ts';
-import type { OperatorRow } from '../model/dashboard/settings.ts';
-import { type Access, accessColumns } from './operatorAccess.ts';
+import type { Access } from './operatorAccess.ts';
 
 /** How long a temporary password is accepted. */
 const temporary_hours = 72;
@@ -69,17 +68,6 @@ export async function markNewOwner(tx: Tx, id: string): Promise<void> {
 export async function hasOperators(ctx: Pick<Context, 'db'>): Promise<boolean> {
   const rows = await ctx.db.system`SELECT FROM operators LIMIT 1`;
   return rows.length > 0;
-}
-
-export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {
-  return ctx.db.system<OperatorRow[]>`
-    SELECT id, email, name, ${accessColumns(ctx.db.system)},
-           totp_sealed IS NOT NULL OR EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id)
-             AS second_factor,
-           disabled_at IS NOT NULL AS disabled, sso_subject IS NOT NULL AS single_sign_on,
-           CASE WHEN sso_link_until > now() THEN iso(sso_link_until) END AS sso_link_until, iso(created_at) AS created_at,
-           (SELECT iso(max(seen_at)) FROM operator_sessions WHERE operator_id = operators.id) AS seen_at
-      FROM operators ORDER BY disabled_at IS NOT NULL, email`;
 }
 
 /** Whether an operator has this address, disabled ones included. */

@@ -19,7 +19,8 @@ test('without a terminal, the first password is in a file for this user and not 
       headers: { 'content-type': 'application/json', origin: service.base_url },
       body: JSON.stringify({ email, password }),
     });
-    expect([signed_in.status, (await signed_in.json()).session?.pending_setup]).toStrictEqual([200, 'password']);
+    const body = (await signed_in.json()) as { session?: { pending_setup: string } };
+    expect([signed_in.status, body.session?.pending_setup]).toStrictEqual([200, 'password']);
   } finally {
     await close();
   }

@@ -6,19 +6,13 @@ import { invitation_row } from '../../model/dashboard/invitations.ts';
 import { access_changes, operator_row } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';
 import { endPreparations } from '../../operators/endPreparations.ts';
+import { listOperators } from '../../operators/listOperators.ts';
 import { resetOperator } from '../../operators/localAccounts.ts';
 import { isLowered, readAccess } from '../../operators/operatorAccess.ts';
 import { setClients } from '../../operators/operatorClients.ts';
 import { listInvitations } from '../../operators/operatorInvitations.ts';
 import { endSessionsOf } from '../../operators/operatorSessions.ts';
-import {
-  allowLinking,
-  changeOperator,
-  hasOwner,
-  listOperators,
-  lockActiveOwner,
-  readStanding,
-} from '../../operators/operators.ts';
+import { allowLinking, changeOperator, hasOwner, lockActiveOwner, readStanding } from '../../operators/operators.ts';
 import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({
