@@ -8,6 +8,8 @@ beforeAll(async () => {
   provider = await startProvider();
   const env = { ...providerSettings(provider, 'owners=owner'), OIDC_LABEL: 'Sign in with Example ID' };
   fixture = await startDashboard({ env });
+  // So that the operator need not confirm the identity right after signing in.
+  provider.reports_auth_time = true;
   await provider.allowRedirect(fixture.product.sandbox.base_url);
 });
 afterAll(async () => {
