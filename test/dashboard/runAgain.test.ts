@@ -253,8 +253,9 @@ describe('another run of an earlier change that would undo a later one', () => {
     expect(rerun.status, JSON.stringify(rerun.body)).toBe(200);
     expect(changed.body.job_id).toBeLessThan(rerun.body.job_id);
     expect((await fixture.api.untilEvent(changed.body.job_id)).event_type).toBe('patient.insurance.updated');
-    expect((await fixture.api.untilEvent(rerun.body.job_id)).data).toMatchObject({
-      reasons: [{ code: 'record_changed', description: expect.stringMatching(/would undo/) }],
+    expect(await fixture.api.untilEvent(rerun.body.job_id)).toMatchObject({
+      event_type: 'patient.insurance.failed',
+      data: { error: expect.stringMatching(/would undo/) },
     });
   });
 });
