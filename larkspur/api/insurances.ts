@@ -9,6 +9,7 @@ import { EmrError } from '../errors.ts';
 import { write } from '../http/operation.ts';
 import { todayAtPractice } from '../practice/practice.ts';
 import { flag } from '../records/fields.ts';
+import { foldName } from '../records/foldName.ts';
 import type { RecordChange } from '../records/history.ts';
 import { getRecord, listRecords, updateRecord } from '../records/recordKind.ts';
 import { listOfPatient } from './charts.ts';
@@ -91,13 +92,8 @@ async function setSubscriber(
 }
 
 function hasName(guarantor: Guarantor, { firstName, lastName }: Static<typeof subscriberPerson>): boolean {
-  const same = (a: string, b: string) => comparable(a) === comparable(b);
+  const same = (a: string, b: string) => foldName(a) === foldName(b);
   return same(guarantor.firstName, firstName) && same(guarantor.lastName, lastName);
-}
-
-/** Without accents, case and repeated spaces. */
-function comparable(name: string): string {
-  return name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replace(/\s+/g, ' ').trim();
 }
 
 async function findMrnOfInsurance(sql: Query, insuranceId: string): Promise<string | undefined> {

@@ -1,12 +1,19 @@
 /**
- * Normalizes a name for comparison: compatibility decomposition, marks removed, case folded, spaces collapsed. Done here
- * and not in SQL: what `lower` does with accents depends on the database's locale.
+ * Normalizes a name for comparison: compatibility decomposition, marks and invisible characters removed, case folded,
+ * apostrophes removed, hyphens as blanks, blanks collapsed. Done here and not in SQL: what `lower` does with accents
+ * depends on the database's locale.
  */
 export function foldName(name: string): string {
   return (
     name
+      // Before the decomposition, which turns some apostrophes into a blank and a mark.
+      .replace(apostrophes, '')
       .normalize('NFKD')
       .replace(/\p{M}/gu, '')
+      // Again: the decomposition of a ligature may contain one.
+      .replace(apostrophes, '')
+      .replace(hyphens, ' ')
+      .replace(invisible, '')
       // Upper case first: ß becomes ss.
       .toUpperCase()
       .toLowerCase()
@@ -24,3 +31,14 @@ export function matchesSearch(search: string, texts: (string | null)[]): boolean
     .filter((term) => term !== '')
     .every((term) => foldName(term) !== '' && searched.includes(foldName(term)));
 }
+
+/**
+ * Apostrophes, primes, half rings and the spacing accents that are typed instead of them. Listed, not by property: the
+ * properties of a character depend on the version of Unicode, and stored names must stay comparable.
+ */
+const apostrophes =
+  /['`\u00b4\u02b9-\u02c0\u02c8\u02ca\u02cb\u02ee\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf\u1fef\u1ffd\u1ffe\u2018\u2019\u201b\u2032\u2035\u275b\u275c\ua78b\ua78c\uff07\uff40]/gu;
+const hyphens =
+  /[-\u00ad\u02d7\u058a\u05be\u1400\u1806\u2010-\u2015\u2043\u2212\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d]/gu;
+/** Characters without a shape: joiners, zero-width spaces, directional marks. */
+const invisible = /[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/gu;

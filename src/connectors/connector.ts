@@ -13,6 +13,7 @@ export {
   type EmrPatientPharmacy,
   type EmrWrite,
   findsNobody,
+  hasSearchedName,
   type Listing,
   type ListOperations,
   type ListPage,

@@ -1,3 +1,4 @@
+import { isSameName } from '../model/fold.ts';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
 import type { AppointmentSource } from '../model/records/appointments.ts';
 import type { Kind, SourceOf } from '../model/records/kinds.ts';
@@ -38,7 +39,10 @@ export type EmrMedication = {
 export type EmrPatientPharmacy = { ehr_id: string } & Omit<LivePharmacy, 'pharmacy_id'>;
 /** `cancelled`: the visit did not take place and will not: cancelled, missed or moved. */
 export type EmrEncounter = LiveEncounter & { cancelled: boolean };
-/** Search criteria. All given criteria must match. Names match by prefix, without regard to case and accents. */
+/**
+ * Search criteria. All given criteria must match. Names are compared as a whole by `fold` (model/fold.ts), never by
+ * prefix: a single match is taken for the patient who was searched for.
+ */
 export type PatientSearch = {
   dob?: string | undefined;
   first_name?: string | undefined;
@@ -54,6 +58,21 @@ const criterion_max = 500;
 export function findsNobody(search: PatientSearch): boolean {
   const criteria = Object.values(search).filter((value) => value !== undefined);
   return criteria.length === 0 || criteria.some((value) => value.trim() === '' || value.length > criterion_max);
+}
+
+/**
+ * Whether a patient has the names of a search, which may have been interpreted more broadly by the EMR. A first name of
+ * several words may be stored as first and middle name.
+ */
+export function hasSearchedName(
+  { first_name, middle_name, last_name }: Pick<PatientSource, 'first_name' | 'middle_name' | 'last_name'>,
+  search: Pick<PatientSearch, 'first_name' | 'last_name'>,
+): boolean {
+  const given_names = [first_name, `${first_name} ${middle_name ?? ''}`];
+  return (
+    (search.first_name === undefined || given_names.some((each) => isSameName(each, search.first_name))) &&
+    (search.last_name === undefined || isSameName(last_name, search.last_name))
+  );
 }
 export type Written = { ehr_id: string };
 

@@ -1,4 +1,4 @@
-import { fold } from '../model/fold.ts';
+import { isSameName } from '../model/fold.ts';
 import type { SubscriberRelationship } from '../model/insuranceRequest.ts';
 import type { ResponsibleParty } from '../model/patientRequest.ts';
 
@@ -114,7 +114,7 @@ export function isSamePerson(
   sent: { first_name: string; last_name: string },
   known: { first_name: string | null; last_name: string | null },
 ): boolean {
-  const same = (a: string, b: string | null) => fold(a).trim() === fold(b ?? '').trim();
+  const same = (a: string, b: string | null) => a.trim() === (b ?? '').trim() || isSameName(a, b);
   return same(sent.first_name, known.first_name) && same(sent.last_name, known.last_name);
 }
 

@@ -95,7 +95,7 @@ export const PatientFetchRequest = Type.Object(
     search_by: choices(
       {
         dob: 'By date of birth: `dob`',
-        name: 'By name: `first_name` and `last_name`',
+        name: 'By name: `first_name` and `last_name`, compared as a whole',
         phone: 'By phone number: `phone`',
         mrn: 'By Medical Record Number: `mrn`',
       },

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { foldName } from '../../larkspur/records/foldName.ts';
 import { fold } from '../../src/model/fold.ts';
+import { namesOfAllCharacters } from '../harness/names.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { fetchLive } from '../spec/support/fetchLive.ts';
@@ -16,17 +17,34 @@ test.each([
   ['ΝΙΚΟΣ', 'νικοσ'],
   ['Νίκος', 'νικοσ'],
   ['\u0308 ', ''],
+  ["O'Neil", 'oneil'],
+  ['O\u2019Neil', 'oneil'],
+  ['O\u00b4Neil', 'oneil'],
+  ['O\uff07NEIL', 'oneil'],
+  ['\u02bbIolani', 'iolani'],
+  ['Anne-Marie', 'anne marie'],
+  ['Anne\u2011Marie', 'anne marie'],
+  ['Anne \u2013 Marie', 'anne marie'],
+  ['Anne\u00adMarie', 'anne marie'],
+  ['An\u200bna', 'anna'],
+  ["-'", ''],
 ])('%j is compared as %j, in the service and in Larkspur', (name, folded) => {
   expect(fold(name)).toBe(folded);
   expect(foldName(name)).toBe(folded);
 });
 
+test('every character is compared alike in the service and in Larkspur', () => {
+  const names = namesOfAllCharacters();
+  expect(names.filter((name) => fold(name) !== foldName(name))).toStrictEqual([]);
+});
+
 describe('a patient with accents and several words in the name', () => {
-  const stored = { first_name: 'Zoë Renée', last_name: 'Strauß-Ångström' };
+  const stored = { first_name: 'Zoë Renée', last_name: "O'Strauß-Ångström" };
   const variants = [
     stored,
-    { first_name: 'Zoe\u0308 Rene\u0301e', last_name: 'Strauß-A\u030angstro\u0308m' },
-    { first_name: '  zoe   renee ', last_name: ' STRAUSS-ANGSTROM\t' },
+    { first_name: 'Zoe\u0308 Rene\u0301e', last_name: 'O\u2019Strauß\u2010A\u030angstro\u0308m' },
+    { first_name: '  zoe   renee ', last_name: ' O\u00b4STRAUSS ANGSTROM\t' },
+    { first_name: 'Zoë-Renée', last_name: 'OStrauss\u2013Angstrom' },
   ];
   let fixture: TestSandbox;
   let patient_id: string;
@@ -57,6 +75,15 @@ describe('a patient with accents and several words in the name', () => {
     const response = await create(names);
     const { event_type, data } = await fixture.api.untilEvent(response.body.job_id);
     expect([event_type, data.duplicate_patient_mrn]).toStrictEqual(['patient.failed', mrn]);
+  });
+
+  test.each([
+    { first_name: 'Zoë', last_name: stored.last_name },
+    { first_name: stored.first_name, last_name: 'Ostrauss' },
+    { first_name: 'Z', last_name: 'O' },
+  ])('is not found by a live fetch for the beginning of a name: %j', async (names) => {
+    const { data } = await fetchLive(fixture.api, { search_by: 'name', ...names });
+    expect(data).toStrictEqual({ success: true, patient_count: 0, patients: [] });
   });
 
   test('is not found by a name without letters, which would match everyone', async () => {

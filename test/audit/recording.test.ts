@@ -165,7 +165,8 @@ describe('a write', () => {
   });
 
   test('that fetches charts is recorded with every patient found', async () => {
-    const body = { search_by: 'name', first_name: 'a', last_name: 'Testpatient' };
+    const [listed_first] = (await fixture.api.call('GET', '/v1/patients?page_size=1')).body.patients;
+    const body = { search_by: 'dob', dob: listed_first.dob };
     const accepted = await fixture.api.call('POST', '/v1/patients/fetch', { body });
     const { data } = await fixture.api.untilEvent(accepted.body.job_id);
     expect(data.patient_count).toBeGreaterThan(0);

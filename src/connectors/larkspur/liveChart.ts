@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveAlerts, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
-import { type EmrEncounter, findsNobody, type PatientSearch } from '../connector.ts';
+import { type EmrEncounter, findsNobody, hasSearchedName, type PatientSearch } from '../connector.ts';
 import { collect } from '../operations.ts';
 import { bodyOf, path } from './call.ts';
 import { defineList, readPages } from './lists.ts';
@@ -21,7 +21,9 @@ export async function searchPatients(request: SendRequest, search: PatientSearch
     birthDate: search.dob && usDate(search.dob),
   };
   const criteria = Object.entries(params).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return collect(readPages(request, patients, Object.fromEntries(criteria)));
+  const found = await collect(readPages(request, patients, Object.fromEntries(criteria)));
+  // Larkspur searches names by prefix.
+  return found.filter((patient) => hasSearchedName(patient, search));
 }
 
 export async function listEncounters(request: SendRequest, patient_ehr_id: string): Promise<EmrEncounter[]> {

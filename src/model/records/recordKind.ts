@@ -117,7 +117,7 @@ export const byStatus = {
 } as const satisfies Filter;
 
 export function containsName(column: string, options: { examples?: string[] } = {}): Filter {
-  const description = 'Part of the name, ignoring case and accents';
+  const description = 'Part of the name, ignoring case, accents, apostrophes and hyphens';
   return { columns: [column], match: 'contains', schema: text({ minLength: 1, description, ...options }) };
 }
 

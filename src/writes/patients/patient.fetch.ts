@@ -1,4 +1,10 @@
-import { type EmrEncounter, EmrFailure, type Operations, type PatientSearch } from '../../connectors/connector.ts';
+import {
+  type EmrEncounter,
+  EmrFailure,
+  hasSearchedName,
+  type Operations,
+  type PatientSearch,
+} from '../../connectors/connector.ts';
 import { apiError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import { PatientFetchRequest } from '../../model/liveChart.ts';
@@ -57,7 +63,8 @@ export const fetchPatients = defineWrite({
   run: async ({ input, emr, emr_user, db, scope }) => {
     const fields: readonly (keyof PatientSearch)[] = criteria[input.search_by];
     const search: PatientSearch = Object.fromEntries(fields.map((field) => [field, input[field]]));
-    const found = await emr.searchPatients(search);
+    // Again, whatever the connector does: of a single match, the chart is shown as that of the person searched for.
+    const found = (await emr.searchPatients(search)).filter((patient) => hasSearchedName(patient, search));
     if (found.length > patients_max) {
       const message = `More than ${patients_max} patients match. Narrow the search.`;
       throw new EmrFailure('refused', message, { code: 'too_many_matches' });
