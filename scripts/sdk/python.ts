@@ -1,5 +1,5 @@
 import type { Document, Schema } from '../../src/openapi/document.ts';
-import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
+import { alternativesOf, type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
 import { snakeCase } from '../../src/openapi/names.ts';
 import { className, eventName, membersOf, resourcesOf, responseName, typeName, valueTexts } from './operations.ts';
 
@@ -62,7 +62,7 @@ function describe(schema: Schema): string {
 function printType(schema: Schema): string {
   const name = nameOf(schema);
   if (name !== undefined) return typeName(name);
-  const any = schema.anyOf ?? schema.oneOf;
+  const any = alternativesOf(schema);
   if (any) {
     const [first, ...rest] = any.filter(({ type }) => type !== 'null').map(printType);
     const union = rest.length === 0 ? (first ?? 'Any') : `Union[${[first, ...rest].join(', ')}]`;

@@ -1,5 +1,5 @@
 import type { Document, Parameter, Schema } from '../../src/openapi/document.ts';
-import { type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
+import { alternativesOf, type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
 import { camelCase, pascalCase } from '../../src/openapi/names.ts';
 import {
   className,
@@ -169,7 +169,7 @@ function queryOf(parameters: Parameter[]): Schema {
 function printType(schema: Schema): string {
   const name = nameOf(schema);
   if (name !== undefined) return typeName(name);
-  const any = schema.anyOf ?? schema.oneOf;
+  const any = alternativesOf(schema);
   if (any) return any.map(printType).join(' | ');
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');

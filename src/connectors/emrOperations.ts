@@ -1,4 +1,4 @@
-import { isSameName } from '../model/fold.ts';
+import { fold, isSameName } from '../model/fold.ts';
 import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharmacy } from '../model/liveChart.ts';
 import type { AppointmentSource } from '../model/records/appointments.ts';
 import type { Kind, SourceOf } from '../model/records/kinds.ts';
@@ -68,7 +68,11 @@ export function hasSearchedName(
   { first_name, middle_name, last_name }: Pick<PatientSource, 'first_name' | 'middle_name' | 'last_name'>,
   search: Pick<PatientSearch, 'first_name' | 'last_name'>,
 ): boolean {
-  const given_names = [first_name, `${first_name} ${middle_name ?? ''}`];
+  const middle_names = fold(middle_name ?? '').split(' ');
+  const given_names = [
+    first_name,
+    ...middle_names.map((_, n) => [first_name, ...middle_names.slice(0, n + 1)].join(' ')),
+  ];
   return (
     (search.first_name === undefined || given_names.some((each) => isSameName(each, search.first_name))) &&
     (search.last_name === undefined || isSameName(last_name, search.last_name))

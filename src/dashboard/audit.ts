@@ -44,6 +44,7 @@ export const auditSearch = endpoint({
   reach: 'clients',
   role: 'read_only',
   summary: 'Search audit records by patient, newest first',
+  body_filters: true,
   body: Type.Object({ ...audit_filters, ...patient_filter, ...audit_paging }),
   response: Type.Object({ success, ...audit_page }),
   handle: async ({ ctx, body, scope, auditSubject }) => {
@@ -79,6 +80,7 @@ export const auditExportSearch = endpoint({
   reach: 'clients',
   role: 'read_only',
   summary: 'Export the audit records of a patient as CSV',
+  body_filters: true,
   body: Type.Object({ ...audit_filters, ...patient_filter }),
   response: Type.String(),
   handle: async ({ ctx, body, scope, auditSubject }) => {

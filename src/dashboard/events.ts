@@ -128,6 +128,7 @@ export const failedEventsResend = endpoint({
   auth: 'operator_in_client',
   summary: 'Resend a batch of failed events',
   params: Type.Object({ client_id: Type.String() }),
+  body_filters: true,
   body: Type.Object({
     since: date_time,
     until: date_time,

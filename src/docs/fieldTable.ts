@@ -1,5 +1,6 @@
 import { text_max } from '../model/fields.ts';
 import type { Schema } from '../openapi/document.ts';
+import { alternativesOf } from '../openapi/methods.ts';
 import { breakable, type Html, html, prose } from './html.ts';
 
 export type Field = { name: string; required: boolean; schema: Schema; description?: string | undefined };
@@ -68,7 +69,8 @@ function innerSchema(schema: Schema): { inner: Schema; suffix: string } {
 }
 
 export function typeOf(schema: Schema): string {
-  if (schema.anyOf) return [...new Set(schema.anyOf.map(typeOf))].join(' or ');
+  const any = alternativesOf(schema);
+  if (any) return [...new Set(any.map(typeOf))].join(' or ');
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' or ');
   if (schema.contentMediaType) return 'file';

@@ -175,6 +175,8 @@ export type EndpointOptions<
   /** Available in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;
+  /** The body holds filters, as a query does: a blank one is rejected, because it must not return every record. */
+  body_filters?: true;
   /** The body is a multipart form with a file in this field. */
   file_field?: string;
   query?: Query;

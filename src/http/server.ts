@@ -146,6 +146,8 @@ declare module 'fastify' {
   }
 }
 
+const no_fields = { type: 'object', properties: {} } as TObject;
+
 function acceptJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, content, done) => {
@@ -180,9 +182,8 @@ function addRoute(
   endpoint: Endpoint,
   { limit, limitForms, address_limit, streams }: Limits,
 ): void {
-  const readBody = endpoint.body && reader(endpoint.body, 'body');
-  const no_query = { type: 'object', properties: {} } as TObject;
-  const readQuery = reader(endpoint.query ?? no_query, 'query');
+  const readBody = endpoint.method === 'GET' ? undefined : reader(endpoint.body ?? no_fields, bodyPart(endpoint));
+  const readQuery = reader(endpoint.query ?? no_fields, 'query');
   server.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -272,6 +273,11 @@ function addRoute(
     }
     return send(reply, shown);
   };
+}
+
+function bodyPart({ method, body_filters }: Endpoint) {
+  if (body_filters) return 'filters';
+  return method === 'PATCH' ? 'changes' : 'body';
 }
 
 function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string, unknown> {

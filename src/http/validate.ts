@@ -3,13 +3,18 @@ import { Compile } from 'typebox/compile';
 import { type ApiError, apiError } from '../errors.ts';
 import { type Messages, trimText } from '../model/fields.ts';
 
-type Part = 'body' | 'query';
+/**
+ * What is read. `body`: a blank or null optional field is absent. `changes`, the body of a PATCH: it clears the field, or
+ * is rejected if the field cannot be cleared. `filters` and `query`: it is rejected, because a blank filter must not
+ * return every record. Only a query is text, which is converted to the schema's types.
+ */
+type Part = 'body' | 'changes' | 'filters' | 'query';
 type Problem = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
 
 /**
  * Compiles a schema into a reader of a request's body or query. It returns the values in the form in which they are
- * stored: text is trimmed, dates are without time, and what is blank is absent, or null where null clears the field. It
- * throws the first error in the documented order: missing fields (in the schema's order), unknown fields (all at once),
+ * stored: text is trimmed, dates are without time, and what is blank or null is absent, or null where null clears the
+ * field. It throws the first error in the documented order: missing fields (in the schema's order), unknown fields (all at once),
  * then invalid fields (in the schema's order).
  */
 export function reader(schema: TObject, part: Part): (sent: Record<string, unknown>) => Record<string, unknown> {
@@ -21,7 +26,7 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
   const order = Object.keys(schema.properties);
   const clears = canClear(schema);
   const isMissing = (name: string, value: Record<string, unknown>) =>
-    (required.has(name) || (Object.hasOwn(value, name) && fieldOf(schema, name)?.needs_value === true)) &&
+    (required.has(name) || (Object.hasOwn(value, name) && needsValue(fieldOf(schema, name), part))) &&
     isBlank(value[name]);
   return (sent) => {
     const value = normalizeFields(schema, sent, part);
@@ -29,9 +34,9 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
     if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(schema.properties, name));
     if (unknown.length > 0) {
-      throw part === 'body'
-        ? apiError('unexpected_fields', { fields: unknown.join(', ') }, only(unknown))
-        : apiError('unexpected_query', { names: unknown.join(', ') }, only(unknown));
+      throw part === 'query'
+        ? apiError('unexpected_query', { names: unknown.join(', ') }, only(unknown))
+        : apiError('unexpected_fields', { fields: unknown.join(', ') }, only(unknown));
     }
     const checked = clears ? withoutCleared(schema, value) : value;
     check ??= Compile(strict);
@@ -54,7 +59,7 @@ export function rejectUnstorable(value: unknown): void {
     if (typeof value !== 'object' || value === null) continue;
     for (const [name, item] of Object.entries(value)) {
       if (!Array.isArray(value)) reject(name, field || 'A field name');
-      stack.push({ value: item, field: field || name });
+      stack.push({ value: item, field: pathOf(field, name) });
     }
   }
 }
@@ -74,7 +79,7 @@ type Node = {
   items?: Node;
   properties?: Record<string, Node>;
   verbatim?: boolean;
-  blank_is_absent?: boolean;
+  takes_boolean?: boolean;
   null_clears?: boolean;
   needs_value?: boolean;
 };
@@ -88,13 +93,23 @@ function normalizeFields(schema: Node, sent: object, part: Part): Record<string,
   for (const [name, each] of Object.entries(sent)) {
     const field = fieldOf(schema, name);
     const value = normalize(field, each, part);
-    if (!field || value !== '') setField(fields, name, value);
-    // A list is cleared by null only: "" in its place is a mistake that must not delete it.
-    else if ((field.null_clears && !field.items) || field.anyOf?.some(({ type }) => type === 'null')) {
-      setField(fields, name, null);
-    } else if (!isDropped(field, part)) setField(fields, name, value);
+    if (!field || !isBlank(value)) setField(fields, name, value);
+    else if (isCleared(field, value)) setField(fields, name, null);
+    else if (part !== 'body' || field.needs_value) setField(fields, name, value);
   }
   return fields;
+}
+
+/** Whether null, or the blank text sent, clears the field. A list is cleared by null only: "" would delete it. */
+function isCleared(field: Node, value: unknown): boolean {
+  if (field.null_clears) return value === null || !field.items;
+  return field.anyOf?.some(({ type }) => type === 'null') ?? false;
+}
+
+/** Whether a field that may be left out must have a value if it is sent. */
+function needsValue(field: Node | undefined, part: Part): boolean {
+  if (!field) return false;
+  return field.needs_value === true || (part === 'changes' && !field.null_clears && !isCleared(field, null));
 }
 
 /** Assigning a field called __proto__ would hide it from the check. */
@@ -104,10 +119,13 @@ function setField(fields: Record<string, unknown>, name: string, value: unknown)
 }
 
 function normalize(schema: Node | undefined, value: unknown, part: Part): unknown {
+  // Nested fields that can be cleared say so; a list is replaced as a whole.
+  const inner = part === 'changes' ? 'body' : part;
   if (schema?.anyOf) return normalize(branchFor(schema.anyOf, value), value, part);
   if (schema && typeof value === 'string') return normalizeText(schema, value, part);
-  if (schema?.items && Array.isArray(value)) return value.map((each) => normalize(schema.items, each, part));
-  if (schema?.properties && isObject(value)) return normalizeFields(schema, value, part);
+  if (schema?.takes_boolean && typeof value === 'boolean') return String(value);
+  if (schema?.items && Array.isArray(value)) return value.map((each) => normalize(schema.items, each, inner));
+  if (schema?.properties && isObject(value)) return normalizeFields(schema, value, inner);
   return value;
 }
 
@@ -116,7 +134,7 @@ function normalizeText(schema: Node, sent: string, part: Part): unknown {
   if (schema.verbatim) return sent;
   const value = trimText(sent);
   if (schema.format === 'date') return timestamp.test(value) ? value.slice(0, 10) : value;
-  if (part === 'body') return value;
+  if (part !== 'query') return value;
   if (schema.type === 'integer' && /^-?\d{1,15}$/.test(value)) return Number(value);
   if (schema.type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
   return value;
@@ -124,16 +142,6 @@ function normalizeText(schema: Node, sent: string, part: Part): unknown {
 
 /** Where a date is expected, the calendar date of a timestamp is used as written. In a query, `+` arrives as a space. */
 const timestamp = /^\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?([Zz]|[+\- ][01]\d(:?[0-5]\d)?)?$/;
-
-/**
- * Blank free text counts as not sent. Text that must have a form (a flag, a date, a phone number) stays and fails the
- * check, and so does a blank filter in a query, which must not return every record.
- */
-function isDropped(field: Node, part: Part): boolean {
-  if (field.verbatim || field.needs_value || part === 'query' || !isText(field)) return false;
-  const has_form = field.enum ?? field.pattern ?? field.format ?? field.minLength;
-  return field.blank_is_absent === true || has_form === undefined;
-}
 
 function isText({ type, enum: values, anyOf }: Node): boolean {
   return type === 'string' || Boolean(values?.some((each) => typeof each === 'string') || anyOf?.some(isText));
@@ -148,7 +156,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A required field that is null or blank counts as missing. */
+/** What counts as not sent. Text is trimmed before. */
 function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
@@ -183,23 +191,25 @@ function firstInOrder(order: string[], problems: Problem[]): Problem | undefined
 }
 
 function errorOf(schema: TObject, problem: Problem | undefined): ApiError {
-  const path = (problem?.instancePath ?? '').split('/').slice(1);
-  const [top = 'request'] = path;
-  const name = path
-    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
-    .join('')
-    .replace(/^\./, '');
-  if (!problem) return invalid(top, 'The request is not valid.');
-  if (problem.keyword === 'boolean') return apiError('unexpected_fields', { fields: name }, { field: top });
-  const field = schemaAt(schema, path) as TSchema & { messages?: Messages; enum?: unknown[]; description?: string };
-  return invalid(top, ruleOf(name, field, problem).replaceAll('{name}', name));
+  if (!problem) return invalid('request', 'The request is not valid.');
+  const path = problem.instancePath.split('/').slice(1);
+  const [missing] = (problem.params as { requiredProperties?: string[] }).requiredProperties ?? [];
+  const name = (missing === undefined ? path : [...path, missing]).reduce((all, part) => pathOf(all, part), '');
+  if (missing !== undefined) return apiError('missing_field', { field: name }, { field: name });
+  if (problem.keyword === 'boolean') return apiError('unexpected_fields', { fields: name }, { field: name });
+  const field = schemaAt(schema, path) as CheckedField | undefined;
+  return invalid(name, ruleOf(name, field, problem).replaceAll('{name}', name));
 }
 
-function ruleOf(
-  name: string,
-  field: { messages?: Messages; enum?: unknown[]; anyOf?: unknown[] } | undefined,
-  problem: Problem,
-): string {
+/** The path of a field in messages: `hours[0].shifts[1].start`. */
+function pathOf(parent: string, name: string): string {
+  if (parent === '') return name;
+  return /^\d+$/.test(name) ? `${parent}[${name}]` : `${parent}.${name}`;
+}
+
+type CheckedField = TSchema & { messages?: Messages; enum?: unknown[]; anyOf?: unknown[] };
+
+function ruleOf(name: string, field: CheckedField | undefined, problem: Problem): string {
   if (field?.anyOf) return field.messages?.anyOf ?? `${name} is not valid`;
   const limit = (problem.params as { limit?: number }).limit;
   switch (problem.keyword) {
@@ -215,8 +225,6 @@ function ruleOf(
       return `${name} must be one of: ${(field?.enum ?? []).join(', ')}`;
     case 'type':
       return `${name} must be ${article(String((problem.params as { type?: string }).type))}`;
-    case 'required':
-      return `Missing required field: ${[name, (problem.params as { requiredProperties?: string[] }).requiredProperties?.[0]].filter(Boolean).join('.')}`;
     case 'maxItems':
       return `${name} must have at most ${limit} elements`;
     case 'minItems':

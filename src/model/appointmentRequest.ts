@@ -30,7 +30,7 @@ export const AppointmentRequest = Type.Object(
     duration: Type.Optional(
       text({
         pattern: '^[1-9]\\d{0,3}$',
-        messages: { pattern: '{name} must be minutes, written in digits' },
+        messages: { pattern: '{name} must be a number of minutes from 1 to 9999, in digits' },
         description: 'Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30',
       }),
     ),

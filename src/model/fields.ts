@@ -17,8 +17,7 @@ const own_id_max = 500;
 export const credential_max = 8000;
 
 /**
- * A string. It is trimmed before it is checked (http/validate.ts). A blank optional one counts as not sent, unless it
- * must have a form or a minimum length. `messages` replaces the standard message of a rule where the interface
+ * A string. It is trimmed before it is checked (http/validate.ts). `messages` replaces the standard message of a rule where the interface
  * prescribes another one; `{name}` stands for the path of the field in the body.
  */
 export function text(options: TSchemaOptions & { minLength?: number; maxLength?: number; messages?: Messages } = {}) {
@@ -38,7 +37,6 @@ export function ownId(description: string) {
 export const email = text({
   pattern: '^[^\\s@]+@[^\\s@.]+(\\.[^\\s@.]+)+$',
   messages: { pattern: '{name} must be an email address with a domain, such as name@example.org' },
-  blank_is_absent: true,
 });
 
 /** Of a rotation. */
@@ -63,9 +61,9 @@ export function choices<const Values extends Readonly<Record<string, string>>>(
   });
 }
 
-/** A flag that is sent as the string `true` or `false`. */
+/** A flag that is sent as the string `true` or `false`, or as a boolean, which is read as that string. */
 export function flag(description: string) {
-  return Type.Enum(['true', 'false'], { description });
+  return Type.Enum(['true', 'false'], { description, takes_boolean: true });
 }
 
 /** An optional field that null or "" clears. */

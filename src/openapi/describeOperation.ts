@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';
-import type { Describer } from './describeSchema.ts';
+import type { Describer, Place } from './describeSchema.ts';
 import type { Operation, Parameter } from './document.ts';
 import { errorResponses } from './errorResponses.ts';
 
@@ -63,7 +63,10 @@ export function describeOperation(
           requestBody: {
             required: (endpoint.body.required ?? []).length > 0,
             content: {
-              [mediaTypeOf(endpoint)]: { schema: describer.describeBody(endpoint.body), example: examples.body },
+              [mediaTypeOf(endpoint)]: {
+                schema: describer.describeBody(endpoint.body, bodyPlace(endpoint)),
+                example: examples.body,
+              },
             },
           },
         }
@@ -116,6 +119,11 @@ function idempotency(endpoint: Endpoint): Parameter[] {
     'A unique string of your choice. A repeated request within 24 hours gets the first response and has no further effect.';
   const schema = { type: 'string', minLength: 1, maxLength: 255 };
   return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema, example: 'order-7-call-1' }];
+}
+
+function bodyPlace({ body_filters, file_field }: Endpoint): Place {
+  if (body_filters) return 'filters';
+  return file_field === undefined ? 'json_body' : 'form';
 }
 
 function mediaTypeOf(endpoint: Endpoint): string {

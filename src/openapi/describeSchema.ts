@@ -6,7 +6,7 @@ import type { Example, Schema } from './document.ts';
 const private_keywords = new Set([
   'messages',
   'verbatim',
-  'blank_is_absent',
+  'takes_boolean',
   'null_clears',
   'needs_value',
   'not_in_examples',
@@ -18,9 +18,18 @@ type Node = {
   description?: string;
   notation?: string;
   schema_name?: string;
+  takes_boolean?: boolean;
+  needs_value?: boolean;
   null_clears?: boolean;
+  items?: unknown;
   anyOf?: Node[];
 };
+
+/**
+ * Where a schema stands. In a body, an optional field also accepts blank text and null, which count as not sent or clear
+ * the field (http/validate.ts). A form has no null, and filters must have a value.
+ */
+export type Place = 'json_body' | 'form' | 'filters' | 'response';
 
 export type Describer = ReturnType<typeof schemaDescriber>;
 
@@ -32,18 +41,19 @@ export function schemaDescriber() {
   const components: Record<string, Schema> = {};
   const examples: Record<string, Example> = {};
 
-  function describeSchema(schema: TSchema): Schema {
-    return clean(schema) as Schema;
+  function describeSchema(schema: TSchema, place: Place = 'response'): Schema {
+    return clean(schema, place) as Schema;
   }
 
   /** Bodies reject unknown fields: the validator enforces it (http/validate.ts), and the document says so. */
-  function describeBody(schema: TSchema): Schema {
-    return describeSchema({ ...schema, additionalProperties: false });
+  function describeBody(schema: TSchema, place: Place): Schema {
+    return describeSchema({ ...schema, additionalProperties: false }, place);
   }
 
   /** Describes a field with its own description, else with the one for its name. */
-  function describeField(name: string, field: TSchema): Schema {
-    const { description: _inner, ...cleaned } = describeSchema(field);
+  function describeField(name: string, field: TSchema, place: Place = 'response', required = true): Schema {
+    const described = describeSchema(field, place);
+    const { description: _inner, ...cleaned } = withBlank(described, field as Node, place, required);
     // The description of a named schema stands in its component.
     const own = cleaned.$ref === undefined ? textOf(field as Node, 'description') : undefined;
     const text = own ?? descriptions[name];
@@ -52,25 +62,30 @@ export function schemaDescriber() {
     return text === undefined ? cleaned : { description, ...withoutTexts(cleaned) };
   }
 
-  function clean(node: unknown): unknown {
-    if (Array.isArray(node)) return node.map(clean);
+  function clean(node: unknown, place: Place): unknown {
+    if (Array.isArray(node)) return node.map((each) => clean(each, place));
     if (typeof node !== 'object' || node === null) return node;
+    const { schema_name, takes_boolean } = node as Node;
     const keywords = Object.entries(node).filter(([keyword]) => !private_keywords.has(keyword));
-    const cleaned = Object.fromEntries(keywords.map(([keyword, value]) => [keyword, cleanKeyword(keyword, value)]));
-    const { schema_name, null_clears } = node as Node;
-    const described = schema_name === undefined ? cleaned : component(schema_name, cleaned);
-    return null_clears === true ? { anyOf: [described, { type: 'null' }] } : described;
+    const cleaned = Object.fromEntries(
+      keywords.map(([keyword, value]) => [keyword, cleanKeyword(keyword, value, node, place)]),
+    );
+    if (takes_boolean) return { anyOf: [cleaned, { type: 'boolean' }] };
+    return schema_name === undefined ? cleaned : component(schema_name, cleaned);
   }
 
-  function cleanKeyword(keyword: string, value: unknown): unknown {
+  function cleanKeyword(keyword: string, value: unknown, node: { required?: string[] }, place: Place): unknown {
     // Texts by value, which may be any word.
     if (keyword === 'x-enumDescriptions' || keyword === 'examples') return value;
-    return keyword === 'properties' ? cleanProperties(value as Record<string, TSchema>) : clean(value);
-  }
-
-  /** The keys of `properties` are field names, not keywords: a field may be called `messages`. */
-  function cleanProperties(properties: Record<string, TSchema>): Record<string, Schema> {
-    return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, describeField(name, schema)]));
+    if (keyword !== 'properties') return clean(value, place);
+    // The keys of `properties` are field names, not keywords: a field may be called `messages`.
+    const required = new Set(node.required ?? []);
+    return Object.fromEntries(
+      Object.entries(value as Record<string, TSchema>).map(([name, schema]) => [
+        name,
+        describeField(name, schema, place, required.has(name)),
+      ]),
+    );
   }
 
   function component(name: string, schema: Schema): Schema {
@@ -89,6 +104,24 @@ export function schemaDescriber() {
   }
 
   return { components, examples, describeSchema, describeBody, describeField, shareExample };
+}
+
+/** In a body, a required text must not be blank; an optional field may be, and may be null except in a form. */
+function withBlank(schema: Schema, { needs_value, null_clears, items }: Node, place: Place, required: boolean): Schema {
+  if (place === 'response' || place === 'filters') return schema;
+  if (required || needs_value) return isAnyText(schema) ? { ...schema, minLength: 1 } : schema;
+  const branches = schema.anyOf ?? [schema];
+  const takes_blank = !branches.some(isAnyText) && !(null_clears && items);
+  const added = [
+    ...(takes_blank ? [{ type: 'string', maxLength: 0 }] : []),
+    ...(place === 'form' || branches.some(({ type }) => type === 'null') ? [] : [{ type: 'null' }]),
+  ];
+  if (added.length === 0) return schema;
+  return { ...(schema.anyOf ? schema : {}), anyOf: [...branches, ...added] };
+}
+
+function isAnyText({ type, enum: values, pattern, format, minLength }: Schema): boolean {
+  return type === 'string' && (values ?? pattern ?? format ?? minLength) === undefined;
 }
 
 /** A text of the field itself, or of a branch without a name of its own: `nullable(text({ description }))`. */

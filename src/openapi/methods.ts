@@ -47,6 +47,11 @@ export function nameOf({ $ref }: Schema): string | undefined {
   return $ref?.slice('#/components/schemas/'.length);
 }
 
+/** The alternatives of a schema, without the empty text that optional fields also accept: it says no more than null. */
+export function alternativesOf({ anyOf, oneOf }: Schema): Schema[] | undefined {
+  return (anyOf ?? oneOf)?.filter(({ maxLength }) => maxLength !== 0);
+}
+
 function methodOf(document: Document, path: string, verb: string, operation: Operation): Method {
   const parts = operation.operationId.split('.');
   const [[media_type, content] = []] = Object.entries(operation.requestBody?.content ?? {});

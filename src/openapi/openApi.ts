@@ -54,9 +54,11 @@ function sortByName<T>(components: Record<string, T>): Record<string, T> {
 /** The errors an endpoint can return: its own, and those that follow from its authentication, body and query. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   const codes: ErrorCode[] = [];
-  if (endpoint.body)
+  // Without fields of its own, it still rejects a body that has some.
+  if (endpoint.method !== 'GET') {
     codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_complex', 'body_too_large');
-  if (endpoint.body) codes.push('media_type_unsupported');
+    codes.push('media_type_unsupported');
+  }
   if (endpoint.body || endpoint.query) codes.push('missing_field');
   // Any URL can contain a character that cannot be stored.
   codes.push('invalid_field');

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import type { TObject } from 'typebox';
+import { type TObject, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
@@ -45,6 +45,25 @@ describe('every operation', () => {
     }
     if (endpoint.body) reader(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
   });
+
+  test.each(named.filter(([, { body }]) => body))(
+    '%s accepts blank, null and boolean values exactly where the document says so',
+    (_id, endpoint, operation) => {
+      const { body = Type.Object({}), method, file_field } = endpoint;
+      const schema = bodySchemaOf(operation) as TObject;
+      const read = reader(body, method === 'PATCH' ? 'changes' : 'body');
+      const example = bodyOf(operation) as Record<string, unknown>;
+      for (const name of Object.keys(body.properties)) {
+        for (const value of file_field === undefined ? ['', null, true] : ['']) {
+          const sent = { ...example, [name]: value };
+          const accepted = accepts(() => read(sent));
+          // In the path, not in the body.
+          if (endpoint.path.includes(`{${name}}`) || name === file_field) continue;
+          expect([name, value, Value.Check(schema, sent)]).toStrictEqual([name, value, accepted]);
+        }
+      }
+    },
+  );
 
   test.each(named.filter(([, { stream }]) => !stream))(
     '%s has an example response that matches its schema',
@@ -248,6 +267,15 @@ function operationOf(endpoint: Endpoint): Operation {
 
 function faults(schema: TObject, value: unknown): string[] {
   return [...Value.Errors(schema, value)].map((error) => `${error.instancePath} ${error.message}`);
+}
+
+function accepts(read: () => unknown): boolean {
+  try {
+    read();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function bodySchemaOf(operation: Operation): Schema | undefined {

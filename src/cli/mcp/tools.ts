@@ -2,7 +2,7 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { endpoints } from '../../api/endpoints.ts';
 import { dereference } from '../../openapi/dereference.ts';
 import type { Schema } from '../../openapi/document.ts';
-import { type Method, methodsOf } from '../../openapi/methods.ts';
+import { alternativesOf, type Method, methodsOf } from '../../openapi/methods.ts';
 import { openApi } from '../../openapi/openApi.ts';
 import { version } from '../../version.ts';
 
@@ -128,7 +128,8 @@ function argumentsOf({ path_parameters, query_parameters, body, verb }: Method, 
  * description.
  */
 function plain(schema: Schema): Schema {
-  const { 'x-enumDescriptions': values, examples: _, properties, items, anyOf, ...rest } = schema;
+  const { 'x-enumDescriptions': values, examples: _, properties, items, anyOf: _all, ...rest } = schema;
+  const any = alternativesOf(schema);
   const explained = Object.entries(values ?? {}).map(([value, text]) => `${value}: ${text}`);
   const description = [rest.description, ...explained].filter((text) => text !== undefined).join('. ');
   return {
@@ -138,6 +139,6 @@ function plain(schema: Schema): Schema {
       properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, plain(each)])),
     }),
     ...(items && { items: plain(items) }),
-    ...(anyOf && { anyOf: anyOf.map(plain) }),
+    ...(any && { anyOf: any.map(plain) }),
   };
 }

@@ -23,6 +23,7 @@ function searchEndpoint(kind: DashboardKind): Endpoint {
     audited: kind.mrn_column !== undefined,
     summary: `Search ${kind.labels.plural}`,
     params: organization_params,
+    body_filters: true,
     body: Type.Object({
       ...Object.fromEntries(filters),
       before: Type.Optional(

@@ -62,7 +62,7 @@ test(row('ERR-07'), async () => {
 
 test(row('ERR-08'), async () => {
   const message = 'refill_medication_name must be at least 2 characters';
-  for (const name of ['L', ''])
+  for (const name of ['L', ' l '])
     await expectCallRejected(
       fixture,
       { [refill_field]: name },

@@ -126,7 +126,9 @@ test(row('TEL-11'), async () => {
   expect((await recorded({ is_high_priority: 'true' })).priority).toBe('H');
   expect((await recorded({ is_high_priority: 'false' })).priority).toBe('N');
   expect((await recorded({})).priority).toBe('N');
-  for (const is_high_priority of [true, false, 1, 'TRUE', 'yes', '1', '']) {
+  expect((await recorded({ is_high_priority: true })).priority).toBe('H');
+  expect((await recorded({ is_high_priority: false })).priority).toBe('N');
+  for (const is_high_priority of [1, 0, 'TRUE', 'yes', '1']) {
     const refused = { message: /^is_high_priority must be /, field: 'is_high_priority' };
     await expectCallRejected(fixture, { is_high_priority }, refused);
   }

@@ -58,7 +58,7 @@ async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name:
 
 test(row('TXT-12'), async () => {
   const before = await fixture.api.ledger();
-  for (const name of ['', ' ', '\t\t', ' a', 'a ', '\u200b\u200b', '\u00a0\n']) {
+  for (const name of ['a', ' a', 'a ', '\u200ba\u200b', '\u00a0a\n']) {
     const response = await fixture.api.callIn({ patient_mrn: first.mrn, refill_medication_name: name });
     expect(response.status, JSON.stringify(name)).toBe(400);
     expect(response.body.message).toBe('refill_medication_name must be at least 2 characters');
