@@ -106,6 +106,10 @@ export const errors = {
   },
   webhook_url_refused: { status: 400, message: 'webhook_url {rule}' },
   idempotency_key_invalid: { status: 400, message: 'Idempotency-Key must be 1 to 255 printable characters.' },
+  credentials_conflict: {
+    status: 400,
+    message: 'The {header} header was sent more than once, with different values.',
+  },
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
   metrics_token_invalid: { status: 401, message: 'Send the METRICS_TOKEN of this installation as a bearer token.' },
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
@@ -119,6 +123,7 @@ export const errors = {
     message:
       'Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.',
   },
+  method_not_allowed: { status: 405, message: '{method} is not supported here. Supported: {allowed}.' },
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
   provider_not_found: { status: 404, message: "Provider with EMR ID '{id}' not found." },
@@ -178,6 +183,11 @@ export const errors = {
       'document is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.',
   },
   document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
+  body_encoding_unsupported: {
+    status: 415,
+    message: 'Request body must not be compressed. Send it without Content-Encoding.',
+  },
+  charset_unsupported: { status: 415, message: 'Request body must be in UTF-8.' },
   media_type_unsupported: { status: 415, message: 'Content-Type must be {expected}.' },
   headers_too_large: { status: 431, message: 'Request headers are too large.' },
   live_streams_exceeded: {

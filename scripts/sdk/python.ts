@@ -70,7 +70,7 @@ function printType(schema: Schema): string {
   }
   if (schema.const !== undefined) return `Literal[${literal(schema.const)}]`;
   if (schema.enum) return `Literal[${schema.enum.map(literal).join(', ')}]`;
-  if (schema.contentMediaType) return 'Union[File, bytes]';
+  if (schema.contentMediaType) return 'Union[File, bytes, BinaryIO]';
   switch (schema.type) {
     case 'integer':
       return 'int';

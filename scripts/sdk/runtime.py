@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import os
 import random
 import secrets as _secrets
 import socket
@@ -11,7 +12,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
 
 
 class ChartwireError(Exception):
@@ -134,7 +135,7 @@ def verify_webhook(
 
 
 class File:
-    """A file to upload."""
+    """A file to upload. A file that is open in binary mode can be passed instead."""
 
     def __init__(self, content: bytes, name: str = "document") -> None:
         self.content = content
@@ -302,6 +303,18 @@ def _quote(value: Any) -> str:
     return urllib.parse.quote(str(value), safe="")
 
 
+def _file(value: Any) -> File:
+    if isinstance(value, File):
+        return value
+    if isinstance(value, bytes):
+        return File(value)
+    content = value.read()
+    if not isinstance(content, bytes):
+        raise TypeError('Open the file to upload in binary mode: open(path, "rb").')
+    name = getattr(value, "name", None)
+    return File(content, os.path.basename(name)) if isinstance(name, str) and name else File(content)
+
+
 def _form(fields: Mapping[str, Any]) -> "tuple[bytes, str]":
     boundary = _secrets.token_hex(16)
     parts: List[bytes] = []
@@ -309,8 +322,8 @@ def _form(fields: Mapping[str, Any]) -> "tuple[bytes, str]":
         if value is None:
             continue
         disposition = f'Content-Disposition: form-data; name="{name}"'
-        if isinstance(value, (File, bytes)):
-            file = value if isinstance(value, File) else File(value)
+        if isinstance(value, (File, bytes)) or hasattr(value, "read"):
+            file = _file(value)
             filename = file.name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
             head = f'{disposition}; filename="{filename}"\r\nContent-Type: application/octet-stream'
             content = file.content

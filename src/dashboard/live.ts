@@ -122,6 +122,7 @@ export const liveGet = (live: Live): Endpoint =>
     surface: 'dashboard',
     method: 'GET',
     path: '/dashboard/api/live',
+    head: false,
     auth: 'operator',
     // It says what has changed, not how, and only for the operator's clients.
     reach: 'own',

@@ -14,9 +14,14 @@ export function serveDashboard(ctx: Context, pages: FastifyInstance): void {
   });
   pages.get('/dashboard', sendDashboard);
   pages.get('/dashboard/*', sendDashboard);
-  pages.get('/dashboard/sign-in/callback', (request, reply) => finishSignIn(ctx, request, reply));
+  pages.get('/dashboard/sign-in/callback', { exposeHeadRoute: false }, (request, reply) =>
+    finishSignIn(ctx, request, reply),
+  );
+  const not_found = { config: { not_found: true } } as const;
+  // Otherwise the page below every path would answer.
+  pages.head('/dashboard/sign-in/callback', not_found, (_request, reply) => reply.callNotFound());
   for (const path of ['/dashboard/api', '/dashboard/api/*', '/dashboard/files']) {
-    pages.get(path, (_request, reply) => reply.callNotFound());
+    pages.get(path, not_found, (_request, reply) => reply.callNotFound());
   }
 }
 

@@ -54,7 +54,8 @@ export function serveDocs(
       // People follow links and type addresses. The error keeps its code for the logs; only the body is a page.
       below.setNotFoundHandler(async (request, reply) => {
         // A name with an extension is that of a file, which scripts and programs ask for.
-        if (request.method !== 'GET' || /\.\w+$/.test(request.url.split('?')[0] ?? '')) throw routeNotFound(request);
+        if (!['GET', 'HEAD'].includes(request.method) || /\.\w+$/.test(request.url.split('?')[0] ?? ''))
+          throw routeNotFound(request);
         request.code = 'route_not_found';
         return asPage(reply.status(404), await textOf('not found', () => site().notFound()));
       });

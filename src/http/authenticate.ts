@@ -59,7 +59,9 @@ export function credentialOf(
 ): string | undefined {
   const operator = auth === 'operator' || auth === 'operator_in_client';
   const names = auth === 'link' ? ['link_token'] : ['client_id', 'client_secret', 'access_token'];
-  const values = operator ? [readSessionCookie(ctx, headers)] : names.map((name) => header(headers, name));
+  const values = operator
+    ? [readSessionCookie(ctx, headers)]
+    : names.map((name) => headerValues(headers, name).join() || undefined);
   if (values[0] === undefined) return undefined;
   return hash('sha256', JSON.stringify(values), 'base64');
 }
@@ -75,8 +77,18 @@ async function authenticateLink(ctx: Context, token: string | undefined): Promis
   return { ...anonymous, client, link: { token, purpose: link.purpose } };
 }
 
-/** Some proxies drop header names with underscores, so the spelling with hyphens is accepted too. */
 function header(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name] ?? headers[name.replace('_', '-')];
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  const [value, other] = headerValues(headers, name);
+  // Which of them is meant cannot be determined.
+  if (other !== undefined) throw apiError('credentials_conflict', { header: name });
+  return value;
+}
+
+/**
+ * The different values of a header. Some proxies drop names with underscores, so the spelling with hyphens is accepted
+ * too. Node and proxies join the values of a repeated header with commas, which no credential contains.
+ */
+function headerValues(headers: IncomingHttpHeaders, name: string): string[] {
+  const values = [headers[name], headers[name.replace('_', '-')]].flat().flatMap((value) => value?.split(',') ?? []);
+  return [...new Set(values.map((value) => value.trim()).filter((value) => value !== ''))];
 }

@@ -170,6 +170,8 @@ export type EndpointOptions<
   needs?: { operation: OperationName; label: string };
   /** The type of the job that it queues, if the job stores the request as it was sent. */
   job_type?: string;
+  /** HEAD is not answered, because GET consumes or starts something. Streams do not answer it either. */
+  head?: false;
   /** The response is a stream of server-sent events, which has no end. */
   stream?: boolean;
   /** Available in sandbox mode only. */

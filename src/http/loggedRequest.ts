@@ -12,7 +12,7 @@ const policies: Record<Surface, { logged: boolean }> = {
 /** A request over its address's limit is not logged: the flood would fill the log. */
 export function isLogged({ code, caller, url }: FastifyRequest, endpoint: Endpoint | undefined): boolean {
   if (code === 'rate_limited' && !caller) return false;
-  if (code === 'route_not_found') return !url.startsWith('/dashboard');
+  if (code === 'route_not_found' || code === 'method_not_allowed') return !url.startsWith('/dashboard');
   return endpoint !== undefined && policies[endpoint.surface].logged;
 }
 
@@ -40,7 +40,16 @@ export function loggedRequest(
 function declaredField(error_field: string | undefined, endpoint: Endpoint | undefined): string | null {
   if (error_field === undefined) return null;
   const { body, query, params } = endpoint ?? {};
-  const name = error_field.split(/[.[]/)[0] ?? '';
-  const declared = [body, query, params].some((schema) => schema && Object.hasOwn(schema.properties, name));
+  const declared = [body, query, params].some((schema) => isDeclared(schema, error_field.split(/\.|(?=\[)/)));
   return declared ? error_field : null;
+}
+
+type Node = { properties?: Record<string, Node>; items?: Node; anyOf?: Node[] };
+
+function isDeclared(schema: Node | undefined, [name, ...rest]: string[]): boolean {
+  if (name === undefined || schema === undefined) return schema !== undefined;
+  if (schema.anyOf) return schema.anyOf.some((branch) => isDeclared(branch, [name, ...rest]));
+  if (name.startsWith('[')) return isDeclared(schema.items, rest);
+  const { properties = {} } = schema;
+  return isDeclared(Object.hasOwn(properties, name) ? properties[name] : undefined, rest);
 }

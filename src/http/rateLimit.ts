@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { apiError } from '../errors.ts';
 
-/** Whether a request is allowed, and how many requests the caller has left. */
+/** Whether a request is allowed, and how many requests the caller has left of `limit`, the most it can have at once. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; reset_s: number };
 
 export type RateLimiter = {
@@ -42,7 +42,7 @@ export function rateLimiter(
     const missing = allowed ? burst - bucket.tokens : cost - bucket.tokens;
     return {
       allowed,
-      limit: per_second,
+      limit: burst,
       remaining: Math.max(0, Math.floor(bucket.tokens)),
       reset_s: Math.max(1, Math.ceil(missing / per_second)),
     };

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
@@ -68,7 +69,16 @@ export function sendParseError(error: { code?: string }, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const api_error = (parse_errors[error.code ?? ''] ?? (() => apiError('request_malformed')))();
+  sendOnSocket(socket, (parse_errors[error.code ?? ''] ?? (() => apiError('request_malformed')))());
+}
+
+/** Node reports CONNECT as an event with a bare socket. */
+export function sendConnectError(_request: unknown, socket: Duplex): void {
+  socket.on('error', () => socket.destroy());
+  sendOnSocket(socket, apiError('method_not_allowed', { method: 'CONNECT', allowed: 'none' }));
+}
+
+function sendOnSocket(socket: Duplex, api_error: ApiError): void {
   const id = newId();
   const body = JSON.stringify(bodyOf(api_error, id));
   socket.end(

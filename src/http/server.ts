@@ -19,10 +19,11 @@ import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { limitConnections } from './limitConnections.ts';
 import { isLogged, loggedRequest } from './loggedRequest.ts';
 import { pathMask } from './maskPath.ts';
+import { answerOtherMethods } from './otherMethods.ts';
 import { applyRateLimit, type RateLimiter, rateLimiter } from './rateLimit.ts';
 import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
-import { apiErrorOf, routeNotFound, sendError, sendParseError } from './sendError.ts';
+import { apiErrorOf, sendConnectError, sendError, sendParseError } from './sendError.ts';
 import { openSharedLimits } from './sharedLimits.ts';
 import { traceRequests } from './traceRequests.ts';
 import { reader, rejectUnstorable } from './validate.ts';
@@ -42,7 +43,8 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     // The remote address is the one that the nearest proxy in the list reports.
     trustProxy: ctx.config.trusted_proxies.length > 0 ? ctx.config.trusted_proxies : false,
     genReqId: newId,
-    exposeHeadRoutes: false,
+    // HEAD is answered as GET, except by routes that say otherwise.
+    exposeHeadRoutes: true,
     // Ends slow requests; a body of 1 MB takes far less.
     requestTimeout: 30_000,
     routerOptions: { maxParamLength: 500 },
@@ -51,6 +53,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     clientErrorHandler: sendParseError,
   });
   limitConnections(ctx, server);
+  server.server.on('connect', sendConnectError);
   endConnectionsOnClose(server, isDraining);
   const streams = openStreams(server);
   traceRequests(ctx, server);
@@ -70,6 +73,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     if (address_limiting !== 'every_request') return done();
     address_limit.count(request, endpoint?.address_cost ?? 1).then(() => done(), done);
   });
+  const other_methods = answerOtherMethods(server);
   server.addHook('onSend', (_request, reply, payload, done) => {
     // Most responses contain health data or tokens. Those that may be cached say so (page files, public keys).
     if (!reply.hasHeader('cache-control') && !reply.raw.hasHeader('cache-control')) {
@@ -100,7 +104,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     );
     return sendError(ctx, sent, request, reply);
   });
-  server.setNotFoundHandler((request, reply) => sendError(ctx, routeNotFound(request), request, reply));
+  server.setNotFoundHandler(async (request, reply) => other_methods.handle(request, reply));
   acceptJson(server);
   server.register(multipart);
 
@@ -164,6 +168,14 @@ function acceptJson(server: FastifyInstance): void {
   });
 }
 
+/** A compressed body, or one in another character set, would fail as JSON that is not valid. */
+function requireReadableBody(headers: FastifyRequest['headers']): void {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding.trim().toLowerCase() !== 'identity') throw apiError('body_encoding_unsupported');
+  const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(headers['content-type'] ?? '') ?? [];
+  if (!/^(utf-?8|us-ascii)$/i.test(charset)) throw apiError('charset_unsupported');
+}
+
 function isWhiteSpace(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 }
@@ -188,6 +200,7 @@ function addRoute(
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     config: { endpoint, address_limiting: endpoint.auth === 'none' ? 'every_request' : 'failures' },
+    exposeHeadRoute: endpoint.head !== false && !endpoint.stream,
     bodyLimit: body_bytes_max[endpoint.auth],
     // Runs before the body is read: an unauthenticated request costs a lookup, not a parse.
     onRequest: async (request, reply) => {
@@ -214,6 +227,7 @@ function addRoute(
       if (needs && caller.account?.capabilities?.includes(needs.operation) === false) {
         throw apiError('operation_not_offered', { operation: needs.label });
       }
+      if (endpoint.method !== 'GET') requireReadableBody(request.headers);
     },
     handler: async (request, reply) => {
       const { file_field } = endpoint;

@@ -59,7 +59,7 @@ export function rejectUnstorable(value: unknown): void {
     if (typeof value !== 'object' || value === null) continue;
     for (const [name, item] of Object.entries(value)) {
       if (!Array.isArray(value)) reject(name, field || 'A field name');
-      stack.push({ value: item, field: pathOf(field, name) });
+      stack.push({ value: item, field: field || name });
     }
   }
 }

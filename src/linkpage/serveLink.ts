@@ -31,7 +31,10 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
   });
   // The window before it goes to the EMR's sign-in page, and after it returns.
   for (const step of ['window', 'callback']) {
-    pages.get(`/link/v1/oauth/${step}`, async (_request, reply) => sendPage(reply, windowPage, linkPolicy([])));
+    // A sign-in takes place in it, and the address contains its one-time code.
+    pages.get(`/link/v1/oauth/${step}`, { exposeHeadRoute: false }, async (_request, reply) =>
+      sendPage(reply, windowPage, linkPolicy([])),
+    );
   }
 }
 

@@ -21,6 +21,11 @@ export const us_zip = Type.String({
   notation: 'NNNNN or NNNNN-NNNN',
 });
 
+/** The digits of a phone number without the country code, by which numbers are compared. Empty if it has none. */
+export function phoneDigits(phone: string): string {
+  return phone.replace(/[^0-9]/g, '').replace(/^1(?=[0-9]{10}$)/, '');
+}
+
 export const us_phone = Type.String({
   pattern: '^\\d{3}-\\d{3}-\\d{4}$',
   messages: { pattern: '{name} must be a phone number in the form NNN-NNN-NNNN' },

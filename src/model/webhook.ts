@@ -7,7 +7,7 @@ const summaries = Object.fromEntries(event_types.map((type) => [type, events[typ
   EventTypeName,
   string
 >;
-const EventType = choices(summaries, { schema_name: 'EventType', description: 'The type of an event' });
+export const EventType = choices(summaries, { schema_name: 'EventType', description: 'The type of an event' });
 
 export const WebhookRequest = Type.Object(
   {

@@ -61,6 +61,8 @@ const fills: Fills = {
   body_too_complex: { limit: '32 levels of nesting' },
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },
+  method_not_allowed: { method: 'PUT', allowed: 'GET, HEAD' },
+  credentials_conflict: { header: 'access_token' },
   emr_unavailable: { emr },
   passkeys_max: { max: '20' },
   operator_role_lacking: { role: 'owner' },

@@ -57,7 +57,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   // Without fields of its own, it still rejects a body that has some.
   if (endpoint.method !== 'GET') {
     codes.push('body_not_json', 'body_not_object', 'unexpected_fields', 'body_too_complex', 'body_too_large');
-    codes.push('media_type_unsupported');
+    codes.push('media_type_unsupported', 'body_encoding_unsupported', 'charset_unsupported');
   }
   if (endpoint.body || endpoint.query) codes.push('missing_field');
   // Any URL can contain a character that cannot be stored.
@@ -67,7 +67,8 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.method === 'POST' || endpoint.method === 'PATCH') {
     codes.push('idempotency_key_invalid', 'idempotency_key_running', 'idempotency_key_reused');
   }
-  if (endpoint.auth !== 'none') codes.push('client_credentials_invalid', 'access_token_invalid', 'rate_limited');
+  if (endpoint.auth !== 'none')
+    codes.push('credentials_conflict', 'client_credentials_invalid', 'access_token_invalid', 'rate_limited');
   if (endpoint.auth === 'account') codes.push('access_token_missing');
   if (endpoint.auth === 'account' && !endpoint.while_expired) codes.push('login_required');
   if (endpoint.file_field) codes.push('uploads_busy');

@@ -1,6 +1,7 @@
 import type { Database, Fragment, Query } from '../db/database.ts';
 import type { FoundPatient } from '../model/dashboard/records.ts';
 import { fold, needleOf } from '../model/fold.ts';
+import { phoneDigits } from '../model/usPlaces.ts';
 import { isDate } from '../time/days.ts';
 
 /**
@@ -61,9 +62,9 @@ function readDay(text: string): string | undefined {
   return isDate(day) ? day : undefined;
 }
 
-/** Phone numbers are stored as NNN-NNN-NNNN. */
+/** Phone numbers are stored as digits. */
 function readPhone(text: string): string | undefined {
   if (!/^[\d\s()+.-]+$/.test(text)) return undefined;
-  const [, area, prefix, line] = /^1?(\d{3})(\d{3})(\d{4})$/.exec(text.replace(/\D/g, '')) ?? [];
-  return area === undefined ? undefined : `${area}-${prefix}-${line}`;
+  const digits = phoneDigits(text);
+  return digits.length === 10 ? digits : undefined;
 }

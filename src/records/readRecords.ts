@@ -57,7 +57,9 @@ export async function readPage(
     });
     return row ?? no_page;
   }
-  const columns = Object.fromEntries(given.map(([name, { columns }]) => [columns[0], filters[name]]));
+  const columns = Object.fromEntries(
+    given.map(([name, filter]) => [filter.columns[0], storedValue(filter, filters[name])]),
+  );
   const row = await db.togetherOrAlone(client_id, pagesTogether(kind, given), {
     columns: { client_id, organization_id, ...columns },
     page,
@@ -204,13 +206,19 @@ function givenFilters(kind: RecordKind, filters: Filters): GivenFilter[] {
 }
 
 function conditionsOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Fragment[] {
-  return givenFilters(kind, filters).map(([name, { columns, match }]) =>
-    anyOf(
+  return givenFilters(kind, filters).map(([name, filter]) => {
+    const { columns, match } = filter;
+    const value = storedValue(filter, filters[name]);
+    return anyOf(
       sql,
-      // Given filters have values of these types.
-      columns.map((column) => compare(sql, match, sql`${sql(column)}`, filters[name] as string | boolean, scope)),
-    ),
-  );
+      columns.map((column) => compare(sql, match, sql`${sql(column)}`, value, scope)),
+    );
+  });
+}
+
+function storedValue({ stored }: Filter, value: unknown): string | boolean {
+  // Given filters have values of these types.
+  return stored && typeof value === 'string' ? stored(value) : (value as string | boolean);
 }
 
 function anyOf(sql: Query, conditions: readonly Fragment[]): Fragment {

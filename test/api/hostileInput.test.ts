@@ -269,14 +269,14 @@ describe('paths', () => {
     },
   );
 
-  test.each(['HEAD', 'PUT', 'OPTIONS', 'TRACE', 'PATCH', 'DELETE', 'PROPFIND'])(
-    'the method %s returns 404 where it does not exist',
+  test.each(['PUT', 'TRACE', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY'])(
+    'the method %s returns 405 where it does not exist',
     async (method) => {
       for (const path of ['/v1/providers', '/v1/telephone-encounters', '/link/token/create', '/healthz']) {
         const response = await raw(fixture.sandbox.base_url, { method, path, headers: credentials() });
-        expect(response.status).toBe(404);
+        expect(response.status).toBe(405);
         expect(response.headers['x-request-id']).toMatch(/^[0-9a-f]{32}$/);
-        if (method !== 'HEAD') expect(JSON.parse(response.text).code).toBe('route_not_found');
+        expect(JSON.parse(response.text).code).toBe('method_not_allowed');
       }
     },
   );

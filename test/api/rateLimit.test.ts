@@ -35,7 +35,7 @@ test('allows a burst, then returns 429 with retry-after', async () => {
     expect(response.headers.get('ratelimit-remaining')).toBe('0');
   }
   for (const response of allowed) {
-    expect(response.headers.get('ratelimit-limit')).toBe('5');
+    expect(response.headers.get('ratelimit-limit')).toBe('10');
     expect(Number(response.headers.get('ratelimit-remaining'))).toBeLessThan(10);
     expect(Number(response.headers.get('ratelimit-reset'))).toBeGreaterThanOrEqual(1);
   }

@@ -31,6 +31,20 @@ const variables = () => ({
   CHARTWIRE_ACCESS_TOKEN: fixture.sandbox.access_token,
 });
 
+test('opens every job that the list shows, also of another account', async () => {
+  const token = await fixture.api.link({ user_id: 'another-user', staff: 1 });
+  const { job_id } = (await fixture.api.callIn({}, { access_token: token })).body;
+  const { jobs } = await json('jobs', 'list', '--limit', '100');
+  expect(jobs.map((each: { job_id: number }) => each.job_id)).toContain(job_id);
+  const watched = await run('jobs', 'watch', String(job_id));
+  expect(watched).toMatchObject({ code: 0, stdout: expect.stringContaining(`Job ${job_id}: succeeded`) });
+  expect((await json('jobs', 'get', String(job_id))).job).toMatchObject({ job_id, user_id: 'another-user' });
+  const shown = (await run('jobs', 'get', String(job_id))).stdout;
+  expect(shown).toMatch(/^Account +another-user /m);
+  expect(shown).toContain('The timeline needs the access token of this account.');
+  expect((await run('jobs', 'get', '999999999')).stderr).toContain("Job with ID '999999999' not found.");
+});
+
 test('lists, shows, follows and repeats jobs', async () => {
   await json('sandbox', 'fault', 'refuse', '--once');
   const { job_id } = (await fixture.api.callIn()).body;

@@ -100,7 +100,7 @@ describe('GET /link/v1/session', () => {
 
   test('counts against the rate limit of the client', async () => {
     const response = await session(await steps.linkToken());
-    expect(response.headers.get('ratelimit-limit')).toBe(`${fixture.ctx.config.rate_limit}`);
+    expect(response.headers.get('ratelimit-limit')).toBe(`${fixture.ctx.config.rate_burst}`);
   });
 
   test('is not in the reference and requires a link token', async () => {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { pagination, paging, success, text } from '../../model/fields.ts';
-import { delivery_status, WebhookEvent } from '../../model/webhook.ts';
+import { delivery_status, EventType, WebhookEvent } from '../../model/webhook.ts';
 import { listEvents } from '../../webhooks/events.ts';
 
 export default endpoint({
@@ -17,7 +17,7 @@ export default endpoint({
     'Returns the account’s events of the last 30 days, newest first. With `job_id` it returns the outcome of that job; the list is empty until the job has finished.',
   query: Type.Object({
     job_id: Type.Optional(Type.Integer({ description: 'Only the event of this job', minimum: 0, examples: [1042] })),
-    event_type: Type.Optional(text({ description: 'Only events of this type' })),
+    event_type: Type.Optional(EventType),
     delivery_status: Type.Optional(delivery_status),
     start_date: Type.Optional(
       text({ description: 'Only events at or after this time', notation: 'YYYY-MM-DD or an ISO 8601 date-time' }),

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { StoredEvent } from '../../../sdk/src/generated/types.gen.ts';
+import { type EventType, event_types } from '../../events.ts';
 import type { Environment } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printTable, timeOf } from '../output.ts';
@@ -9,7 +10,7 @@ import { type Service, type ServiceOptions, serviceCommand, withService } from '
 
 const delivery_statuses = ['success', 'failed', 'pending'] as const;
 type ListOptions = ServiceOptions & {
-  type?: string;
+  type?: EventType;
   job?: number;
   delivery?: (typeof delivery_statuses)[number];
   limit: number;
@@ -18,7 +19,7 @@ type ListOptions = ServiceOptions & {
 export function addEvents(program: Command, env: Environment): void {
   const events = program.command('events').description('list and resend events');
   serviceCommand(events, 'list', 'list the account’s newest events')
-    .option('--type <type>', 'only events of this type, such as patient.created')
+    .addOption(new Option('--type <type>', 'only events of this type, such as patient.created').choices(event_types))
     .option('--job <job_id>', 'only the events of this job', Number)
     .addOption(new Option('--delivery <status>', 'only events with this delivery status').choices(delivery_statuses))
     .option('--limit <number>', 'how many', readCount, 20)

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import type { Job, JobTimelineEntry } from '../../../sdk/src/generated/types.gen.ts';
+import type { Chartwire } from '../../../sdk/src/client.ts';
+import { NotFoundError } from '../../../sdk/src/errors.ts';
+import type { Job, JobSummary, JobTimelineEntry } from '../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printTable, timeOf } from '../output.ts';
@@ -21,7 +23,7 @@ export function addJobs(program: Command, env: Environment): void {
     .action((options: ListOptions) => withService(env, options, (service) => list(service, options)));
   serviceCommand(jobs, 'get <job_id>', 'show a job with its timeline').action((id: string, options: ServiceOptions) =>
     withService(env, options, async (service) => {
-      const { job } = await service.account().jobs.get(id);
+      const job = await readJob(service, id);
       if (options.json) printJson({ job });
       else show(job);
     }),
@@ -69,30 +71,56 @@ export async function firstOf<T>(list: AsyncIterable<T>, limit: number): Promise
   return found;
 }
 
+/**
+ * A job of the account with its details, or of another account as the client's list shows it: the details contain
+ * patient data, which needs that account's access token.
+ */
+async function readJob({ client, account, credentials }: Service, id: string): Promise<Job | JobSummary> {
+  const own = credentials.access_token === undefined ? undefined : await findOwn(account(), id);
+  if (own) return own;
+  const number = Number(id);
+  const [listed] = Number.isSafeInteger(number)
+    ? await firstOf(client.jobs.list({ before: String(number + 1), page_size: 1 }), 1)
+    : [];
+  if (listed?.job_id === number) return listed;
+  // Says that the job does not exist, or that the access token is missing.
+  return (await account().jobs.get(id)).job;
+}
+
+async function findOwn(account: Chartwire, id: string): Promise<Job | undefined> {
+  try {
+    return (await account.jobs.get(id)).job;
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
 /** Prints the entries of the timeline as they appear. */
 async function watch(service: Service, id: string, { json }: ServiceOptions): Promise<void> {
-  const account = service.account();
   let printed = 0;
   for (;;) {
-    const { job } = await account.jobs.get(id);
-    for (const entry of job.timeline.slice(printed)) {
+    const job = await readJob(service, id);
+    const timeline = 'timeline' in job ? job.timeline : [];
+    for (const entry of timeline.slice(printed)) {
       if (json) printJson({ timeline: entry }, { line: true });
       else printLine(lineOf(entry));
     }
-    printed = job.timeline.length;
+    printed = timeline.length;
     if (job.finished_at !== null) return finish(job, json);
     await pause(poll_ms);
   }
 }
 
-function finish(job: Job, json: boolean | undefined): void {
+function finish(job: Job | JobSummary, json: boolean | undefined): void {
   if (json) printJson({ job }, { line: true });
   else printLine(`${timeOf(job.finished_at)}  Job ${job.job_id}: ${job.status}`);
   if (job.status !== 'failed' && job.status !== 'needs_review') return;
-  throw new CommandFailure(job.error?.message ?? `The job ended as ${job.status}.`, 'job_failed');
+  const message = 'error' in job ? job.error?.message : undefined;
+  throw new CommandFailure(message ?? `The job ended as ${job.status}.`, 'job_failed');
 }
 
-function show(job: Job): void {
+function show(job: Job | JobSummary): void {
   const facts = [
     ['Job', String(job.job_id)],
     ['Type', job.type],
@@ -100,12 +128,21 @@ function show(job: Job): void {
     ['Attempts', String(job.attempts)],
     ['Created', timeOf(job.created_at)],
     ['Finished', timeOf(job.finished_at)],
-    ['Event', job.event_id ?? '–'],
-    ...(job.error ? [['Error', `${job.error.code}: ${job.error.message}`]] : []),
+    ...('event_id' in job ? [['Event', job.event_id ?? '–']] : [['Account', `${job.user_id} (${job.org_id})`]]),
+    ...errorFact(job),
   ];
   for (const [name = '', value = ''] of facts) printLine(`${name.padEnd(9)} ${value}`);
+  if (!('timeline' in job)) {
+    printLine('\nThe timeline needs the access token of this account. Set CHARTWIRE_ACCESS_TOKEN to it.');
+    return;
+  }
   if (job.timeline.length > 0) printLine();
   for (const entry of job.timeline) printLine(lineOf(entry));
+}
+
+function errorFact(job: Job | JobSummary): string[][] {
+  if (!('error' in job)) return job.error_code === null ? [] : [['Error', job.error_code]];
+  return job.error ? [['Error', `${job.error.code}: ${job.error.message}`]] : [];
 }
 
 function lineOf({ at, step, kind, attempt, detail }: JobTimelineEntry): string {

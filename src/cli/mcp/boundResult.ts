@@ -4,10 +4,12 @@ export const result_bytes_max = 50_000;
 const note_bytes = 500;
 
 /**
- * The result as JSON text. If it is too large, its longest list is shortened, and a note says how to get the rest,
- * which depends on the parameters that the operation takes.
+ * The result as JSON text, always complete JSON. If it is too large, its longest list is shortened, and a note says how
+ * to get the rest, which depends on the parameters that the operation takes. If even one record is too large, what it
+ * contains is shortened.
  */
-export function boundResult(result: object, parameters: readonly string[]): string {
+export function boundResult(sent: object, parameters: readonly string[]): string {
+  const result = withoutCopies(sent);
   const text = JSON.stringify(result);
   const bytes = Buffer.byteLength(text);
   if (bytes <= result_bytes_max) return text;
@@ -15,15 +17,88 @@ export function boundResult(result: object, parameters: readonly string[]): stri
   const room = list === undefined ? 0 : result_bytes_max - note_bytes - (bytes - list.bytes);
   const fitting = list === undefined ? 0 : countFitting(list.values, room);
   if (list === undefined || fitting === 0) {
-    const note = `Truncated: the result has ${bytes} bytes, of which the first ${result_bytes_max - note_bytes} follow.`;
-    return `${note}\n${Buffer.from(text)
-      .subarray(0, result_bytes_max - note_bytes)
-      .toString('utf8')}`;
+    const note = `One record is larger than ${result_bytes_max} bytes. Shortened: ${shorten(result).join(', ')}.`;
+    return JSON.stringify({ truncated: note, ...result });
   }
   const { shown, note, ...changed } = continuation(result, { fitting, total: list.values.length, parameters });
   // `values` is part of `result`, which belongs to this call alone.
   list.values.length = shown;
   return JSON.stringify({ truncated: note, ...result, ...changed });
+}
+
+/**
+ * Without the fields that repeat those of an inner object or of the only element of a list. The API sends some twice, so
+ * that clients of both generations find them.
+ */
+function withoutCopies(result: object): Record<string, unknown> {
+  const shown: Record<string, unknown> = Object.fromEntries(
+    Object.entries(result).map(([name, value]) => [name, isRecord(value) ? withoutCopies(value) : value]),
+  );
+  for (const [holder, value] of Object.entries(shown)) {
+    const inner = Array.isArray(value) && value.length === 1 ? value[0] : value;
+    const fields = isRecord(inner) ? Object.entries(inner) : [];
+    const repeated = fields.every(
+      ([name, each]) => name !== holder && JSON.stringify(shown[name]) === JSON.stringify(each),
+    );
+    if (repeated) for (const [name] of fields) delete shown[name];
+  }
+  return shown;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A list with several elements or a long text, which can be shortened, and how. */
+type Part = { path: string; bytes: number; shorten: (room: number) => string };
+
+/** Shortens the largest lists and texts until the result fits, and returns what was left out. */
+function shorten(result: object): string[] {
+  const shortened: string[] = [];
+  // Room for a note about each of several parts.
+  const room = result_bytes_max - 4 * note_bytes;
+  for (;;) {
+    const bytes = Buffer.byteLength(JSON.stringify(result));
+    const [part] = partsOf(result, '').sort((a, b) => b.bytes - a.bytes);
+    if (bytes <= room || !part) return shortened;
+    shortened.push(`${part.path} (${part.shorten(room - (bytes - part.bytes))})`);
+  }
+}
+
+function partsOf(value: unknown, path: string): Part[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const own = Array.isArray(value) && value.length > 1 ? [listPart(value, path)] : [];
+  return Object.entries(value).reduce((parts, [name, each]) => {
+    const inner = Array.isArray(value) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+    const text = typeof each === 'string' && each.length > text_kept ? [textPart(value, name, each, inner)] : [];
+    return [...parts, ...text, ...partsOf(each, inner)];
+  }, own);
+}
+
+function listPart(values: unknown[], path: string): Part {
+  return {
+    path,
+    bytes: Buffer.byteLength(JSON.stringify(values)),
+    shorten: (room) => {
+      const total = values.length;
+      values.length = Math.min(Math.max(1, countFitting(values, room)), total - 1);
+      return `first ${values.length} of ${total}`;
+    },
+  };
+}
+
+/** Characters that are kept of a text that is too long. */
+const text_kept = 500;
+
+function textPart(parent: object, name: string, text: string, path: string): Part {
+  return {
+    path,
+    bytes: Buffer.byteLength(JSON.stringify(text)),
+    shorten: () => {
+      Object.assign(parent, { [name]: text.slice(0, text_kept) });
+      return `first ${text_kept} of ${text.length} characters`;
+    },
+  };
 }
 
 type List = { values: unknown[]; bytes: number };

@@ -5,6 +5,7 @@ import { OutboundFailure, type OutboundResponse } from '../../security/outbound.
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
 import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../responses.ts';
+import { toFieldName } from './fieldNames.ts';
 
 /** A compiled schema. A response may contain additional fields. */
 export type Shape<Body> = { Check(value: unknown): value is Body };
@@ -67,6 +68,8 @@ const ErrorBody = Type.Object({
   conflictType: Type.Optional(Type.String()),
   conflictDetails: Type.Optional(Type.String()),
   mrn: Type.Optional(Type.String()),
+  /** Fields that the practice requires. */
+  missing: Type.Optional(Type.Array(Type.String())),
 });
 type ErrorBody = Static<typeof ErrorBody>;
 const errorBody = Compile(ErrorBody);
@@ -102,10 +105,16 @@ function toRejection(status: number, errorBody: ErrorBody): Rejection {
   const fallback = `Larkspur did not accept the request (${status}).`;
   // Only these texts are about the record. The others are about our request and mean nothing to the reader.
   const about_record = status === 404 || status === 422 || errorCode === 'CONFLICT';
-  const message =
-    errorCode === 'DUPLICATE_PATIENT' ? duplicate_patient : (about_record && printable(errorText)) || fallback;
+  const message = ownMessage(errorBody) ?? ((about_record && printable(errorText)) || fallback);
   const options = { code: failureCodeOf(errorBody), ...detailsOf(errorBody) };
   return { code: errorCode, failure: new EmrFailure(status === 404 ? 'not_found' : 'refused', message, options) };
+}
+
+/** In the interface's terms, for texts that would name Larkspur's fields. */
+function ownMessage({ errorCode, missing = [] }: ErrorBody): string | undefined {
+  if (errorCode === 'DUPLICATE_PATIENT') return duplicate_patient;
+  if (missing.length > 0) return `This practice requires: ${printable(missing.map(toFieldName).join(', '))}.`;
+  return undefined;
 }
 
 function failureCodeOf({ errorCode, record }: ErrorBody): FailureCode {

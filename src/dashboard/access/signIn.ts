@@ -14,6 +14,8 @@ export const signInGet = endpoint({
   surface: 'dashboard',
   method: 'GET',
   path: '/dashboard/api/sign-in',
+  // The error is shown once.
+  head: false,
   auth: 'none',
   summary: 'List the ways to sign in, and why the last single sign-on failed',
   response: Type.Object({

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { choices, date_time, day, id, known, nullable, text } from '../fields.ts';
+import { choices, date_time, day, id, known, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
-import { containsName, equals, recordKind } from './recordKind.ts';
+import { byPhone, containsName, equals, phoneColumn, recordKind } from './recordKind.ts';
 
 /** The states of a patient and every legal transition between them; a trigger rejects any other. */
 export const patient_transitions = [
@@ -84,8 +84,8 @@ export function patientColumns(doc: Patient) {
     first_folded: fold(doc.first_name).slice(0, indexed_max),
     last_folded: fold(doc.last_name).slice(0, indexed_max),
     dob: doc.dob,
-    phone: doc.phone,
-    cell_phone: doc.cell_phone,
+    phone: phoneColumn(doc.phone),
+    cell_phone: phoneColumn(doc.cell_phone),
   };
 }
 
@@ -119,7 +119,7 @@ export const patients = recordKind({
     last_name: containsName('last_folded', { examples: ['Testpatient'] }),
     mrn: equals('mrn'),
     ehr_id: equals('ehr_id'),
-    phone: equals(['phone', 'cell_phone'], text({ minLength: 1, description: 'Home or cell phone, NNN-NNN-NNNN' })),
+    phone: byPhone(['phone', 'cell_phone'], 'Home or cell phone, compared by its digits'),
   },
   order: [{ column: 'last_folded' }, { column: 'first_folded' }],
   mrn_column: 'mrn',

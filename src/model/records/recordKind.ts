@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { choices, days, text } from '../fields.ts';
 import type { Group } from '../groups.ts';
+import { phoneDigits } from '../usPlaces.ts';
 
 /**
  * A kind of record that the service copies from an EMR. Sync, paging, totals, list endpoints, the dashboard's lists and
@@ -66,6 +67,8 @@ export type Filter = {
   schema: TSchema;
   /** The value that matches every record. */
   any?: string;
+  /** Converts a value to the form of the columns. */
+  stored?: (sent: string) => string;
 };
 /** Compares dates, or instants (`local`) by their day in the organization's time zone. */
 type DayMatch = 'from_day' | 'to_day' | 'from_local_day' | 'to_local_day';
@@ -103,6 +106,16 @@ export function recordKind<const Name extends string, const Operation extends `l
 
 export function equals(columns: string | readonly string[], schema: TSchema = text({ minLength: 1 })): Filter {
   return { columns: typeof columns === 'string' ? [columns] : columns, match: 'equals', schema };
+}
+
+/** Compares the digits of phone numbers. The columns hold `phoneColumn`. */
+export function byPhone(columns: readonly string[], description: string): Filter {
+  return { columns, match: 'equals', schema: text({ minLength: 1, description }), stored: phoneDigits };
+}
+
+/** A phone number as a column that is compared with others. */
+export function phoneColumn(phone: string | null): string | null {
+  return phoneDigits(phone ?? '') || null;
 }
 
 /** The filter `status` of lists whose records can be inactive. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { activity, id, known, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
-import { byStatus, containsName, equals, recordKind } from './recordKind.ts';
+import { byPhone, byStatus, containsName, equals, phoneColumn, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['8003'] }),
@@ -40,16 +40,16 @@ export const referringProviders = recordKind({
     doc: { id, ...source },
     first_folded: fold(source.first_name),
     last_folded: fold(source.last_name),
-    phone: source.phone,
-    fax: source.fax,
+    phone: phoneColumn(source.phone),
+    fax: phoneColumn(source.fax),
     npi: source.npi,
     status: source.status,
   }),
   filters: {
     first_name: containsName('first_folded'),
     last_name: containsName('last_folded'),
-    phone: equals('phone'),
-    fax: equals('fax'),
+    phone: byPhone(['phone'], 'Phone number, compared by its digits'),
+    fax: byPhone(['fax'], 'Fax number, compared by its digits'),
     npi: equals('npi'),
     status: byStatus,
   },

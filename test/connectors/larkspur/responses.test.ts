@@ -107,6 +107,13 @@ describe('a response', () => {
     expect((await failureOf(write())).code).toBe(code);
   });
 
+  test('about fields that the practice requires names them as the interface does', async () => {
+    const more = { missing: ['homePhone', 'sexCode', 'cellPhone'] };
+    const text = 'This practice requires: homePhone, sexCode, cellPhone.';
+    const { write } = await againstResponse({ status: 422, ...rejection('RULE_BROKEN', text, more) });
+    expect((await failureOf(write())).message).toBe('This practice requires: phone, sex, cell_phone.');
+  });
+
   test('that our marker was used before returns the earlier write', async () => {
     const json = { recordId: '77', corrections: [], changes: [] };
     const { write } = await againstResponse({ status: 409, ...rejection('DUPLICATE_REFERENCE', '') }, { json });

@@ -91,7 +91,7 @@ test(row('DEC-358'), async () => {
 test(row('DEC-359'), async () => {
   const client = await newClient(fixture);
   const { headers } = await send(client.api);
-  expect([headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toStrictEqual(['100', '199']);
+  expect([headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toStrictEqual(['200', '199']);
   // Limits are per client.
   const other = await send((await newClient(fixture)).api);
   expect(other.headers.get('ratelimit-remaining')).toBe('199');
@@ -112,7 +112,7 @@ test(row('DEC-359'), async () => {
 test(row('DEC-360'), async () => {
   const { responses } = await flood({ RATE_LIMIT: '3', RATE_BURST: '7' }, 1);
   const [headers] = responses.map((response) => response.headers);
-  expect([headers?.get('ratelimit-limit'), headers?.get('ratelimit-remaining')]).toStrictEqual(['3', '6']);
+  expect([headers?.get('ratelimit-limit'), headers?.get('ratelimit-remaining')]).toStrictEqual(['7', '6']);
 });
 
 test(row('DEC-361'), async () => {
@@ -121,6 +121,8 @@ test(row('DEC-361'), async () => {
     for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']) {
       expect(headers.get(name), `${method} ${url} ${name}`).toMatch(/^\d+$/);
     }
+    const [limit, remaining] = ['limit', 'remaining'].map((name) => Number(headers.get(`ratelimit-${name}`)));
+    expect(remaining).toBeLessThanOrEqual(limit ?? 0);
   }
 });
 

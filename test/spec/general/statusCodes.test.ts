@@ -134,7 +134,11 @@ test(row('DEC-038'), async () => {
     [await at({ caller: 'c'.repeat(101) }), 'caller', 'caller exceeds maximum length of 100 characters'],
     [await at({ is_high_priority: 'yes' }), 'is_high_priority', 'is_high_priority must be one of: true, false'],
     [await at({ message: 5 }), 'message', 'message must be a string'],
-    [await post('/v1/appointments')({ ...visit(), duration: '0' }), 'duration', /^duration must be minutes/],
+    [
+      await post('/v1/appointments')({ ...visit(), duration: '0' }),
+      'duration',
+      /^duration must be a number of minutes/,
+    ],
     [await post('/v1/appointments')({ ...visit(), datetime: 'soon' }), 'datetime', /^datetime must be .*ISO 8601/],
     [await get('/v1/claims')({ page_size: '1001' }), 'page_size', 'page_size must be at most 1000'],
     [await get('/v1/claims')({ start_date: '2026-02-30' }), 'start_date', /^start_date must be a date.*YYYY-MM-DD/],

@@ -100,7 +100,7 @@ test(row('TXT-02'), async () => {
 });
 
 test(row('TXT-03'), async () => {
-  const required = new Set(PatientRequest.required);
+  const required = new Set<string>(PatientRequest.required);
   const optional = Object.keys(PatientRequest.properties).filter((name) => !required.has(name));
   for (const blank of ['', ' ', null]) {
     const { chart } = await charts.created(Object.fromEntries(optional.map((name) => [name, blank])));

@@ -130,11 +130,14 @@ describe('referring providers', () => {
     expect(await find('referring_providers', { first_name: '%' })).toStrictEqual(['Per%cent Under_score']);
   });
 
-  test('are found by exact phone, fax and NPI', async () => {
+  test('are found by exact phone, fax and NPI, numbers by their digits', async () => {
+    for (const phone of ['9995550100', '(999) 555-0100', '+1 999.555.0100']) {
+      expect(await find('referring_providers', { phone })).toStrictEqual(zoe);
+    }
     expect(await find('referring_providers', { phone: '999-555-0100' })).toStrictEqual(zoe);
     expect(await find('referring_providers', { fax: '999-555-0101' })).toStrictEqual(zoe);
     expect(await find('referring_providers', { npi: '9999999999' })).toStrictEqual(['Per%cent Under_score']);
-    for (const query of [{ phone: '999-555-010' }, { fax: '999-555-0100' }, { npi: '999999999' }]) {
+    for (const query of [{ phone: '999-555-010' }, { phone: '-' }, { fax: '999-555-0100' }, { npi: '999999999' }]) {
       expect(await find('referring_providers', query)).toStrictEqual([]);
     }
   });

@@ -64,7 +64,13 @@ test(row('DEC-166'), async () => {
   const cell = known.find(({ cellPhone }) => cellPhone)?.cellPhone;
   for (const number of [phone, cell]) {
     await expectFound({ phone: number }, (each) => each.homePhone === number || each.cellPhone === number);
+    const digits = number?.replaceAll('-', '');
+    for (const form of [digits, `+1 ${digits}`, `(${digits?.slice(0, 3)}) ${digits?.slice(3)}`]) {
+      await expectFound({ phone: form }, (each) => each.homePhone === number || each.cellPhone === number);
+    }
   }
+  // Nothing of it is left to compare: it must not find everyone.
+  expect((await search({ phone: '-' })).body.patients).toStrictEqual([]);
 });
 
 test(row('DEC-167'), async () => {

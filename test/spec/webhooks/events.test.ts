@@ -263,3 +263,18 @@ test(row('DEC-317'), async () => {
     expect(await ids(`?job_id=${gone.job_id}`)).toStrictEqual([]);
   }
 });
+
+test(row('VAL-09'), async () => {
+  for (const [path, name] of [
+    ['/v1/webhook-events', 'event_type'],
+    ['/v1/webhook-events', 'delivery_status'],
+    ['/v1/jobs', 'status'],
+    ['/v1/staff', 'status'],
+    ['/v1/insurance-providers', 'status'],
+  ] as const) {
+    const response = await fixture.api.call('GET', `${path}?${name}=nope`);
+    expectApiError(response, 400, new RegExp(`^${name} must be one of: `), name);
+  }
+  const { body } = await fixture.api.call('GET', '/v1/patients?mrn=nope');
+  expect(body.patients).toStrictEqual([]);
+});
