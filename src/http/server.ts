@@ -5,10 +5,9 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { TObject } from 'typebox';
 import type { Context } from '../context.ts';
 import type { ClientScope } from '../db/clientScope.ts';
-import { ApiError, apiError } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { documentsMax } from '../jobs/uploads.ts';
-import { JsonTooComplex, parseJson } from '../security/json.ts';
 import { type AddressLimit, type AddressLimiting, openAddressLimit } from './addressLimit.ts';
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './authenticateOperator.ts';
@@ -16,6 +15,7 @@ import { endConnectionsOnClose, openStreams, type Streams } from './closeConnect
 import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
 import { showToOperator } from './hidePatients.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
+import { acceptJson, requireReadableBody } from './jsonBody.ts';
 import { limitConnections } from './limitConnections.ts';
 import { isLogged, loggedRequest } from './loggedRequest.ts';
 import { pathMask } from './maskPath.ts';
@@ -31,9 +31,6 @@ import { reader, rejectUnstorable } from './validate.ts';
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
 const json_type = 'application/json; charset=utf-8';
 const hsts = 'max-age=31536000';
-
-/** The deepest body of the API has 7 levels. */
-const body_limits = { depth_max: 32, values_max: 20_000 };
 
 /** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */
 export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDraining = () => false): FastifyInstance {
@@ -151,42 +148,6 @@ declare module 'fastify' {
 }
 
 const no_fields = { type: 'object', properties: {} } as TObject;
-
-function acceptJson(server: FastifyInstance): void {
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, content, done) => {
-    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-    if (bytes.every(isWhiteSpace)) return done(null, undefined);
-    try {
-      const body = parseJson(bytes, body_limits);
-      // Only an escape sequence can produce such a character, so other bodies skip the check.
-      if (bytes.includes('\\u') && /\\u(0000|d[89a-f])/i.test(bytes.toString('latin1'))) rejectUnstorable(body);
-      done(null, body);
-    } catch (error) {
-      done(bodyError(error));
-    }
-  });
-}
-
-/** A compressed body, or one in another character set, would fail as JSON that is not valid. */
-function requireReadableBody(headers: FastifyRequest['headers']): void {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding.trim().toLowerCase() !== 'identity') throw apiError('body_encoding_unsupported');
-  const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(headers['content-type'] ?? '') ?? [];
-  if (!/^(utf-?8|us-ascii)$/i.test(charset)) throw apiError('charset_unsupported');
-}
-
-function isWhiteSpace(byte: number): boolean {
-  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
-}
-
-function bodyError(error: unknown): Error {
-  if (error instanceof ApiError) return error;
-  if (!(error instanceof JsonTooComplex)) return apiError('body_not_json');
-  const { depth_max, values_max } = body_limits;
-  const limit = error.limit === 'depth_max' ? `${depth_max} levels of nesting` : `${values_max} values`;
-  return apiError('body_too_complex', { limit });
-}
 
 function addRoute(
   ctx: Context,

@@ -55,7 +55,7 @@ export function schemaDescriber() {
     const described = describeSchema(field, place);
     const { description: _inner, ...cleaned } = withBlank(described, field as Node, place, required);
     // The description of a named schema stands in its component.
-    const own = cleaned.$ref === undefined ? textOf(field as Node, 'description') : undefined;
+    const own = described.$ref === undefined ? textOf(field as Node, 'description') : undefined;
     const text = own ?? descriptions[name];
     const notation = textOf(field as Node, 'notation');
     const description = notation === undefined ? text : `${text} (${notation})`;

@@ -68,11 +68,12 @@ function shorten(result: object): string[] {
 function partsOf(value: unknown, path: string): Part[] {
   if (typeof value !== 'object' || value === null) return [];
   const own = Array.isArray(value) && value.length > 1 ? [listPart(value, path)] : [];
-  return Object.entries(value).reduce((parts, [name, each]) => {
-    const inner = Array.isArray(value) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-    const text = typeof each === 'string' && each.length > text_kept ? [textPart(value, name, each, inner)] : [];
-    return [...parts, ...text, ...partsOf(each, inner)];
-  }, own);
+  const inner = Object.entries(value).flatMap(([name, each]) => {
+    const place = Array.isArray(value) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+    const text = typeof each === 'string' && each.length > text_kept ? [textPart(value, name, each, place)] : [];
+    return [...text, ...partsOf(each, place)];
+  });
+  return [...own, ...inner];
 }
 
 function listPart(values: unknown[], path: string): Part {
