@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { nameForms } from '../../../src/connectors/fhir/charts/searchPatients.ts';
 import { createChanges } from '../../../src/connectors/fhir/lists/changes.ts';
 import { incrementalList } from '../../../src/connectors/fhir/lists/readList.ts';
 import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
@@ -45,6 +46,25 @@ describe('a patient', () => {
     expect(await found({ first_name: 'zoë', last_name: 'MÜLLÉR' })).toStrictEqual(['accented']);
     expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-01' })).toStrictEqual(['accented']);
     expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-02' })).toStrictEqual([]);
+  });
+
+  test('is found by whole names only, not by the beginning of a name', async () => {
+    const name = [{ family: 'Prefixman', given: ['Jo Ann', 'Lee'] }];
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'begins-alike', name });
+    const found = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
+    expect(await found({ first_name: 'Jo', last_name: 'Prefixman' })).toStrictEqual([]);
+    expect(await found({ first_name: 'Jo Ann', last_name: 'Prefix' })).toStrictEqual([]);
+    expect(await found({ first_name: 'jo ann', last_name: 'PREFIXMAN' })).toStrictEqual(['begins-alike']);
+    expect(await found({ first_name: 'Jo Ann Lee', last_name: 'Prefixman' })).toStrictEqual(['begins-alike']);
+    // The last of several given names is a middle name.
+    expect(await found({ first_name: 'Lee', last_name: 'Prefixman' })).toStrictEqual([]);
+  });
+
+  test('is searched by a name in every usual spelling of its apostrophes and hyphens', () => {
+    expect(nameForms("O'Neil")).toBe("O'Neil,O’Neil");
+    expect(nameForms('O’Neil')).toContain("O'Neil");
+    expect(nameForms('Anne-Marie').split(',')).toEqual(expect.arrayContaining(['Anne-Marie', 'Anne Marie']));
+    expect(nameForms('Testpatient')).toBe('Testpatient');
   });
 
   test('merged into another chart is not listed, and is found as that chart', async () => {

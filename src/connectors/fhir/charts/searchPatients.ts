@@ -23,8 +23,7 @@ function toParams({ client }: Emr, { dob, first_name, last_name, phone }: Patien
   return {
     // Some servers store instants, which a plain date does not match.
     ...(dob !== undefined && { birthdate: [`ge${dob}`, `le${dob}`] }),
-    // A first name of several words may be several given names.
-    ...(first_name !== undefined && { given: nameForms(first_name.trim().split(/\s/)[0] ?? '') }),
+    ...(first_name !== undefined && { given: givenForms(first_name) }),
     ...(last_name !== undefined && { family: nameForms(last_name) }),
     ...(phone !== undefined && {
       [canSearch(client, 'Patient', ['phone']) ? 'phone' : 'telecom']: phoneFormats(phone).map(searchValue).join(','),
@@ -32,10 +31,43 @@ function toParams({ client }: Emr, { dob, first_name, last_name, phone }: Patien
   };
 }
 
-/** Composed, and for servers that do not ignore accents, without them. Each value matches by prefix. */
-export function nameForms(name: string): string {
-  const forms = [name.normalize('NFC').trim().replace(/\s+/gu, ' '), fold(name)];
-  return [...new Set(fold(name) === forms[0]?.toLowerCase() ? forms.slice(0, 1) : forms)].map(searchValue).join(',');
+/** A name in the forms in which servers may store it. Each value matches by prefix. */
+export function nameForms(...names: string[]): string {
+  const forms = names.flatMap(spellings);
+  // Servers ignore case: of forms that differ only by it, the first is searched.
+  const distinct = forms.filter((form, n) => forms.findIndex((each) => isSameText(each, form)) === n);
+  return distinct.map(searchValue).join(',');
+}
+
+/** A first name of several words may be several given names, so its first word is searched too. */
+function givenForms(name: string): string {
+  const [first_word = ''] = name.trim().split(/[\s\p{Pd}]/u);
+  return nameForms(first_word, name);
+}
+
+/**
+ * Composed, without accents for servers that do not ignore them, and with the usual apostrophes and hyphens, which
+ * servers tell apart.
+ */
+function spellings(name: string): string[] {
+  const composed = name.normalize('NFC').trim().replace(/\s+/gu, ' ');
+  return [composed, fold(name)].flatMap((form) => [
+    form,
+    ...separators.flatMap((separator) => apostrophes.map((apostrophe) => respell(form, separator, apostrophe))),
+  ]);
+}
+
+function isSameText(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
+
+const separators = ['-', ' '];
+const apostrophes = ["'", '’'];
+
+function respell(name: string, separator: string, apostrophe: string): string {
+  return name
+    .replace(/[\s\p{Pd}]+/gu, separator)
+    .replace(/[\u0027\u0060\u00b4\u02bc\u2018\u2019\u2032\uff07]/gu, apostrophe);
 }
 
 /** Servers compare phone numbers as text, and every EMR formats them differently. */
@@ -61,23 +93,28 @@ function phoneFormats(phone: string): string[] {
 
 function matches(patient: fhir.Patient, search: PatientSearch, timezone: string): boolean {
   const names = list(patient.name);
-  const startsWithAny = (values: (string | undefined)[], prefix: string) =>
-    fold(prefix) !== '' && values.some((each) => fold(text(each) ?? '').startsWith(fold(prefix)));
   const phones = list(patient.telecom).filter(({ system }) => system !== 'email');
   return (
     (search.dob === undefined || dayOf(patient.birthDate, timezone) === search.dob) &&
-    (search.first_name === undefined ||
-      startsWithAny(
-        names.flatMap(({ given }) => [...list(given), list(given).join(' ')]),
-        search.first_name,
-      )) &&
+    (search.first_name === undefined || isOneOf(search.first_name, names.flatMap(firstNames))) &&
     (search.last_name === undefined ||
-      startsWithAny(
-        names.map(({ family }) => family),
+      isOneOf(
         search.last_name,
+        names.map(({ family }) => text(family) ?? ''),
       )) &&
     (search.phone === undefined || phones.some(({ value }) => hasDigits(value, digitsOf(search.phone ?? ''))))
   );
+}
+
+/** Compares whole names: with prefixes, a short name would return the chart of someone whose name only begins alike. */
+function isOneOf(name: string, names: readonly string[]): boolean {
+  return fold(name) !== '' && names.some((each) => fold(each) === fold(name));
+}
+
+/** The first given name, and the first ones together: a first name may consist of several. */
+function firstNames({ given }: fhir.HumanName): string[] {
+  const words = list(given).map((each) => text(each) ?? '');
+  return words.map((_, n) => words.slice(0, n + 1).join(' '));
 }
 
 function hasDigits(phone: string | undefined, digits: string): boolean {
