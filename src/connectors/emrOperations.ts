@@ -83,9 +83,10 @@ export type Written = { ehr_id: string };
 /**
  * A page of a list. `through`: everything up to this point has been returned, and a later attempt may resume here
  * (`from`). null: an earlier `through` is no longer valid. `whole`: the pages contain the complete list, although only
- * changes were requested, because this EMR does not tell which of its records changed.
+ * changes were requested, because this EMR does not tell which of its records changed. `left`: the EMR ids of records
+ * that still exist but are no longer part of the list, such as merged charts. They are deleted on our side.
  */
-export type ListPage<Source> = Source[] & { through?: string | null; whole?: true };
+export type ListPage<Source> = Source[] & { through?: string | null; whole?: true; left?: readonly string[] };
 
 /** Reads a list to its end or fails. Records missing from a complete list are deleted on our side. */
 export type Listing<Source> = {

@@ -139,6 +139,12 @@ export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope, deleted
   return removed.length;
 }
 
+/** Removes records that the EMR still has but says are no longer part of the list. */
+export async function removeLeft(tx: Tx, kind: Kind, scope: Scope, ehr_ids: readonly string[]): Promise<void> {
+  await tx`DELETE FROM ${tx(kind.name)}
+    WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`;
+}
+
 /** How many records are stored, and how many of them `removeUnseen` would remove. */
 export async function countUnseen(
   tx: Tx,

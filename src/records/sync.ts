@@ -10,7 +10,7 @@ import { type Kind, sync_order } from '../model/records/kinds.ts';
 import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';
-import { analyzeRecords, countStored, listEhrIds, storePage } from './storeRecords.ts';
+import { analyzeRecords, countStored, listEhrIds, removeLeft, storePage } from './storeRecords.ts';
 import { finishPass, markSkipped, refusePass, saveProgress, startPass } from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
@@ -133,6 +133,7 @@ async function syncKind(
       await whileLeased(async (tx) => {
         const { skipped } = await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope, page));
         if (skipped) await markSkipped(tx, scope, kind.name);
+        if (page.left) await removeLeft(tx, kind, scope, page.left);
         if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
       });
       whole ||= page.whole === true;

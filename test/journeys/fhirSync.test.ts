@@ -122,6 +122,18 @@ describe('a practice on a FHIR server', () => {
     for (const { id, ehr_id } of before) expect(after.get(ehr_id)).toBe(id);
   });
 
+  test('loses a chart that was merged into another one with the next scheduled sync, not only with a full one', async () => {
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'pat-double', name: [{ family: 'Double' }] });
+    await runScheduledSync();
+    expect(await patient('pat-double')).toMatchObject({ last_name: 'Double' });
+    const link: fhir.PatientLink[] = [{ other: { reference: 'Patient/pat-1' }, type: 'replaced-by' }];
+    await change<fhir.Patient>('Patient', 'pat-double', { active: false, link });
+    await runScheduledSync();
+    expect(await patient('pat-double')).toBeUndefined();
+    expect(await patient('pat-1')).toMatchObject({ ehr_id: 'pat-1' });
+    await server.remove('Patient', 'pat-double');
+  });
+
   test('updates a patient whose insurance changed, although the patient did not', async () => {
     await change<fhir.Coverage>('Coverage', 'cov-2', { subscriberId: 'CHANGED-2' });
     await runScheduledSync();

@@ -71,6 +71,7 @@ describe('a patient', () => {
     const link: fhir.PatientLink[] = [{ other: { reference: 'Patient/pat-1' }, type: 'replaced-by' }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'merged', link });
     expect(await charts.emr.findPatient('merged')).toMatchObject({ ehr_id: 'pat-1' });
+    expect(await charts.emr.searchPatients({ mrn: 'merged' })).toMatchObject([{ ehr_id: 'pat-1' }]);
     expect((await collect(charts.emr.listPatients())).map(({ ehr_id }) => ehr_id)).not.toContain('merged');
   });
 

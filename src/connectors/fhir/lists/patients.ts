@@ -12,6 +12,7 @@ import type { List } from './readList.ts';
 export const patients: List<fhir.Patient, PatientSource> = {
   type: 'Patient',
   toSources,
+  hasLeft: isReplaced,
   dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
 };
 
@@ -90,20 +91,24 @@ export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefine
  * without one, the resource id; both are searched.
  */
 export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource | undefined> {
-  const found = await chartsWithMrn(emr.client, mrn);
-  const current = found.filter((patient) => !isReplaced(patient));
-  if (current.length > 1) {
+  const charts = await patientsWithMrn(emr.client, mrn);
+  if (charts.length > 1) {
     throw new EmrFailure('refused', 'The EMR has several patients with this MRN.', { code: 'patient_ambiguous' });
   }
-  // The MRN of a merged chart finds the chart it was merged into.
-  const [merged] = current.length === 0 ? found : [];
-  const charts = merged ? [await survivingChart(emr.client, merged)] : current;
   return (await toSources(charts, emr, createResolver(emr.client)))[0];
 }
 
-/** The current charts with this MRN, without merged ones. */
+/** The current charts with this MRN. If it belongs to merged charts only: those that they were merged into. */
 export async function patientsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
-  return (await chartsWithMrn(client, mrn)).filter((patient) => !isReplaced(patient));
+  const found = await chartsWithMrn(client, mrn);
+  const current = found.filter((patient) => !isReplaced(patient));
+  if (current.length > 0) return current;
+  const surviving = new Map<string | undefined, fhir.Patient>();
+  for (const merged of found) {
+    const chart = await survivingChart(client, merged);
+    surviving.set(chart.id, chart);
+  }
+  return [...surviving.values()];
 }
 
 async function chartsWithMrn(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {

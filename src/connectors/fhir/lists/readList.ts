@@ -14,6 +14,8 @@ export type List<T extends Resource, Source> = {
   params?: SearchParams;
   toSources: (page: T[], emr: Emr, resolver: Resolver) => Promise<Source[]>;
   dependents?: readonly Dependent[];
+  /** Whether a record is no longer part of the list although it still exists, such as a merged chart. */
+  hasLeft?: (resource: T) => boolean;
 };
 
 /** A long list, which supports incremental reads if the server can search by `_lastUpdated`. */
@@ -126,6 +128,18 @@ export async function* readAll<T extends Resource, Source>(
   }
 }
 
+/** A page of changed records. Those that left the list since are named, because no later page of the read misses them. */
+async function toListPage<T extends Resource, Source>(
+  { toSources, hasLeft = () => false }: List<T, Source>,
+  page: T[],
+  emr: Emr,
+  resolver: Resolver,
+): Promise<ListPage<Source>> {
+  const left = page.filter(hasLeft).map(({ id }) => id ?? '');
+  const sources = await toSources(page, emr, resolver);
+  return left.length > 0 ? Object.assign(sources, { left }) : sources;
+}
+
 /** How far an ordered read has come, and which versions of the newest records it has returned. */
 type ReadProgress = {
   through: string | undefined;
@@ -191,7 +205,7 @@ async function* continueReading<T extends Resource, Source>(
         return;
       }
       const unseen = matches.filter((each) => isNew(each, progress));
-      const sources = await list.toSources(unseen, emr, resolver);
+      const sources = await toListPage(list, unseen, emr, resolver);
       progress.through = reached;
       yield reached === undefined ? sources : Object.assign(sources, { through: reached });
       // Many records may have the same timestamp: those are read to the end.
@@ -247,7 +261,7 @@ async function* readUnordered<T extends Resource, Source>(
   list: List<T, Source>,
   since: string | undefined,
   resolver: Resolver,
-): AsyncGenerator<Source[]> {
+): AsyncGenerator<ListPage<Source>> {
   // Without a search by time of change, everything may have changed.
   if (since === undefined || !canSearch(emr.client, list.type, ['_lastUpdated'])) {
     yield* readAll(emr, list, resolver);
@@ -255,7 +269,7 @@ async function* readUnordered<T extends Resource, Source>(
   }
   const params = { ...list.params, _lastUpdated: `ge${since}` };
   for await (const { matches } of emr.client.search<T>(list.type, params)) {
-    if (matches.length > 0) yield await list.toSources(matches, emr, resolver);
+    if (matches.length > 0) yield await toListPage(list, matches, emr, resolver);
   }
 }
 
