@@ -147,6 +147,7 @@ export type LinkedAccount = {
   emr_app_id: string | null;
   capabilities: readonly Capability[] | null;
   document_bytes_max: number | null;
+  server_findings: readonly string[];
 };
 
 export type SealedToken = { hash: Buffer; sealed: Buffer };
@@ -159,11 +160,11 @@ export async function addAccount(
   const { id, client_id, organization_id, user_id, token } = account;
   await tx`INSERT INTO accounts (id, client_id, organization_id, user_id, reference_id, token_hash, token_sealed,
       status, credentials_sealed, grant_sealed, emr_user_id, emr_user_name, emr_app_id, capabilities,
-      document_bytes_max)
+      document_bytes_max, server_findings)
     VALUES (${id}, ${client_id}, ${organization_id}, ${user_id}, ${newReference('access_token_reference_id')},
       ${token.hash}, ${token.sealed}, 'active', ${linked.credentials_sealed}, ${linked.grant_sealed},
       ${linked.user.ehr_id}, ${linked.user.name}, ${linked.emr_app_id}, ${linked.capabilities && [...linked.capabilities]},
-      ${linked.document_bytes_max})`;
+      ${linked.document_bytes_max}, ${[...linked.server_findings]})`;
   await announceChange(tx);
 }
 
@@ -173,7 +174,8 @@ export async function relinkAccount(tx: Tx, id: string, linked: LinkedAccount): 
     credentials_sealed = ${linked.credentials_sealed}, grant_sealed = ${linked.grant_sealed},
     emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name}, emr_app_id = ${linked.emr_app_id},
     capabilities = ${linked.capabilities && [...linked.capabilities]},
-    document_bytes_max = ${linked.document_bytes_max}, linked_at = clock_timestamp()
+    document_bytes_max = ${linked.document_bytes_max}, server_findings = ${[...linked.server_findings]},
+    linked_at = clock_timestamp()
     WHERE id = ${id}`;
   await announceChange(tx);
 }
@@ -195,16 +197,18 @@ export async function replaceGrant(
     sealed,
     capabilities,
     document_bytes_max,
+    server_findings,
   }: {
     before: Buffer;
     sealed: Buffer;
     capabilities?: readonly Capability[] | undefined;
     document_bytes_max: number | null;
+    server_findings: readonly string[];
   },
 ): Promise<boolean> {
   const found = capabilities ? tx`, capabilities = ${[...capabilities]}` : tx``;
-  const replaced =
-    await tx`UPDATE accounts SET grant_sealed = ${sealed}, document_bytes_max = ${document_bytes_max} ${found}
+  const replaced = await tx`UPDATE accounts SET grant_sealed = ${sealed}, document_bytes_max = ${document_bytes_max},
+      server_findings = ${[...server_findings]} ${found}
     WHERE id = ${id} AND grant_sealed = ${before}`;
   if (capabilities) await announceChange(tx);
   return replaced.count > 0;

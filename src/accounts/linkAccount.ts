@@ -52,6 +52,7 @@ export async function linkAccount(
     emr_app_id: link.emr_app_id,
     capabilities: link.signed_in.capabilities || link.signed_in.evidence ? offeredOf(findings) : null,
     document_bytes_max: connector.documentBytesMax?.(link.signed_in.grant) ?? null,
+    server_findings: connector.serverFindings?.(link.signed_in.grant) ?? [],
   };
   const access_token = newToken('access_token');
   const token = { hash: hashToken(access_token), sealed: await seal(bindings.token(account_id), access_token) };

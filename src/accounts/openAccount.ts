@@ -243,8 +243,10 @@ async function storeGrant(
     // What was refused in use stays refused, whatever the server declares: it declared the same before.
     const refused = found ? await listRefusedInUse(tx, id) : [];
     const capabilities = found && offeredOf(found).filter((name) => !refused.includes(name));
-    const document_bytes_max = connectorOf(ctx, account.connector).documentBytesMax?.(grant) ?? null;
-    const replaced = await replaceGrant(tx, id, { before, sealed, capabilities, document_bytes_max });
+    const connector = connectorOf(ctx, account.connector);
+    const document_bytes_max = connector.documentBytesMax?.(grant) ?? null;
+    const server_findings = connector.serverFindings?.(grant) ?? [];
+    const replaced = await replaceGrant(tx, id, { before, sealed, capabilities, document_bytes_max, server_findings });
     if (replaced && found) await storeEvidence(tx, account, found);
     return replaced ? sealed : before;
   });

@@ -246,6 +246,8 @@ export type Connector = {
   ) => Promise<RefreshedCapabilities | undefined>;
   /** The size of the largest document that the server may accept, if the grant says so. Larger ones are rejected. */
   documentBytesMax?: (grant: Grant) => number | undefined;
+  /** What the grant says about the server that people should know, as whole sentences for the connection report. */
+  serverFindings?: (grant: Grant) => readonly string[];
   /** The identifiers of a few patients. Present if a rule can say which one is the MRN; see `Access`. */
   sampleIdentifiers?: (endpoint: EmrEndpoint, access: Access) => Promise<IdentifierSample>;
   /**

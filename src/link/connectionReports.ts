@@ -82,20 +82,25 @@ async function readReports(
 ): Promise<ReportDetails[]> {
   const rows = await db.search<Omit<ReportDetails, 'findings'> & ServerFindings>(
     client_id,
-    (sql) => sql`SELECT report.report, account.document_bytes_max,
+    (sql) => sql`SELECT report.report, account.document_bytes_max, account.server_findings,
       (SELECT ${describedMrnRule(sql)} FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
         WHERE accounts.id = report.account_id) AS mrn, ${columns(sql)} WHERE ${condition(sql)}`,
   );
-  return rows.map(({ mrn, document_bytes_max, ...row }) => ({
+  return rows.map(({ mrn, document_bytes_max, server_findings, ...row }) => ({
     ...row,
-    findings: describeFindings({ mrn, document_bytes_max }),
+    findings: describeFindings({ mrn, document_bytes_max, server_findings }),
   }));
 }
 
-type ServerFindings = { mrn: MrnRuleRow | null; document_bytes_max: number | null };
+/** Those of a link that failed have no account. */
+type ServerFindings = {
+  mrn: MrnRuleRow | null;
+  document_bytes_max: number | null;
+  server_findings: string[] | null;
+};
 
 /** Without examples of MRNs: a report contains no health data. */
-function describeFindings({ mrn, document_bytes_max }: ServerFindings): string[] {
+function describeFindings({ mrn, document_bytes_max, server_findings }: ServerFindings): string[] {
   const findings: string[] = [];
   if (mrn && mrn.source !== 'none') {
     const parts = [mrn.type && `of type ${mrn.type}`, mrn.system && `with system ${mrn.system}`].filter(Boolean);
@@ -103,7 +108,7 @@ function describeFindings({ mrn, document_bytes_max }: ServerFindings): string[]
     findings.push(`MRN: identifiers ${parts.join(' ')}, ${by}.`);
   }
   if (document_bytes_max !== null) findings.push(`Documents: up to ${sizeText(document_bytes_max)} each.`);
-  return findings;
+  return [...findings, ...(server_findings ?? [])];
 }
 
 function columns(sql: Query): Fragment {

@@ -334,3 +334,22 @@ test('10,000 patients are read page by page, and an interrupted sync resumes whe
   await stopScheduledSyncs(fixture.owner, org_id);
   await server.close();
 });
+
+test('a server that lists homes as locations shows none of them, and the connection report says why', async () => {
+  org_id = 'homes';
+  const server = await startFhirServer();
+  server.faults.withheld = { PractitionerRole: 'all', Schedule: 'all', Appointment: 'all' };
+  const address = { line: ['9 Private Lane'], city: 'Exampleton', postalCode: '12207' };
+  await server.storeUnchecked({ resourceType: 'Organization', id: 'clinic', name: 'Meadow Clinic' });
+  await server.storeUnchecked({ resourceType: 'Patient', id: 'p', name: [{ family: 'Housed' }], address: [address] });
+  await server.storeUnchecked({ resourceType: 'Location', id: 'clinic', name: 'Meadow Clinic' });
+  await server.storeUnchecked({ resourceType: 'Location', id: 'home', name: 'Home Address', address });
+  const api = await link(server);
+  await untilSynced();
+  const { locations } = (await api.call('GET', '/v1/locations')).body;
+  expect(locations.map(({ name }: { name: string }) => name)).toStrictEqual(['Meadow Clinic']);
+  const { body } = await api.call('GET', '/v1/account/connection-report');
+  expect(body.data.findings).toContainEqual(expect.stringContaining('may be homes of patients'));
+  await stopScheduledSyncs(fixture.owner, org_id);
+  await server.close();
+});

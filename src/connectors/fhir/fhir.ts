@@ -10,7 +10,7 @@ import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { signOut } from './sign-in/signOut.ts';
-import { documentBytesMax } from './transport/capabilities.ts';
+import { documentBytesMax, serverFindings } from './transport/capabilities.ts';
 import { openClient } from './transport/client.ts';
 import { unsupported_fields } from './writes/unsupportedFields.ts';
 
@@ -35,6 +35,7 @@ export const fhir: Connector = {
   refreshCapabilities,
   grant_facts: ['server'],
   documentBytesMax,
+  serverFindings,
   sampleIdentifiers: async (endpoint, access) => {
     const patients = await openClient(endpoint, access).samplePatients();
     if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');

@@ -10,8 +10,9 @@ import { searchPatients } from './charts/searchPatients.ts';
 import { appointments, getAppointment } from './lists/appointments.ts';
 import { claims } from './lists/claims.ts';
 import { scheduleBlocks } from './lists/hours.ts';
+import { locations } from './lists/locations.ts';
 import { orders } from './lists/orders.ts';
-import { insuranceProviders, locations, pharmacies, plainList } from './lists/organizations.ts';
+import { insuranceProviders, pharmacies, plainList } from './lists/organizations.ts';
 import { findPatient, patients } from './lists/patients.ts';
 import { findReferringProviders, listPractitioners, providers, referringProviders, staff } from './lists/providers.ts';
 import { incrementalList } from './lists/readList.ts';
@@ -49,7 +50,7 @@ export const operations: {
     requires: [list('Practitioner')],
     open: (emr) => listPractitioners(emr, referringProviders),
   },
-  listLocations: { requires: [list('Location')], open: (emr) => plainList(emr, locations) },
+  listLocations: { requires: [list('Location')], open: (emr) => plainList(emr, locations(emr)) },
   listPharmacies: { requires: [list('Organization')], open: pharmacies },
   listInsuranceProviders: { requires: [list('Organization')], open: (emr) => plainList(emr, insuranceProviders) },
   listPatients: { requires: [list('Patient')], open: (emr) => incrementalList(emr, patients) },

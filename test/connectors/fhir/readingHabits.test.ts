@@ -1,10 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Operations } from '../../../src/connectors/connector.ts';
+import type { Grant, Operations } from '../../../src/connectors/connector.ts';
 import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
 import { mrnOf } from '../../../src/connectors/fhir/mrn.ts';
 import { collect } from '../../../src/connectors/operations.ts';
-import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, linkedClient, signedIn } from './fixture.ts';
 
@@ -43,12 +43,75 @@ describe('locations', () => {
     expect(await ids()).toEqual(['by-role', 'by-schedule', 'by-visit', 'managed', 'typed']);
   });
 
-  test('are all listed if the server cannot say which are used', async () => {
-    server.faults.withheld = { PractitionerRole: 'all', Schedule: 'all', Appointment: 'all' };
+  test('that are coded as homes are not listed, even if an appointment took place there', async () => {
+    const participant = [{ status: 'accepted', actor: { reference: 'Location/typed-home' } }];
+    await store({ resourceType: 'Appointment', id: 'home-visit', status: 'booked', participant });
+    expect(await ids()).not.toContain('typed-home');
+  });
+
+  describe('on a server that cannot say which are used', () => {
+    const at = (street: string) => ({ line: [street], city: 'Exampleton', postalCode: '12207-1234' });
+    const phone = (value: string): fhir.ContactPoint => ({ system: 'phone', value });
+    beforeAll(async () => {
+      await store({
+        resourceType: 'Organization',
+        id: 'branch',
+        name: 'Branch Clinic',
+        address: [at('5 Branch Road')],
+        telecom: [phone('518-555-0105')],
+      });
+      const insurer = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/organization-type', code: 'pay' }] };
+      await store({ resourceType: 'Organization', id: 'payer', name: 'Payer House', type: [insurer] });
+      await store({
+        resourceType: 'Patient',
+        id: 'p2',
+        name: [{ family: 'Housed' }],
+        address: [at('9 Private Lane')],
+        telecom: [phone('(518) 555-0109')],
+      });
+      const place = (id: string, more: Partial<fhir.Location>) => store({ resourceType: 'Location', id, ...more });
+      await place('as-branch', { name: 'BRANCH clinic', telecom: [phone('518-555-0105')] });
+      await place('at-branch', { name: 'Annex', address: at('5 branch road') });
+      await place('as-payer', { name: 'Payer House' });
+      await place('home-of-p2', { name: 'Home Address', address: at('9 Private Lane') });
+      await place('home-in-branch', {
+        name: 'Home Address',
+        address: at('5 Branch Road'),
+        telecom: [phone('5185550109')],
+      });
+      await place('home-with-type', { type: [{ text: 'Address' }], address: at('9 Private Lane') });
+      await place('home-of-user', { name: 'Home Address', telecom: [phone('518-555-0177')] });
+    });
+
+    async function listed(withheld: FaultSwitches['withheld']) {
+      server.faults.withheld = { PractitionerRole: 'all', Schedule: 'all', Appointment: 'all', ...withheld };
+      const { grant } = await signedIn(openEndpoint(server.url), bySecret(server));
+      let saved = grant;
+      const saveGrant = async (changed: Grant) => {
+        saved = changed;
+      };
+      const access = { credentials: bySecret(server), grant, saveGrant };
+      const { listLocations } = fhirConnector.open(openEndpoint(server.url), access) as Operations;
+      const found = (await collect(listLocations())).map(({ ehr_id }) => ehr_id).sort();
+      return { found, findings: fhirConnector.serverFindings?.(saved) ?? [] };
+    }
+
+    test('are those with an organization or a type, or with the name or address of the practice, without homes', async () => {
+      const { found, findings } = await listed({});
+      expect(found).toEqual(['as-branch', 'at-branch', 'managed', 'typed']);
+      expect(findings).toEqual([expect.stringMatching(/^Locations: the server does not show where patients are seen/)]);
+    });
+
+    test('are none of those without an organization and a type if the server lists no organizations', async () => {
+      const { found, findings } = await listed({ Organization: 'all' });
+      expect(found).toEqual(['managed', 'typed']);
+      expect(findings).toHaveLength(1);
+    });
+  });
+
+  test('are complete on a server that says which are used, without a finding', async () => {
     const { grant } = await signedIn(openEndpoint(server.url), bySecret(server));
-    const access = { credentials: bySecret(server), grant, saveGrant: async () => {} };
-    const { listLocations } = fhirConnector.open(openEndpoint(server.url), access) as Operations;
-    expect((await collect(listLocations())).map(({ ehr_id }) => ehr_id)).toContain('home');
+    expect(fhirConnector.serverFindings?.(grant)).toEqual([]);
   });
 });
 

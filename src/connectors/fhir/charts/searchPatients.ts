@@ -71,7 +71,7 @@ function respell(name: string, separator: string, apostrophe: string): string {
 }
 
 /** Servers compare phone numbers as text, and every EMR formats them differently. */
-function phoneFormats(phone: string): string[] {
+export function phoneFormats(phone: string): string[] {
   const digits = digitsOf(phone);
   const [area, exchange, line] = [digits.slice(0, 3), digits.slice(3, 6), digits.slice(6)];
   return [

@@ -3,8 +3,8 @@ import type { InsuranceProviderSource } from '../../../model/records/insurancePr
 import type { LocationSource } from '../../../model/records/locations.ts';
 import type { PharmacySource } from '../../../model/records/pharmacies.ts';
 import type { Listing } from '../../connector.ts';
-import { canSearch, type Emr, findReferencing, refIds } from '../references.ts';
-import { type FhirClient, marker_system } from '../transport/client.ts';
+import { canSearch, type Emr } from '../references.ts';
+import { marker_system } from '../transport/client.ts';
 import {
   addressParts,
   contactValue,
@@ -17,55 +17,6 @@ import {
   toStatus,
 } from '../values.ts';
 import { anyChanged, type List, readAll, shortList, wholeList } from './readList.ts';
-
-/** Locations where patients are seen, without location kinds, pharmacies and people's homes. */
-export const locations: List<fhir.Location, LocationSource> = {
-  type: 'Location',
-  toSources: async (page, { client }) => {
-    const places = page.filter((each) => each.mode !== 'kind' && !isPharmacyLocation(each));
-    const doubtful = places.filter((each) => !belongsToPractice(each));
-    const used = await usedLocations(client, doubtful);
-    return places.filter((each) => !doubtful.includes(each) || used.has(each.id ?? '')).map(toLocation);
-  },
-};
-
-/**
- * Some servers list the home addresses of patients and users as locations too. A location of the practice has an
- * organization or a kind of service; others only count if something takes place there.
- */
-function belongsToPractice({ managingOrganization, type, physicalType }: fhir.Location): boolean {
-  const is_home =
-    list(type).some((each) => hasCode(each, role_codes, ['PTRES'])) || hasCode(physicalType, physical_types, ['HO']);
-  return !is_home && (managingOrganization !== undefined || list(type).length > 0);
-}
-
-/** Which of these locations roles, schedules or appointments refer to. All of them if the server cannot say. */
-async function usedLocations(client: FhirClient, places: readonly fhir.Location[]): Promise<ReadonlySet<string>> {
-  const ids = places.map(({ id }) => id ?? '');
-  if (!referrers.some(([type, param]) => canSearch(client, type, [param]))) return new Set(ids);
-  const used = new Set<string>();
-  for (const [type, param] of referrers) {
-    const references = ids.filter((id) => !used.has(id)).map((id) => `Location/${id}`);
-    for (const found of await findReferencing<Referrer>(client, type, [param], references)) {
-      for (const id of refIds(locationsIn(found), 'Location')) used.add(id);
-    }
-  }
-  return used;
-}
-
-type Referrer = fhir.PractitionerRole | fhir.Schedule | fhir.Appointment;
-
-const referrers = [
-  ['PractitionerRole', 'location'],
-  ['Schedule', 'actor'],
-  ['Appointment', 'location'],
-] as const;
-
-function locationsIn(referrer: Referrer): (fhir.Reference | undefined)[] {
-  if (referrer.resourceType === 'PractitionerRole') return list(referrer.location);
-  if (referrer.resourceType === 'Schedule') return list(referrer.actor);
-  return list(referrer.participant).map(({ actor }) => actor);
-}
 
 export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource> = {
   type: 'Organization',
@@ -176,13 +127,12 @@ export function isPharmacy({ type }: fhir.Organization): boolean {
   );
 }
 
-function isPharmacyLocation({ type }: fhir.Location): boolean {
+export function isPharmacyLocation({ type }: fhir.Location): boolean {
   return list(type).some((each) => hasCode(each, role_codes, pharmacy_codes));
 }
 
 const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-type';
-const role_codes = 'http://terminology.hl7.org/CodeSystem/v3-RoleCode';
-const physical_types = 'http://terminology.hl7.org/CodeSystem/location-physical-type';
+export const role_codes = 'http://terminology.hl7.org/CodeSystem/v3-RoleCode';
 const pharmacy_codes = ['PHARM', 'OUTPHARM'];
 const snomed = 'http://snomed.info/sct';
 /** Health care provider taxonomy. Codes that start with 3336 are pharmacies. */

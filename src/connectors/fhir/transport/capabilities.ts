@@ -35,6 +35,8 @@ export type Capabilities = {
   keepsMarkers(type: string): boolean;
   /** Whether the server was seen to drop this extension. */
   dropsExtension(url: string): boolean;
+  /** Whether locations were left out because nothing shows that they are the practice's. */
+  readonly hides_locations: boolean;
 };
 
 /** The stored part of a CapabilityStatement: about 60 KB for all 145 types, where the statement may be a megabyte. */
@@ -76,6 +78,8 @@ export type ObservedFacts = {
   documents?: DocumentFacts;
   /** Extensions (URLs) that a stored record came back without. */
   dropped_extensions?: string[];
+  /** Locations were left out because nothing shows that they are the practice's and not people's homes. */
+  hidden_locations?: true;
 };
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
@@ -96,6 +100,18 @@ export function documentBytesMax({ server }: Grant): number | undefined {
   return Math.max(...refused) - 1;
 }
 
+/** What people should know about the server, for the connection report. Without health data. */
+export function serverFindings({ server }: Grant): string[] {
+  if (server === undefined) return [];
+  // Written by signIn from a value of this type.
+  const { hidden_locations }: ServerFacts = JSON.parse(server);
+  return hidden_locations ? [hidden_locations_finding] : [];
+}
+
+const hidden_locations_finding =
+  'Locations: the server does not show where patients are seen. Locations that name no organization and no type, and ' +
+  'do not match an organization of the practice by name or address, are not listed, because they may be homes of patients.';
+
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
 const passing_statuses = new Set([403, 500]);
 const refusal_age_max_ms = 24 * 60 * 60_000;
@@ -110,7 +126,7 @@ export function observedFacts(
   { now_ms, retry_refused }: { now_ms: number; retry_refused: boolean },
 ): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { books_by_slot, documents } = previous;
+  const { books_by_slot, documents, hidden_locations } = previous;
   const { refused = {}, failing_updates, dropped_extensions }: ObservedFacts = retry_refused ? {} : previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
@@ -124,6 +140,7 @@ export function observedFacts(
     ...(books_by_slot && { books_by_slot }),
     ...(documents && { documents }),
     ...(dropped_extensions && { dropped_extensions }),
+    ...(hidden_locations && { hidden_locations }),
   };
 }
 
@@ -201,6 +218,9 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     },
     keepsMarkers: (type) => !unmarked.includes(type),
     dropsExtension: (url) => facts.dropped_extensions?.includes(url) ?? false,
+    get hides_locations() {
+      return facts.hidden_locations ?? false;
+    },
   };
 }
 

@@ -147,6 +147,7 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
     given: (resource) => quoted(nameIn(resource)?.given?.[0]),
     phone: (resource) => quoted(phoneIn(resource)),
     telecom: (resource) => quoted(phoneIn(resource)),
+    address: (resource) => quoted(streetIn(resource)),
   },
   Practitioner: { family: (resource) => quoted(nameIn(resource)?.family) },
   PractitionerRole: {
@@ -241,6 +242,11 @@ function nameIn(resource: Resource): { family?: unknown; given?: unknown[] } | u
 
 function phoneIn(resource: Resource): unknown {
   return itemsIn(fieldsOf(resource).telecom).find(({ system, use }) => system === 'phone' && use !== 'old')?.value;
+}
+
+function streetIn(resource: Resource): unknown {
+  const [street] = itemsIn(fieldsOf(resource).address).map(({ line }) => (Array.isArray(line) ? line[0] : undefined));
+  return street;
 }
 
 /** The day before to the day after: servers use time zones of their own. */

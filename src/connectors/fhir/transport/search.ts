@@ -91,7 +91,7 @@ const page_size_min = 10;
 const shaping_params = new Set(['_count', '_sort', '_total', '_include', '_revinclude', '_summary', '_elements']);
 
 /** Parameters that identify a person. An id may be an MRN. */
-const personal_params = new Set(['_id', 'identifier', 'family', 'given', 'birthdate', 'phone', 'telecom']);
+const personal_params = new Set(['_id', 'identifier', 'family', 'given', 'birthdate', 'phone', 'telecom', 'address']);
 /** Statuses by which a server, or a new gateway in front of it, rejects searches by POST. */
 const form_search_unsupported = new Set([404, 405, 415, 501]);
 
