@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { generateKeyPair } from 'jose';
+import { decodeProtectedHeader, generateKeyPair } from 'jose';
 import type { Credentials, EmrEndpoint, SignIn } from '../connectors/connector.ts';
 import type { OutboundResponse } from '../security/outbound.ts';
 import { isZone } from '../time/zones.ts';
@@ -44,6 +44,29 @@ export const signInChecks: readonly Check[] = [
       const response = await env.track(env.connector.signIn(endpoint, { way: way.name, client_id }, undefined));
       if (response.outcome === 'refused' && response.reason === 'method') skip('the EMR does not support keys');
       requireReason(response, ['key']);
+    },
+  },
+  {
+    id: 'sign_in.assertion_type',
+    expectation: 'a client assertion has the header typ JWT, which SMART requires',
+    run: async (env) => {
+      const way = env.connector.sign_in_ways?.find(({ must_register }) => must_register === 'key_set');
+      const { client_id } = env.credentials;
+      if (!way || client_id === undefined) return skip('the EMR has no sign-in by key');
+      let assertion: string | null = null;
+      const { endpoint } = env.endpoint({
+        intercept: async (_call, pass, { body }) => {
+          const sent = typeof body === 'string' ? new URLSearchParams(body).get('client_assertion') : null;
+          if (sent === null) return pass();
+          assertion = sent;
+          return oauthError('invalid_client');
+        },
+      });
+      const keys = unregisteredKeys();
+      await env.track(env.connector.signIn({ ...endpoint, keys }, { way: way.name, client_id }, undefined));
+      if (assertion === null) return skip('the EMR does not support keys');
+      const { typ } = decodeProtectedHeader(assertion);
+      if (typ !== 'JWT') fail(`the header has ${typ === undefined ? 'no typ' : `the typ ${typ}`}`);
     },
   },
   {

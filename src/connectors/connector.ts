@@ -133,13 +133,17 @@ export type SignIn =
  * - `scope`: the EMR does not grant the requested `scopes`
  * - `method`: the EMR does not allow this way to sign in, but perhaps `supported_ways`
  */
-export type SignInRefusal =
+export type SignInRefusal = {
+  /** The EMR's own explanation, if it is readable text. Without credentials. */
+  emr_message?: string;
+} & (
   | {
       outcome: 'refused';
       reason: 'credentials' | 'code' | 'locked' | 'access' | 'client' | 'secret' | 'key' | 'no_records';
     }
   | { outcome: 'refused'; reason: 'scope'; scopes: string }
-  | { outcome: 'refused'; reason: 'method'; supported_ways: readonly string[] };
+  | { outcome: 'refused'; reason: 'method'; supported_ways: readonly string[] }
+);
 
 /** Renews a grant at the EMR without a person. Throws `login_required` if that takes a person. */
 export type RenewGrant = (grant: Grant, signal: AbortSignal) => Promise<Grant>;

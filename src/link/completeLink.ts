@@ -17,7 +17,7 @@ import { keepConsent } from './linkConsents.ts';
 import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
-import { refusalError } from './refusalError.ts';
+import { quoteEmr, refusalError } from './refusalError.ts';
 import { resolveCredentials } from './resolveCredentials.ts';
 
 /** A successful sign-in at the EMR that is not stored yet. */
@@ -125,5 +125,5 @@ async function signIn(
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw refusalError(ctx, connector, outcome);
+  throw quoteEmr(refusalError(ctx, connector, outcome), connector, outcome);
 }

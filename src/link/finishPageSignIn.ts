@@ -4,7 +4,7 @@ import { ApiError, apiError } from '../errors.ts';
 import { attemptSignIn, callEmr } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';
-import { refusalError } from './refusalError.ts';
+import { quoteEmr, refusalError } from './refusalError.ts';
 import { returnAddress } from './registrationUrls.ts';
 
 /** Completes a sign-in after the EMR's page has redirected back. Link's own window learns of it by polling. */
@@ -40,7 +40,7 @@ async function exchange(
     if (outcome.outcome === 'signed_in') return outcome.grant;
     if (outcome.reason === 'person') throw apiError('emr_page_declined', { emr: connector.display_name });
     if (outcome.reason === 'expired') throw apiError('page_sign_in_unknown');
-    throw refusalError(ctx, connector, outcome);
+    throw quoteEmr(refusalError(ctx, connector, outcome), connector, outcome);
   });
   return result;
 }

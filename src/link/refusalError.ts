@@ -1,6 +1,6 @@
 import type { Connector, SignInRefusal } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { type ApiError, apiError } from '../errors.ts';
+import { ApiError, apiError } from '../errors.ts';
 import { keySetUrl } from './registrationUrls.ts';
 
 /** The error for a sign-in that the EMR refused. Each reason has its own code, so that nobody corrects the wrong thing. */
@@ -21,6 +21,17 @@ export function refusalError(
     default:
       return apiError(codes[refusal.reason], { emr });
   }
+}
+
+/** The same error, with the EMR's own explanation. */
+export function quoteEmr(
+  { code, message, field }: ApiError,
+  { display_name: emr }: Connector,
+  { emr_message, reason }: SignInRefusal,
+): ApiError {
+  // The scopes are the explanation.
+  const quoted = emr_message === undefined || reason === 'scope' ? '' : ` ${emr} says: "${emr_message}"`;
+  return new ApiError(code, message + quoted, { ...(field !== undefined && { field }) });
 }
 
 const codes = {

@@ -60,6 +60,30 @@ test('sign_in.refused_scope detects a connector that does not name the scopes', 
   expect(await outcomeOf('sign_in.refused_scope', silent)).toBe('failed');
 });
 
+test('sign_in.assertion_type is passed by the FHIR connector, and detects an assertion without typ', async () => {
+  expect(await outcomeOf('sign_in.assertion_type')).toBe('passed');
+  const untyped: Connector = {
+    ...fhir,
+    signIn: (endpoint, ...given) => {
+      const fetch: typeof endpoint.outbound.fetch = (url, request) =>
+        endpoint.outbound.fetch(url, { ...request, body: withoutType(request.body) });
+      return fhir.signIn({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, ...given);
+    },
+  };
+  expect(await outcomeOf('sign_in.assertion_type', untyped)).toBe('failed');
+});
+
+/** The same body, with an assertion whose header lacks `typ`. */
+function withoutType<Body>(body: Body): Body | string {
+  const form = new URLSearchParams(String(body));
+  const [header = '', ...rest] = form.get('client_assertion')?.split('.') ?? [];
+  if (rest.length === 0) return body;
+  const { typ: _, ...others } = JSON.parse(Buffer.from(header, 'base64url').toString());
+  const changed = Buffer.from(JSON.stringify(others)).toString('base64url');
+  form.set('client_assertion', [changed, ...rest].join('.'));
+  return form.toString();
+}
+
 test('sign_in.unregistered_key is skipped if the server does not support keys', async () => {
   server.faults.auth_methods = ['client_secret_basic'];
   expect(await outcomeOf('sign_in.unregistered_key')).toBe('skipped');

@@ -137,13 +137,13 @@ describe('a refused sign-in', () => {
         { client_errors: 'described' },
         { ...bySecret(), client_id: 'x' },
         'emr_client_refused',
-        'FHIR R4 does not recognize this client ID.',
+        'FHIR R4 does not recognize this client ID. FHIR R4 says: "Invalid client"',
       ],
       [
         { client_errors: 'described' },
         { ...bySecret(), client_secret: 'x' },
         'emr_secret_refused',
-        'FHIR R4 rejected the client secret.',
+        'FHIR R4 rejected the client secret. FHIR R4 says: "Invalid secret"',
       ],
       [{}, { ...bySecret(), client_secret: 'x' }, 'emr_access_refused', 'FHIR R4 rejected these credentials.'],
       [

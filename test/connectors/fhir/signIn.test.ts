@@ -44,6 +44,7 @@ describe('a sign-in succeeds', () => {
     const { keys, jwks } = await newKeys();
     const client_id = `signed-${alg}`;
     server.register({ client_id, jwks });
+    server.faults.assertions_need_type = true;
     // A server that accepts one signature algorithm only.
     const endpoint = { ...openEndpoint(server.url), keys };
     const { fetch } = endpoint.outbound;

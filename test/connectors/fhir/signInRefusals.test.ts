@@ -44,13 +44,14 @@ describe('a refused sign-in says which it was', () => {
 
   test('the client and the secret apart, if the server says so', async () => {
     server.faults.client_errors = 'described';
-    expect(await signIn(wrongSecret())).toEqual({ outcome: 'refused', reason: 'secret' });
-    expect(await signIn(unknownClient())).toEqual({ outcome: 'refused', reason: 'client' });
+    const refused = { outcome: 'refused' };
+    expect(await signIn(wrongSecret())).toEqual({ ...refused, reason: 'secret', emr_message: 'Invalid secret' });
+    expect(await signIn(unknownClient())).toEqual({ ...refused, reason: 'client', emr_message: 'Invalid client' });
   });
 
   test('the secret, even if the server ignores the first way in which it is sent', async () => {
     Object.assign(server.faults, { client_errors: 'described', basic_credentials: 'refused' });
-    expect(await signIn(wrongSecret())).toEqual({ outcome: 'refused', reason: 'secret' });
+    expect(await signIn(wrongSecret())).toMatchObject({ outcome: 'refused', reason: 'secret' });
   });
 
   test('the key', async () => {
@@ -59,8 +60,8 @@ describe('a refused sign-in says which it was', () => {
 
   test('the client of a key, if the server says so', async () => {
     server.faults.client_errors = 'described';
-    expect(await byOtherKey('nobody')).toEqual({ outcome: 'refused', reason: 'client' });
-    expect(await byOtherKey('other-keys')).toEqual({ outcome: 'refused', reason: 'key' });
+    expect(await byOtherKey('nobody')).toMatchObject({ outcome: 'refused', reason: 'client' });
+    expect(await byOtherKey('other-keys')).toMatchObject({ outcome: 'refused', reason: 'key' });
   });
 
   test('the scopes, with those that were requested', async () => {
@@ -84,6 +85,25 @@ describe('a refused sign-in says which it was', () => {
       ...refused,
       supported_ways: expect.not.arrayContaining(['client_secret']),
     });
+  });
+
+  test('the method, if only a hint of the server says so, with the hint', async () => {
+    Object.assign(server.faults, { services_need_key: true, client_errors: 'hinted' });
+    expect(await signIn(bySecret(server))).toMatchObject({
+      reason: 'method',
+      supported_ways: expect.not.arrayContaining(['client_secret']),
+      emr_message: expect.stringContaining('assertion type is not supported'),
+    });
+  });
+
+  test('not in the words of the server, if they repeat the secret, are no readable text, or are too long', () => {
+    const authority = { token_endpoint: 'https://emr.example/token' };
+    const quoted = (description: string) =>
+      toRefusal({ refused: 'invalid_client', description }, wrongSecret(), authority).emr_message;
+    expect(quoted('The secret of last year is wrong.')).toBeUndefined();
+    expect(quoted('<html><h1>Error</h1></html>')).toBeUndefined();
+    expect(quoted('Line one\r\nline two')).toBe('Line one line two');
+    expect(quoted('x'.repeat(5000))).toHaveLength(300);
   });
 
   test('the rights of the account, if it cannot read any records', async () => {
@@ -152,7 +172,13 @@ describe('the description of an error', () => {
     [{ refused: 'invalid_client', description: 'The client 5 is not registered' }, 'backend_services', 'client'],
     [{ refused: 'invalid_client', description: 'Invalid client assertion' }, 'backend_services', 'key'],
     [{ refused: 'invalid_client', description: 'No key found for this client' }, 'backend_services', 'key'],
-    [{ refused: 'invalid_grant' }, 'backend_services', 'key'],
+    [{ refused: 'invalid_grant' }, 'backend_services', 'access'],
+    [{ refused: 'invalid_client', description: 'JWT has expired' }, 'backend_services', 'access'],
+    [{ refused: 'invalid_client', description: 'Invalid JWT signature' }, 'backend_services', 'key'],
+    [{ refused: 'invalid_request' }, 'backend_services', 'method'],
+    [{ refused: 'invalid_request', hint: 'Check the `client_assertion` parameter' }, 'client_secret', 'method'],
+    [{ refused: 'invalid_request', hint: 'No key with this kid' }, 'backend_services', 'key'],
+    [{ refused: 'invalid_client', description: 'Unsupported authentication method' }, 'client_secret', 'method'],
     [{ refused: 'invalid_request', description: 'Unknown scope: system/*.cruds' }, 'client_secret', 'scope'],
     [{ refused: 'unsupported_grant_type' }, 'client_secret', 'method'],
     [{ refused: 'unauthorized_client' }, 'client_secret', 'method'],

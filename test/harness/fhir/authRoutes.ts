@@ -68,6 +68,7 @@ export async function openAuthServer({ faults, issuer, clients, tokens, authoriz
         audience: `${issuer}/token`,
         maxTokenAge: '5m',
         requiredClaims: ['exp', 'jti'],
+        ...(faults.assertions_need_type && { typ: 'JWT' }),
       });
       if (spent.has(payload.jti ?? '')) return 'Invalid assertion';
       spent.add(payload.jti ?? '');
@@ -79,7 +80,12 @@ export async function openAuthServer({ faults, issuer, clients, tokens, authoriz
 
   function clientError(refusal: Refusal): HttpResponse {
     if (faults.client_errors === 'plain') return plain(401, { error: 'invalid_client' });
-    return plain(400, { error: 'invalid_request', error_description: refusal });
+    return invalidRequest(refusal);
+  }
+
+  function invalidRequest(reason: string): HttpResponse {
+    if (faults.client_errors !== 'hinted') return plain(400, { error: 'invalid_request', error_description: reason });
+    return plain(400, { error: 'invalid_request', error_description: standard_phrase, hint: reason });
   }
 
   async function token(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
@@ -91,7 +97,9 @@ export async function openAuthServer({ faults, issuer, clients, tokens, authoriz
       case 'client_credentials': {
         const by_key = form.get('client_assertion') !== null;
         if ((!client.client_secret && !by_key) || (faults.services_need_key && !by_key))
-          return plain(400, { error: 'unauthorized_client' });
+          return faults.client_errors === 'hinted'
+            ? invalidRequest('assertion type is not supported')
+            : plain(400, { error: 'unauthorized_client' });
         if (refusesScope(faults, scope)) return plain(400, { error: 'invalid_scope' });
         const issued = tokens.issue({ client_id, scope, user: undefined }, { refresh: false });
         // A token of the server itself, in an algorithm that discovery does not list.
@@ -158,6 +166,9 @@ export async function openAuthServer({ faults, issuer, clients, tokens, authoriz
     },
   };
 }
+
+const standard_phrase =
+  'The request is missing a required parameter, includes an invalid parameter value, or is otherwise malformed.';
 
 type Refusal = 'Invalid client' | 'Invalid secret' | 'Invalid assertion';
 

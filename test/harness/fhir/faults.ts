@@ -76,10 +76,15 @@ export type FaultSwitches = {
   basic_credentials: 'decoded' | 'verbatim' | 'refused';
   /** The ways in which discovery lets clients authenticate. */
   auth_methods: readonly string[];
+  /** Client assertions must have the header `typ: "JWT"`, as SMART requires. */
+  assertions_need_type: boolean;
   /** A token for a service itself is only issued to a signed assertion, although discovery lists secrets. */
   services_need_key: boolean;
-  /** `plain`: `invalid_client`. `described`: 400 `invalid_request` with a text that says what is wrong. */
-  client_errors: 'plain' | 'described';
+  /**
+   * `plain`: `invalid_client`. `described`: 400 `invalid_request` with a text that says what is wrong. `hinted`: the same
+   * with the standard's phrase as text, and a field `hint` that says it.
+   */
+  client_errors: 'plain' | 'described' | 'hinted';
   /** Tokens for a service carry an ID token that was not requested, in an algorithm that discovery does not list. */
   unasked_id_token: boolean;
   /** The `nonce` of ID tokens: the one that was sent, one in any case, or none. */
@@ -135,6 +140,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   withheld_params: {},
   basic_credentials: 'decoded',
   auth_methods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+  assertions_need_type: false,
   services_need_key: false,
   client_errors: 'plain',
   unasked_id_token: false,

@@ -29,6 +29,7 @@ export const personalities: readonly Personality[] = [
     switches: {
       unknown_parameter: 'refuse',
       scope_policy: 'all_or_nothing',
+      assertions_need_type: true,
       etag: 'weak',
       versioning: 'versioned-update',
       withheld: {

@@ -56,7 +56,9 @@ async function signedAssertion(endpoint: EmrEndpoint, authority: AuthorizationSe
   return oauth.PrivateKeyJwt(
     { kid, key },
     {
-      [oauth.modifyAssertion]: (_header, payload) => {
+      [oauth.modifyAssertion]: (header, payload) => {
+        // SMART requires it, and some servers answer 401 without it. openid-client leaves it out.
+        header.typ = 'JWT';
         // SMART: the audience is the token endpoint, not the issuer.
         payload.aud = authority.token_endpoint;
       },

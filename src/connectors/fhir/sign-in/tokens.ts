@@ -194,7 +194,9 @@ function rejection(error: unknown): TokenRefusal | undefined {
     const unavailable = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
     if (unavailable || transient_codes.has(error.error)) return undefined;
     const { error: refused, error_description: description } = error;
-    return { refused, ...(description && { description }) };
+    // The response body. Some servers explain the error in a field of their own.
+    const { hint } = Object(error.cause) as { hint?: unknown };
+    return { refused, ...(description && { description }), ...(typeof hint === 'string' && { hint }) };
   }
   // A plain 401 is a rejection, whatever its body.
   const plain = [error, Object(error).cause].some((each) => Object(each).status === 401);

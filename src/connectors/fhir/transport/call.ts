@@ -211,7 +211,8 @@ export function issuesOf(outcome: fhir.OperationOutcome | undefined): fhir.Opera
 
 const message_length_max = 300;
 
-function printable(text: unknown): string | undefined {
+/** A text of the server that can be shown to people: no HTML, no stack trace, no URL, no SQL. */
+export function printable(text: unknown): string | undefined {
   if (
     typeof text !== 'string' ||
     /<\/?\w|\bat [\w$.<>]+\(|\w+(Exception|Error)\b|https?:|\bselect\b.+\bfrom\b/i.test(text)
