@@ -10,8 +10,8 @@ import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { signOut } from './sign-in/signOut.ts';
-import { documentBytesMax, serverFindings } from './transport/capabilities.ts';
 import { openClient } from './transport/client.ts';
+import { documentBytesMax, serverFindings } from './transport/serverFindings.ts';
 import { unsupported_fields } from './writes/unsupportedFields.ts';
 
 export const fhir: Connector = {

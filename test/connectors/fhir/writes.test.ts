@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../../src/connectors/connector.ts';
 import { fhir as fhir_connector } from '../../../src/connectors/fhir/fhir.ts';
 import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
@@ -121,6 +121,65 @@ describe('a create', () => {
   });
 });
 
+describe('a create that collides with another request', () => {
+  test.each(['collision', 'conflict'] as const)('is sent again after %s, and stored once', async (kind) => {
+    const marker = newMarker();
+    server.fail({ kind, method: 'POST', path: 'R4/Patient', times: 2 });
+    expect(await client.create(patient('Collided'), marker)).toMatchObject({ id: expect.any(String) });
+    expect(await bearing(marker)).toHaveLength(1);
+  });
+
+  test('is found by its marker if it was stored after all', async () => {
+    server.faults.conditional_create = false;
+    const { client: other } = await linkedClient(server);
+    const marker = newMarker();
+    server.fail({ kind: 'collision', method: 'POST', path: 'R4/Patient', performed: true });
+    const stored = await other.create(patient('Collided'), marker);
+    expect(await bearing(marker)).toMatchObject([{ id: stored.id }]);
+  });
+
+  test('every time is unavailable if the server names the collision, else refused, but never a changed record', async () => {
+    server.fail({ kind: 'collision', method: 'POST', path: 'R4/Patient', times: 3 });
+    expect(await failureOf(client.create(patient('Collided'), newMarker()))).toMatchObject({ kind: 'unavailable' });
+    server.fail({ kind: 'conflict', method: 'POST', path: 'R4/Patient', times: 3 });
+    expect(await failureOf(client.create(patient('Collided'), newMarker()))).toMatchObject({
+      kind: 'refused',
+      code: 'emr_refused',
+    });
+  });
+});
+
+describe('a server that names only the id of a new record, in a format of its own', () => {
+  beforeEach(() => {
+    Object.assign(server.faults, {
+      create_response: 'own_format',
+      conditional_create: false,
+      foreign_identifiers: false,
+    });
+  });
+  const person = (family: string): fhir.Patient => ({ ...patient(family), birthDate: '1990-01-02' });
+
+  test('is read back, and the record is confirmed by its content', async () => {
+    const { client: other } = await linkedClient(server);
+    const stored = await other.create<fhir.Patient>(person('Ownformat'), newMarker());
+    expect(stored).toMatchObject({ id: expect.any(String), name: [{ family: 'Ownformat' }] });
+    expect(other.canFind('Patient')).toBe(false);
+  });
+
+  test('leaves the outcome unknown if the record with the id is another one', async () => {
+    const { client: other, endpoint, access } = await linkedClient(server);
+    const { id = '' } = await other.create<fhir.Patient>(person('Ownformat'), newMarker());
+    const fetch: typeof endpoint.outbound.fetch = async (url, request) => {
+      const response = await endpoint.outbound.fetch(url, request);
+      if (request.method !== 'POST' || !String(url).endsWith('/Patient')) return response;
+      return { ...response, body: Buffer.from(JSON.stringify({ uuid: id })) };
+    };
+    const misled = openClient({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
+    const failure = await failureOf(misled.create(person('Someone'), newMarker()));
+    expect(failure).toMatchObject({ kind: 'unknown_outcome', accepted: true });
+  });
+});
+
 describe('a server that drops our marker', () => {
   test('is detected with its first record, and lost creates are then not looked up', async () => {
     server.faults.foreign_identifiers = false;
@@ -189,6 +248,32 @@ test('a server that ignores the marker and returns everything is not trusted', a
   Object.assign(server.faults, { search_by_identifier: false, unknown_parameter: 'ignore' });
   expect(other.canFind('Patient')).toBe(true);
   expect(await failureOf(other.findByMarker('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
+});
+
+describe('an update on a server that fails on elements that it generates itself', () => {
+  test('is sent again without them, keeps everything else, and is remembered', async () => {
+    server.faults.fails_on_periods = true;
+    const address = [{ line: ['1 Mock Lane'], city: 'Exampleton', period: { start: '2020-01-01' } }];
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'dated', name: [{ family: 'Dated' }], address });
+    const { client: other, saved } = await linkedClient(server);
+    const change = (current: fhir.Patient): fhir.Patient => ({ ...current, gender: 'other' });
+    const { after } = await other.update<fhir.Patient>('Patient', 'dated', change, newMarker());
+    expect(after).toMatchObject({ gender: 'other', address: [{ line: ['1 Mock Lane'], city: 'Exampleton' }] });
+    expect(JSON.parse(saved.at(-1)?.server ?? '{}')).toMatchObject({ bare_updates: ['Patient'] });
+    // The server adds it again. The next update leaves it out at once.
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'dated', name: [{ family: 'Dated' }], address });
+    server.ledger.length = 0;
+    await other.update<fhir.Patient>('Patient', 'dated', change, newMarker());
+    expect(server.ledger.filter(({ method }) => method === 'PUT')).toHaveLength(1);
+  });
+
+  test('is given up as before if it fails for another reason', async () => {
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'plain', name: [{ family: 'Plain' }] });
+    const { client: other } = await linkedClient(server);
+    server.fail({ kind: 'error_500', method: 'PUT', times: 5 });
+    const work = other.update<fhir.Patient>('Patient', 'plain', (now) => ({ ...now, gender: 'other' }), newMarker());
+    expect(await failureOf(work)).toMatchObject({ kind: 'unavailable' });
+  });
 });
 
 describe('an update', () => {

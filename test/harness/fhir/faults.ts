@@ -24,7 +24,9 @@ export type FaultSwitches = {
   etag: 'weak' | 'strong' | 'none';
   /** `versioned-update`: an update must name the version it changes. */
   versioning: 'versioned-update' | 'versioned' | 'no-version';
-  create_response: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir';
+  create_response: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir' | 'own_format';
+  /** Updates of a record whose address has a period fail with 500, although the server adds it itself. */
+  fails_on_periods: boolean;
   /** The second of two concurrent creates fails with 500 and is not performed. */
   one_create_at_a_time: boolean;
   /** More writes at the same time are rejected with 429. */
@@ -115,6 +117,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   etag: 'weak',
   versioning: 'versioned-update',
   create_response: 'resource',
+  fails_on_periods: false,
   one_create_at_a_time: false,
   writes_at_once_max: Number.POSITIVE_INFINITY,
   conditional_create: true,
@@ -205,6 +208,16 @@ export const fault_responses = {
     status: 400,
     headers: { 'content-type': 'application/json' },
     body: '{"error":"invalid_scope"}',
+  },
+  collision: {
+    status: 409,
+    headers: fhir,
+    body: '{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"conflict","details":{"text":"could not serialize access due to concurrent update"}}]}',
+  },
+  conflict: {
+    status: 409,
+    headers: fhir,
+    body: '{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"conflict"}]}',
   },
   redirect: { status: 302, headers: { location: 'http://127.0.0.1:9/elsewhere' }, body: '' },
 } satisfies Record<string, HttpResponse>;

@@ -193,6 +193,11 @@ const createResponses: Record<FaultSwitches['create_response'], CreateResponse> 
   brief: (status, { resourceType, id, meta }, headers) => json(status, { resourceType, id, meta }, headers),
   empty: (status, _, headers) => ({ status, headers, body: '' }),
   empty_without_location: (status) => ({ status, headers: {}, body: '' }),
+  own_format: (status, { id }) => ({
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ pid: 103, uuid: id }),
+  }),
   outcome: (status, _, headers) =>
     json(
       status,
@@ -212,6 +217,9 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
   const if_match = request.headers['if-match'];
   if (versioning === 'versioned-update' && if_match === undefined) return refused(preconditionFailed);
   if (etag === 'strong' && if_match?.startsWith('W/')) return refused(preconditionFailed);
+  const { address } = resource as { address?: { period?: unknown }[] };
+  if (store.faults.fails_on_periods && Array.isArray(address) && address.some(({ period }) => period))
+    return outcome(500, 'exception');
   const stored = await route(store, { method: 'GET', url: `${type}/${id}`, body: undefined });
   if (!stored.resource) return refused(stored.outcome_resource);
   const response = await route(store, {

@@ -46,14 +46,15 @@ export const personalities: readonly Personality[] = [
     name: 'small-open-source',
     title: 'Small open-source EMR',
     about:
-      'No conditional creates, no totals, no ETags, no accounts, no tasks, no extensions, and only an id after creates.',
+      'No conditional creates, no totals, no ETags, no accounts, no tasks, no extensions, and only an id in a format of its own after creates.',
     switches: {
       withheld: { Account: 'all', Invoice: 'all', Task: 'all' },
       foreign_extensions: false,
       conditional_create: false,
       total: false,
       etag: 'none',
-      create_response: 'brief',
+      create_response: 'own_format',
+      fails_on_periods: true,
       checks_references: false,
       basic_credentials: 'verbatim',
       useless_params: ['_count'],

@@ -26,6 +26,8 @@ export type FhirResponse = {
   status: number;
   headers: Record<string, string>;
   resource: fhir.FhirResource | undefined;
+  /** Ids in a successful response that is JSON but no resource: `{"pid":103,"uuid":"…"}`. */
+  named_ids: readonly string[];
   empty: boolean;
 };
 
@@ -61,7 +63,8 @@ export async function call(
   const returned_page = request.returns_404_page && status === 404;
   if (status >= 400 && status !== 401 && status !== 413 && !returned_page && isPage(response))
     throw new EmrFailure(kind_if_sent, unreadable_response);
-  return { status, headers, resource, empty };
+  const named_ids = parsed && 'json' in parsed && !resource && status < 300 ? idsIn(parsed.json) : [];
+  return { status, headers, resource, named_ids, empty };
 }
 
 /** What a response says about the server's load, if anything. A search may be a POST, too. */
@@ -87,7 +90,7 @@ export function rejection({ status, resource }: FhirResponse, type?: string): Em
     return new EmrFailure('refused', message, { code: 'not_permitted' });
   }
   // Some servers fail this way when two requests collide. Nothing was stored, and a retry succeeds.
-  if (issuesOf(outcome).some((issue) => transient_codes.has(issue?.code))) {
+  if (isTransient(outcome)) {
     return new EmrFailure('unavailable', 'The EMR was busy with another change. The request is retried.');
   }
   const code = issuesCode(errorsOf(outcome), type);
@@ -95,6 +98,16 @@ export function rejection({ status, resource }: FhirResponse, type?: string): Em
   return new EmrFailure('refused', code === 'duplicate_patient' ? `This is a duplicate. ${message}` : message, {
     code,
   });
+}
+
+/** Whether the server says that the request failed because of another one. Databases call it a serialization failure. */
+export function isTransient(outcome: fhir.OperationOutcome | undefined): boolean {
+  const named =
+    /could not serialize|serialization failure|deadlock|concurrent (update|delete|modification|transaction)/i;
+  return issuesOf(outcome).some(
+    (issue) =>
+      transient_codes.has(issue?.code) || named.test(`${issue?.details?.text ?? ''} ${issue?.diagnostics ?? ''}`),
+  );
 }
 
 export function noSuchRecord(type?: string): EmrFailure {
@@ -148,6 +161,13 @@ async function exchange(
 function resourceIn(json: unknown): fhir.FhirResource | undefined {
   const { resourceType } = Object(json) as { resourceType?: unknown };
   return typeof resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
+}
+
+/** A UUID first: an id beside it is the server's internal number. */
+function idsIn(json: unknown): string[] {
+  const { uuid, id } = Object(json) as { uuid?: unknown; id?: unknown };
+  const texts = [uuid, id].filter((each) => typeof each === 'string' || typeof each === 'number').map(String);
+  return texts.filter((each) => /^[A-Za-z0-9.-]{1,64}$/.test(each));
 }
 
 function isPage({ headers, body }: OutboundResponse): boolean {

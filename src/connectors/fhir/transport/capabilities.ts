@@ -1,5 +1,4 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Grant } from '../../connector.ts';
 
 export const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
@@ -33,6 +32,8 @@ export type Capabilities = {
   readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
+  /** Whether a record of this type was found by our marker, so that an empty search means that there is none. */
+  provesMarkers(type: string): boolean;
   /** Whether the server was seen to drop this extension. */
   dropsExtension(url: string): boolean;
   /** Whether locations were left out because nothing shows that they are the practice's. */
@@ -80,37 +81,12 @@ export type ObservedFacts = {
   dropped_extensions?: string[];
   /** Locations were left out because nothing shows that they are the practice's and not people's homes. */
   hidden_locations?: true;
+  /** Types whose updates succeed only without elements that the server generates itself. */
+  bare_updates?: string[];
 };
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
 export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
-
-/**
- * The size of the largest file that the server may accept, as far as it is known: one that is refused in raw form is
- * sent in JSON.
- */
-export function documentBytesMax({ server }: Grant): number | undefined {
-  if (server === undefined) return undefined;
-  // Written by signIn from a value of this type.
-  const facts: ServerFacts = JSON.parse(server);
-  const { raw_refused, raw_refused_bytes, json_refused_bytes } = facts.documents ?? {};
-  const raw = toCapabilities(facts).interactions('Binary').has('create') && !raw_refused;
-  const refused = [json_refused_bytes, ...(raw ? [raw_refused_bytes] : [])];
-  if (!refused.every((bytes) => bytes !== undefined)) return undefined;
-  return Math.max(...refused) - 1;
-}
-
-/** What people should know about the server, for the connection report. Without health data. */
-export function serverFindings({ server }: Grant): string[] {
-  if (server === undefined) return [];
-  // Written by signIn from a value of this type.
-  const { hidden_locations }: ServerFacts = JSON.parse(server);
-  return hidden_locations ? [hidden_locations_finding] : [];
-}
-
-const hidden_locations_finding =
-  'Locations: the server does not show where patients are seen. Locations that name no organization and no type, and ' +
-  'do not match an organization of the practice by name or address, are not listed, because they may be homes of patients.';
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
 const passing_statuses = new Set([403, 500]);
@@ -126,7 +102,7 @@ export function observedFacts(
   { now_ms, retry_refused }: { now_ms: number; retry_refused: boolean },
 ): ObservedFacts {
   if (!previous || previous.software !== facts.software) return {};
-  const { books_by_slot, documents, hidden_locations } = previous;
+  const { books_by_slot, documents, hidden_locations, bare_updates } = previous;
   const { refused = {}, failing_updates, dropped_extensions }: ObservedFacts = retry_refused ? {} : previous;
   const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
     const kept = Object.entries(interactions).filter(
@@ -141,6 +117,7 @@ export function observedFacts(
     ...(documents && { documents }),
     ...(dropped_extensions && { dropped_extensions }),
     ...(hidden_locations && { hidden_locations }),
+    ...(bare_updates && { bare_updates }),
   };
 }
 
@@ -217,6 +194,7 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
       return facts.documents ?? {};
     },
     keepsMarkers: (type) => !unmarked.includes(type),
+    provesMarkers: (type) => facts.marked?.includes(type) ?? false,
     dropsExtension: (url) => facts.dropped_extensions?.includes(url) ?? false,
     get hides_locations() {
       return facts.hidden_locations ?? false;

@@ -9,10 +9,12 @@ import {
   type ServerFacts,
   toCapabilities,
 } from './capabilities.ts';
+import { canFind, create, findByMarker, findCreated } from './creates.ts';
 import { probeParams, readReferred, sampleType } from './paramProbes.ts';
-import { canFind, create, createBinary, findByMarker, findCreated, read, update } from './resources.ts';
+import { createBinary, read } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
 import { openSession } from './session.ts';
+import { update } from './updates.ts';
 
 export type { Page } from './bundles.ts';
 export { marker_system } from './markers.ts';

@@ -1,5 +1,5 @@
 import { EmrFailure } from '../../connector.ts';
-import { type FhirResponse, rejection } from './call.ts';
+import { type FhirResponse, issuesOf, isTransient, rejection } from './call.ts';
 import type { Server } from './search.ts';
 
 /**
@@ -15,9 +15,27 @@ export async function refusal(
   interaction: 'create' | 'update',
   response: FhirResponse,
 ): Promise<EmrFailure> {
-  if (!whole_refusals.has(response.status)) return rejection(response, type);
-  return refusedAsWhole(server, type, interaction, response.status);
+  if (whole_refusals.has(response.status)) return refusedAsWhole(server, type, interaction, response.status);
+  const failure = rejection(response, type);
+  if (interaction === 'update' || failure.code !== 'record_changed') return failure;
+  // A new record has no version that somebody else could have changed.
+  return new EmrFailure('refused', failure.message, { cause: failure });
 }
+
+/**
+ * Whether a create was rejected because of another request at the same time. An appointment that conflicts with another
+ * one is not: its time is taken. Neither is a duplicate.
+ */
+export function isCollision({ status, resource }: FhirResponse, type: string): boolean {
+  if (status < 400) return false;
+  const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
+  if (isTransient(outcome)) return true;
+  if ((status !== 409 && status !== 412) || type === 'Appointment') return false;
+  return issuesOf(outcome).every((issue) => collision_codes.has(issue?.code));
+}
+
+/** What servers send with a 409 that says no more. */
+const collision_codes = new Set<string | undefined>(['conflict', 'exception', 'processing', undefined]);
 
 async function refusedAsWhole(
   server: Server,

@@ -19,6 +19,7 @@ import {
 } from './fields.ts';
 import { createGuarantor, guarantor_requires, hasGuarantor } from './guarantors.ts';
 import { resolveCoverage } from './insuranceWrites.ts';
+import { canFindLostPatient, findLostPatient } from './lostCreates.ts';
 import { patient_fields, patientValues } from './patientFields.ts';
 import { droppedPharmacy, hasPharmacy, new_patient_pharmacy, pharmacy_field } from './pharmacyWrites.ts';
 import {
@@ -38,6 +39,8 @@ import { afterCreate, findOrCreate, forField, idOf, rejectUnsupported } from './
  */
 export function createPatient(emr: Emr): Operations['createPatient'] {
   const { client } = emr;
+  /** By marker: charts that `find` found without all of their parts. They may not have the marker. */
+  const incomplete = new Map<string, fhir.Patient>();
   return {
     send: async (input, marker) => {
       const { payer, pharmacy_ehr_id, check_eligibility } = input;
@@ -59,7 +62,10 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       // Resolved first: an insurance company that does not exist must not leave a patient without insurance.
       const coverages = await Promise.all(input.coverages.map((each) => resolveCoverage(emr, each)));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
-      const { resource: created, found } = await findOrCreate(client, applySettings(blank, settings), marker);
+      const known = incomplete.get(marker);
+      const { resource: created, found } = known
+        ? { resource: known, found: true }
+        : await findOrCreate(client, applySettings(blank, settings), marker);
       const [id, mrn] = [idOf(created), mrnOf(created, client.mrn_rule)];
       await afterCreate(`The patient was created with MRN '${mrn}', but not all of its data.`, async () => {
         // An earlier attempt may have used values that the client has corrected since.
@@ -79,10 +85,11 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       });
       return { ehr_id: id, mrn };
     },
-    ...(client.canFind('Patient') && {
+    ...(canFindLostPatient(client) && {
       find: async (marker, input) => {
-        const patient = await client.findCreated<fhir.Patient>('Patient', marker);
+        const patient = await findLostPatient(emr, input, marker);
         if (!patient) return undefined;
+        incomplete.set(marker, patient);
         // Incomplete: `send` creates what is missing.
         if (input.payer && !(await hasGuarantor(emr, idOf(patient), marker))) return undefined;
         for (const n of input.coverages.keys()) {

@@ -1,0 +1,78 @@
+import type * as fhir from 'fhir/r4.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { failureOf } from '../larkspur/fixture.ts';
+import { openCharts, performWrite } from './charts.ts';
+import { booking, empty_patient } from './inputs.ts';
+
+let server: FhirServer;
+beforeAll(async () => {
+  server = await startFhirServer({ data: 'small' });
+});
+afterEach(() => server.reset());
+afterAll(() => server.close());
+
+const newMarker = () => `${newId()}-create`;
+const named = async (family: string) =>
+  (await server.resources<fhir.Patient>('Patient')).filter(({ name }) => name?.[0]?.family === family);
+const drops_markers = { conditional_create: false, foreign_identifiers: false } as const;
+
+describe('on a server that drops our marker, a lost create of a patient', () => {
+  test('is found by name, birth date and age, and not sent again', async () => {
+    Object.assign(server.faults, drops_markers);
+    const { emr } = await openCharts(server);
+    const input = { ...empty_patient, last_name: 'Lostonce' };
+    server.fail({ kind: 'reset', method: 'POST', path: 'R4/Patient', performed: true });
+    const { ehr_id } = await performWrite(emr.createPatient, input, newMarker());
+    expect(await named('Lostonce')).toMatchObject([{ id: ehr_id }]);
+  });
+
+  test('that did not arrive is sent again, although an older chart has the same name and birth date', async () => {
+    Object.assign(server.faults, drops_markers);
+    const { emr } = await openCharts(server);
+    const input = { ...empty_patient, last_name: 'Namesake' };
+    const older = { name: [{ family: 'Namesake', given: [input.first_name ?? ''] }], birthDate: input.dob ?? '' };
+    const meta = { lastUpdated: '2020-01-01T00:00:00Z' };
+    await server.storeUnchecked({ resourceType: 'Patient', id: 'older', ...older, meta });
+    server.fail({ kind: 'reset', method: 'POST', path: 'R4/Patient' });
+    const { ehr_id } = await performWrite(emr.createPatient, input, newMarker());
+    expect(ehr_id).not.toBe('older');
+    expect(await named('Namesake')).toHaveLength(2);
+  });
+
+  test('is not decided if two new charts have the same name and birth date', async () => {
+    Object.assign(server.faults, drops_markers);
+    const { emr } = await openCharts(server);
+    const input = { ...empty_patient, last_name: 'Ambiguous' };
+    const alike = { name: [{ family: 'Ambiguous', given: [input.first_name ?? ''] }], birthDate: input.dob ?? '' };
+    for (const id of ['one', 'two']) await server.storeUnchecked({ resourceType: 'Patient', id, ...alike });
+    const found = emr.createPatient.find?.(newMarker(), input) ?? Promise.resolve();
+    expect(await failureOf(found)).toMatchObject({ kind: 'unknown_outcome' });
+  });
+});
+
+describe('on a server that has not shown that it keeps markers, a lost create of an appointment', () => {
+  const appointments = async (starts_at: string) =>
+    (await server.resources<fhir.Appointment>('Appointment')).filter(({ start }) => start?.startsWith(starts_at));
+
+  test('that did not arrive is found to be absent by patient and start, and is sent again', async () => {
+    const { emr } = await openCharts(server);
+    server.fail({ kind: 'reset', method: 'POST', path: 'R4/Appointment' });
+    const input = { ...booking, starts_at: '2031-03-04T10:00:00' };
+    const { ehr_id } = await performWrite(emr.createAppointment, input, newMarker());
+    expect(await appointments('2031-03-04T10:00')).toMatchObject([{ id: ehr_id }]);
+  });
+
+  test('that arrived is not sent again, even if the server drops the marker', async () => {
+    Object.assign(server.faults, drops_markers);
+    const { emr } = await openCharts(server);
+    const input = { ...booking, starts_at: '2031-03-05T10:00:00' };
+    const marker = newMarker();
+    server.fail({ kind: 'reset', method: 'POST', path: 'R4/Appointment', performed: true });
+    expect(await failureOf(emr.createAppointment.send(input, marker))).toMatchObject({ kind: 'unknown_outcome' });
+    const found = emr.createAppointment.find?.(marker, input) ?? Promise.resolve();
+    expect(await failureOf(found)).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await appointments('2031-03-05T10:00')).toHaveLength(1);
+  });
+});
