@@ -74,6 +74,15 @@ export const ClaimLineItem = Type.Object(
   { schema_name: 'ClaimLine', description: 'A service line of a claim' },
 );
 
+export const ClaimOtherDiagnosis = Type.Object(
+  {
+    other_code: { ...known.text, description: 'The code of the diagnosis, if it is not an ICD code' },
+    other_code_system: { ...known.text, description: 'The code system of `other_code` (a URI)' },
+    description: nullable(Type.String({ description: 'Description of the diagnosis' })),
+  },
+  { schema_name: 'ClaimOtherDiagnosis', description: 'A diagnosis of a claim without an ICD code' },
+);
+
 export const ClaimPayment = Type.Object(
   {
     id: Type.String({ description: 'Chartwire’s ID of the payment' }),
@@ -118,6 +127,9 @@ const fields = {
   net_adjustment: known.number,
   patient_responsibility: known.number,
   icd_codes: Type.Array(Type.String()),
+  other_diagnoses: Type.Optional(
+    Type.Array(ClaimOtherDiagnosis, { description: 'Diagnoses of the claim without an ICD code' }),
+  ),
   billing_notes: known.text,
   insurances: Type.Array(ClaimInsurance, { description: 'The insurances billed; `sequence_number` gives their order' }),
   balances: ClaimBalances,

@@ -146,6 +146,25 @@ describe('claims', () => {
     expect(read).toHaveLength(1);
   });
 
+  test('have only ICD codes in icd_codes and icd_pointers, and other diagnoses in a field of their own', async () => {
+    const diagnosis = [
+      { coding: [{ system: 'http://snomed.info/sct', code: '44054006', display: 'Diabetes' }] },
+      { coding: [{ system: 'http://hl7.org/fhir/sid/icd-10-cm', code: 'I10' }] },
+      { coding: [{ code: 'E11.9' }] },
+      { text: 'Sore throat' },
+    ].map((concept, n) => ({ sequence: n + 1, diagnosisCodeableConcept: concept }));
+    const item = [{ sequence: 1, diagnosisSequence: [1, 2], productOrService: { text: 'Visit' } }];
+    expect(await claimOf({ diagnosis, item })).toMatchObject({
+      icd_codes: ['I10', 'E11.9'],
+      other_diagnoses: [
+        { other_code: '44054006', other_code_system: 'http://snomed.info/sct', description: 'Diabetes' },
+        { other_code: null, other_code_system: null, description: 'Sore throat' },
+      ],
+      line_items: [{ icd_pointers: ['I10'] }],
+    });
+    expect(await claimOf({ diagnosis: diagnosis.slice(1, 3) })).not.toHaveProperty('other_diagnoses');
+  });
+
   test('have only CPT and HCPCS codes as cpt_code, and others in a field of their own', async () => {
     const service = (system: string | undefined, code: string) => ({
       productOrService: { coding: [{ ...(system && { system }), code }] },

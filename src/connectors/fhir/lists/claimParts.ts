@@ -55,25 +55,58 @@ export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords)
   });
 }
 
+/** A diagnosis by its ICD code or, without one, by whatever the claim says about it. */
+export type Diagnosis = { sequence: number | null } & (
+  | { icd_code: string }
+  | NonNullable<ClaimSource['other_diagnoses']>[number]
+);
+
 /** The diagnoses in their order, with the codes that the claim contains or that conditions of the chart have. */
-export function toDiagnoses(
-  { diagnosis }: fhir.Claim,
-  conditions: RelatedRecords['conditions'],
-): { sequence: number | null; code: string }[] {
+export function toDiagnoses({ diagnosis }: fhir.Claim, conditions: RelatedRecords['conditions']): Diagnosis[] {
   return list(diagnosis)
-    .map(({ sequence, diagnosisCodeableConcept, diagnosisReference }) => {
+    .flatMap(({ sequence, diagnosisCodeableConcept, diagnosisReference }): Diagnosis[] => {
       const concept = diagnosisCodeableConcept ?? conditions.get(refId(diagnosisReference, 'Condition') ?? '')?.code;
-      const code = icdCodeOf(concept) ?? codeOf(concept) ?? labelOf(concept) ?? text(diagnosisReference?.display);
-      return { sequence: number(sequence), code };
+      const icd_code = icdCodeOf(concept);
+      if (icd_code !== null) return [{ sequence: number(sequence), icd_code }];
+      const other = list(concept?.coding).find(({ code }) => text(code) !== null);
+      const description = labelOf(concept) ?? text(diagnosisReference?.display);
+      if (!other && description === null) return [];
+      const [other_code, other_code_system] = [text(other?.code), text(other?.system)];
+      return [{ sequence: number(sequence), other_code, other_code_system, description }];
     })
-    .filter((each): each is { sequence: number | null; code: string } => each.code !== null)
     .toSorted((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
 }
 
-/** A condition may have codes of several systems. */
-function icdCodeOf(concept: fhir.CodeableConcept | undefined): string | null {
-  return first(list(concept?.coding), ({ system, code }) => (system?.includes('icd-10') ? text(code) : null));
+export function icdCodesOf(diagnoses: readonly Diagnosis[]): string[] {
+  return diagnoses.flatMap((each) => ('icd_code' in each ? [each.icd_code] : []));
 }
+
+/** Those without an ICD code. Absent if there are none. */
+export function otherDiagnoses(diagnoses: readonly Diagnosis[]): Pick<ClaimSource, 'other_diagnoses'> {
+  const others = diagnoses.flatMap((each) => {
+    if ('icd_code' in each) return [];
+    const { sequence: _, ...other } = each;
+    return [other];
+  });
+  return others.length > 0 ? { other_diagnoses: others } : {};
+}
+
+/** A condition may have codes of several systems. Without a system, the form of the code tells. */
+function icdCodeOf(concept: fhir.CodeableConcept | undefined): string | null {
+  const codings = list(concept?.coding);
+  const named = first(codings, ({ system, code }) => (isIcd(system) ? text(code) : null));
+  const unnamed = first(codings, ({ system, code }) =>
+    system === undefined && /^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/.test(code ?? '') ? text(code) : null,
+  );
+  return named ?? unnamed;
+}
+
+/** ICD-10-CM, ICD-10 and ICD-9-CM, by name or by OID. */
+function isIcd(system: string | undefined): boolean {
+  return /\bicd-?(9|10)/i.test(system ?? '') || icd_oids.includes(system ?? '');
+}
+
+const icd_oids = ['6.90', '6.3', '6.103'].map((oid) => `urn:oid:2.16.840.1.113883.${oid}`);
 
 export function toLineItems(
   claim: fhir.Claim,
@@ -99,7 +132,7 @@ export function toLineItems(
       allowed_amount: allowedFor(line_number, adjudications),
       billed_unit_fee: number(item.unitPrice?.value),
       icd_pointers: list(item.diagnosisSequence).flatMap((pointed) =>
-        diagnoses.filter(({ sequence }) => sequence === pointed).map(({ code }) => code),
+        icdCodesOf(diagnoses.filter(({ sequence }) => sequence === pointed)),
       ),
       place_of_service: codeOf(item.locationCodeableConcept),
       type_of_service: codeOf(item.category),

@@ -7,6 +7,8 @@ import { type Emr, findReferencing, type Resolver, refId, refIds } from '../refe
 import { codeOf, first, groupBy, list, nameOf, number, text } from '../values.ts';
 import {
   type Adjudication,
+  icdCodesOf,
+  otherDiagnoses,
   type RelatedRecords,
   sumOf,
   toDiagnoses,
@@ -95,6 +97,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
   const patient = related.patients.get(patient_id ?? '');
   const role = related.roles.get(refId(claim.provider, 'PractitionerRole') ?? '');
   const provider_id = refId(claim.provider, 'Practitioner') ?? refId(role?.practitioner, 'Practitioner');
+  const diagnoses = toDiagnoses(claim, related.conditions);
   const [latest] = adjudications.toSorted((a, b) => (text(b.created) ?? '').localeCompare(text(a.created) ?? ''));
   return {
     ehr_id: claim.id ?? '',
@@ -111,7 +114,8 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
     emr_provider_id: provider_id,
     provider_name: nameOf(related.practitioners.get(provider_id ?? '')?.name).full ?? text(claim.provider?.display),
     ...toAmounts(claim, adjudications),
-    icd_codes: toDiagnoses(claim, related.conditions).map(({ code }) => code),
+    icd_codes: icdCodesOf(diagnoses),
+    ...otherDiagnoses(diagnoses),
     billing_notes: null,
     insurances: toInsurances(claim, related),
     void_claim: toVoidClaim(claim),
