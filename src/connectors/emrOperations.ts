@@ -20,7 +20,12 @@ import type {
  * the write arrived. Without `find`, a lost response requires a manual check.
  */
 export type EmrWrite<Input, Output> = {
-  send: (input: Input, marker: string) => Promise<Output>;
+  send: (input: Input, marker: string, sending?: () => Promise<void>) => Promise<Output>;
+  /**
+   * `send` calls `sending` right before its first request that may change something, and waits for it. Until then nothing
+   * has to be looked up after a crash. Absent: `send` may change something from its start.
+   */
+  announces?: true;
   find?: (marker: string, input: Input) => Promise<Output | undefined>;
 };
 

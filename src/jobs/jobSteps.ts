@@ -111,18 +111,26 @@ export function openSteps(db: Database, lease: Lease, job: Job, in_progress: InP
         if (found) return storeOutcome(name, { ...found, ...with_outcome });
         if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
       }
-      await record({ name, kind: 'intent', detail: { marker }, data: with_intent });
-      // Steps run in order: since this one is not in the EMR, neither are later ones.
-      if (restored) restored.unproven = false;
-      open.add(name);
-      cleared.delete(name);
-      accepted.delete(name);
-      if (with_intent) intent_data.set(name, with_intent);
+      let announced = false;
+      const announce = async () => {
+        if (announced) return;
+        announced = true;
+        await record({ name, kind: 'intent', detail: { marker }, data: with_intent });
+        // Steps run in order: since this one is not in the EMR, neither are later ones.
+        if (restored) restored.unproven = false;
+        open.add(name);
+        cleared.delete(name);
+        accepted.delete(name);
+        if (with_intent) intent_data.set(name, with_intent);
+      };
+      if (!write.announces) await announce();
       try {
-        return await storeOutcome(name, { ...(await write.send(input, marker)), ...with_outcome });
+        return await storeOutcome(name, { ...(await write.send(input, marker, announce)), ...with_outcome });
       } catch (error) {
         if (!(error instanceof EmrFailure)) throw error;
         if (error.kind !== 'unknown_outcome') {
+          // Nothing was sent, now or by an earlier attempt: there is nothing to close.
+          if (!announced && !open.has(name)) throw error;
           await record({ name, kind: 'outcome', detail: { [not_applied]: error.code } });
           open.delete(name);
           intent_data.delete(name);

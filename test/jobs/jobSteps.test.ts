@@ -65,6 +65,33 @@ describe('a step', () => {
     ]);
   });
 
+  test('of a connector that announces its requests is noted when it is sent, not while it reads', async () => {
+    const crash = new Error('The process was killed.');
+    let [reads, crashes_at] = [0, 'read'];
+    const write: EmrWrite<string, { ehr_id: string }> = {
+      announces: true,
+      send: async (_input, _marker, sending) => {
+        reads++;
+        if (crashes_at === 'read') throw crash;
+        if (crashes_at === 'refusal') throw new EmrFailure('unavailable', 'Cannot be read.');
+        await sending?.();
+        if (crashes_at === 'request') throw crash;
+        return { ehr_id: 'r1' };
+      },
+    };
+    await expect((await load()).write('create', write, 'x')).rejects.toThrow(crash);
+    crashes_at = 'refusal';
+    await expect((await load()).write('create', write, 'x')).rejects.toThrow('Cannot be read.');
+    expect([...(await timeline())]).toStrictEqual([]);
+    expect((await load()).hasUnknownOutcome()).toBe(false);
+    crashes_at = 'request';
+    await expect((await load()).write('create', write, 'x')).rejects.toThrow(crash);
+    expect([...(await timeline())]).toStrictEqual([{ kind: 'intent', name: 'create' }]);
+    expect(reads).toBe(3);
+    // Without a way to look it up, only a person can say whether the request arrived.
+    await expect((await load()).write('create', write, 'x')).rejects.toThrow(NeedsReview);
+  });
+
   test('whose response was lost is found by its marker and not sent again', async () => {
     const emr = fakeEmr({ response: 'lost' });
     await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('No response.');

@@ -1,4 +1,4 @@
-import type { Capability, OperationName, Operations } from '../connector.ts';
+import type { Capability, EmrWrite, OperationName, Operations } from '../connector.ts';
 import type { FieldCapability, FieldOperation } from '../fields.ts';
 import { operationNames } from '../operations.ts';
 import { getBalances } from './charts/balances.ts';
@@ -165,7 +165,19 @@ export function supportedOperations(capabilities: Capabilities): OperationName[]
 
 export function openOperations(emr: Emr): Partial<Operations> {
   const names = supportedOperations(emr.client.capabilities);
-  return Object.fromEntries(names.map((name) => [name, operations[name]?.open(emr)]));
+  return Object.fromEntries(names.map((name) => [name, announcing(emr, operations[name]?.open(emr))]));
+}
+
+/** Writes read what they refer to first, which may take seconds: they say when they send something. */
+function announcing(emr: Emr, operation: unknown): unknown {
+  // Writes are the only operations that are objects.
+  if (typeof operation !== 'object' || operation === null) return operation;
+  const write = operation as EmrWrite<unknown, unknown>;
+  return {
+    ...write,
+    announces: true,
+    send: (input, marker, sending) => emr.client.announce(sending, () => write.send(input, marker)),
+  } satisfies EmrWrite<unknown, unknown>;
 }
 
 function requireFor(

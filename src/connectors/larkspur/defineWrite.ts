@@ -27,7 +27,7 @@ export function defineWrite<Write extends EmrWrite<never, { ehr_id: string }>>(
   toRequest: (input: InputOf<Write>) => { path: string; body: Record<string, unknown> },
   toOutput: (receipt: Receipt, request: SendRequest) => OutputOf<Write> | Promise<OutputOf<Write>>,
 ) {
-  return (request: SendRequest): Required<EmrWrite<InputOf<Write>, OutputOf<Write>>> => {
+  return (request: SendRequest): Required<Pick<EmrWrite<InputOf<Write>, OutputOf<Write>>, 'send' | 'find'>> => {
     const find = async (marker: string): Promise<OutputOf<Write> | undefined> => {
       const url = path`/api/receipts/${operation}/${marker}`;
       const reply = await request({ method: 'GET', path: url, schema: receipt });

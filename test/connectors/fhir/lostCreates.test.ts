@@ -52,6 +52,22 @@ describe('on a server that drops our marker, a lost create of a patient', () => 
   });
 });
 
+test('a write announces itself after it has read what it refers to, right before its first request', async () => {
+  const { emr } = await openCharts(server);
+  expect(emr.createAppointment.announces).toBe(true);
+  server.ledger.length = 0;
+  const before: string[] = [];
+  const sending = async () => {
+    before.push(...server.ledger.map(({ method, path }) => `${method} ${path.replace('/fhir/R4/', '')}`));
+  };
+  await emr.createAppointment.send({ ...booking, starts_at: '2031-03-06T10:00:00' }, newMarker(), sending);
+  expect(before).toContain('GET Patient/pat-1');
+  expect(before.filter((request) => request.startsWith('POST Appointment'))).toEqual([]);
+  expect(server.ledger.filter(({ method, path }) => method === 'POST' && path.endsWith('/Appointment'))).toHaveLength(
+    1,
+  );
+});
+
 describe('on a server that has not shown that it keeps markers, a lost create of an appointment', () => {
   const appointments = async (starts_at: string) =>
     (await server.resources<fhir.Appointment>('Appointment')).filter(({ start }) => start?.startsWith(starts_at));

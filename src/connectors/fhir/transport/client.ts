@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type * as fhir from 'fhir/r4.js';
 import type { Access, EmrEndpoint, MrnRule } from '../../connector.ts';
 import { samplePatients } from '../mrn.ts';
@@ -48,6 +49,8 @@ export type FhirClient = {
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
   /** The same after a create whose response was lost. Throws `unknown_outcome` if absence would prove nothing. */
   findCreated<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
+  /** Runs a write, and `sending` before its first request that may change something. */
+  announce<T>(sending: (() => Promise<void>) | undefined, write: () => Promise<T>): Promise<T>;
   /** Whether `findByMarker` works for this type. */
   canFind(type: string): boolean;
   /**
@@ -79,6 +82,11 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   };
   const probed = new Set<string>();
   const base = new URL(endpoint.address);
+  const announced = new AsyncLocalStorage<() => Promise<void>>();
+  const request: typeof session.request = async (input) => {
+    if (input.writes) await announced.getStore()?.();
+    return session.request(input);
+  };
   const probeType = async (type: string) => {
     if (probed.has(type)) return;
     probed.add(type);
@@ -92,7 +100,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     const found = await probeParams(searched, type, [...records, ...referred], capabilities.searchParams(type));
     await recordParams(type, found);
   };
-  const server = { base, request: session.request, capabilities, facts, learn, recordParams, probeType };
+  const server = { base, request, capabilities, facts, learn, recordParams, probeType };
   return {
     capabilities,
     mrn_rule: access.mrn_rule,
@@ -105,6 +113,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
     findCreated: (type, marker) => findCreated(server, type, marker),
+    announce: (sending, write) => (sending ? announced.run(sending, write) : write()),
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, type, id, change, marker),
   };
