@@ -74,9 +74,10 @@ export async function findLostAppointment(
         'Patient',
       ).includes(input.patient_ehr_id),
   );
+  const lost = onlyNew(alike, marker);
   // Someone else may have booked it: a new one without our marker is not ours for certain.
-  if (onlyNew(alike, marker)) throw unproven();
-  return undefined;
+  if (lost && !markersOf(lost).includes(marker)) throw unproven();
+  return lost;
 }
 
 function patientParam(client: FhirClient): string | undefined {
@@ -94,8 +95,13 @@ async function findMarked<T extends fhir.FhirResource>(
   return found && client.findCreated<T>(type, marker);
 }
 
-/** The only one of these records that may have been stored since the write was requested. */
+/**
+ * The record with our marker, which a server may keep without searching by it, else the only one without any marker that
+ * may have been stored since the write was requested.
+ */
 function onlyNew<T extends fhir.FhirResource>(records: readonly T[], marker: string): T | undefined {
+  const ours = records.find((record) => markersOf(record).includes(marker));
+  if (ours) return ours;
   const since_ms = requestedAt(marker) - clock_tolerance_ms;
   const recent = records.filter((record) => !isOlderThan(record, since_ms) && markersOf(record).length === 0);
   const [only, ...more] = recent;
