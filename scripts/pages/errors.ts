@@ -34,7 +34,7 @@ function where(name: ErrorCode): string {
 
 /** Errors that no documented endpoint returns, and where they occur instead. */
 const undocumented: Record<string, readonly ErrorCode[]> = {
-  'any URL': ['request_malformed', 'route_not_found', 'request_timeout', 'headers_too_large'],
+  'any URL': ['request_malformed', 'route_not_found', 'method_not_allowed', 'request_timeout', 'headers_too_large'],
   'the Link page': [
     'consent_required',
     'consent_outdated',

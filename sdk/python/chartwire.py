@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import os
 import random
 import secrets as _secrets
 import socket
@@ -19,7 +20,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
 
 
 class ChartwireError(Exception):
@@ -142,7 +143,7 @@ def verify_webhook(
 
 
 class File:
-    """A file to upload."""
+    """A file to upload. A file that is open in binary mode can be passed instead."""
 
     def __init__(self, content: bytes, name: str = "document") -> None:
         self.content = content
@@ -310,6 +311,18 @@ def _quote(value: Any) -> str:
     return urllib.parse.quote(str(value), safe="")
 
 
+def _file(value: Any) -> File:
+    if isinstance(value, File):
+        return value
+    if isinstance(value, bytes):
+        return File(value)
+    content = value.read()
+    if not isinstance(content, bytes):
+        raise TypeError('Open the file to upload in binary mode: open(path, "rb").')
+    name = getattr(value, "name", None)
+    return File(content, os.path.basename(name)) if isinstance(name, str) and name else File(content)
+
+
 def _form(fields: Mapping[str, Any]) -> "tuple[bytes, str]":
     boundary = _secrets.token_hex(16)
     parts: List[bytes] = []
@@ -317,8 +330,8 @@ def _form(fields: Mapping[str, Any]) -> "tuple[bytes, str]":
         if value is None:
             continue
         disposition = f'Content-Disposition: form-data; name="{name}"'
-        if isinstance(value, (File, bytes)):
-            file = value if isinstance(value, File) else File(value)
+        if isinstance(value, (File, bytes)) or hasattr(value, "read"):
+            file = _file(value)
             filename = file.name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
             head = f'{disposition}; filename="{filename}"\r\nContent-Type: application/octet-stream'
             content = file.content
@@ -494,23 +507,23 @@ class Appointment(TypedDict):
 
 
 class _AppointmentCreateOptional(TypedDict, total=False):
-    datetime: str
+    datetime: Optional[str]
     """Start of the appointment (ISO 8601 date-time with offset)"""
-    date: str
+    date: Optional[str]
     """Day of the appointment, together with time (YYYY-MM-DD)"""
-    time: str
+    time: Optional[str]
     """Time of the appointment, together with date (h:mm am)"""
-    secondary_provider: str
+    secondary_provider: Optional[str]
     """EMR ID of a second provider"""
-    note: str
+    note: Optional[str]
     """Note to the practice about the appointment"""
-    reason: str
+    reason: Optional[str]
     """Reason for the visit"""
-    duration: str
+    duration: Optional[str]
     """Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30"""
-    new_patient: Literal["true", "false"]
+    new_patient: Optional[Union[Literal["true", "false"], bool]]
     """Whether this is the patient’s first visit"""
-    prevent_double_booking: Literal["true", "false"]
+    prevent_double_booking: Optional[Union[Literal["true", "false"], bool]]
     """Whether to fail if the provider is not free at this time"""
 
 
@@ -641,7 +654,12 @@ class AvailableTime(TypedDict):
     """With `slots` only: how many visits the rule allows"""
 
 
-class Claim(TypedDict):
+class _ClaimOptional(TypedDict, total=False):
+    other_diagnoses: List[ClaimOtherDiagnosis]
+    """Diagnoses of the claim without an ICD code"""
+
+
+class Claim(_ClaimOptional):
     """A claim as of the last sync"""
 
     id: str
@@ -837,6 +855,17 @@ class ClaimLine(_ClaimLineOptional):
     """NPI of the provider who referred the patient"""
 
 
+class ClaimOtherDiagnosis(TypedDict):
+    """A diagnosis of a claim without an ICD code"""
+
+    other_code: Optional[str]
+    """The code of the diagnosis, if it is not an ICD code"""
+    other_code_system: Optional[str]
+    """The code system of `other_code` (a URI)"""
+    description: Optional[str]
+    """Description of the diagnosis"""
+
+
 class ClaimPayment(TypedDict):
     """A payment posted to a claim, with the adjudication that it belongs to"""
 
@@ -953,11 +982,11 @@ class ConnectionStep(_ConnectionStepOptional):
 class _DocumentCreateOptional(TypedDict, total=False):
     emr_assigned_to_id: str
     """EMR ID of the staff member, from GET /v1/staff (ehr_id)"""
-    is_reviewed: Literal["true", "false"]
+    is_reviewed: Union[Literal["true", "false"], bool]
     """Whether the document is marked as reviewed; default false"""
     notes: str
     """Notes about the document"""
-    is_high_priority: Literal["true", "false"]
+    is_high_priority: Union[Literal["true", "false"], bool]
     """Whether the document is marked as high priority; default false"""
     template_name: str
     """Template used for the upload form"""
@@ -970,7 +999,7 @@ class DocumentCreate(_DocumentCreateOptional):
     """Folder in the patient’s chart; nested folders with forward slashes"""
     patient_mrn: str
     """Medical Record Number of the patient"""
-    document: Union[File, bytes]
+    document: Union[File, bytes, BinaryIO]
     """PDF, JPEG or PNG file (detected by content), at most 5 MB"""
 
 
@@ -1206,17 +1235,17 @@ class LastSync(TypedDict):
 
 
 class _LinkTokenCreateOptional(TypedDict, total=False):
-    emr_name: str
+    emr_name: Optional[str]
     """Name of the EMR product, from GET /link/emrs. Required for the first user of a new organization"""
-    emr_instance_domain: str
+    emr_instance_domain: Optional[str]
     """URL of the EMR instance. Required for the first user of a new organization"""
-    emr_app_id: str
+    emr_app_id: Optional[str]
     """EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address"""
-    access_token: str
+    access_token: Optional[str]
     """Update mode: access token of the account to re-link"""
-    callback_url: str
+    callback_url: Optional[str]
     """URL to which the hosted page redirects; must be registered for the client"""
-    language: Literal["en", "es"]
+    language: Optional[Literal["en", "es"]]
     """Language of Link. Default: the browser’s. en: English. es: Spanish"""
 
 
@@ -1440,89 +1469,89 @@ class Patient(_PatientOptional):
 
 
 class _PatientCreateOptional(TypedDict, total=False):
-    middle_name: str
+    middle_name: Optional[str]
     """Middle name"""
-    phone: str
+    phone: Optional[str]
     """Phone number (NNN-NNN-NNNN)"""
-    cell_phone: str
+    cell_phone: Optional[str]
     """Cell phone number (NNN-NNN-NNNN)"""
-    email: str
+    email: Optional[str]
     """Email address"""
-    address_street: str
+    address_street: Optional[str]
     """Street and number"""
-    address_line2: str
+    address_line2: Optional[str]
     """Apartment, suite or unit"""
-    address_city: str
+    address_city: Optional[str]
     """City"""
-    address_state: str
+    address_state: Optional[str]
     """State (two-letter US state abbreviation)"""
-    address_zip: str
+    address_zip: Optional[str]
     """ZIP code (NNNNN or NNNNN-NNNN)"""
-    no_email_reason: str
+    no_email_reason: Optional[str]
     """Why there is no email address, for EMRs that require one"""
-    insurance_name: str
+    insurance_name: Optional[str]
     """Name of the insurance company"""
-    insurance_provider_id: str
+    insurance_provider_id: Optional[str]
     """ID of the insurance company, from GET /v1/insurance-providers (id)"""
-    insurance_subscriber_number: str
+    insurance_subscriber_number: Optional[str]
     """Subscriber’s number at the insurance company"""
-    insurance_sequence: Literal["primary", "secondary", "tertiary"]
+    insurance_sequence: Optional[Literal["primary", "secondary", "tertiary"]]
     """Order in which the insurances are billed. primary: Billed first. secondary: Billed second. tertiary: Billed third"""
-    secondary_insurance_name: str
+    secondary_insurance_name: Optional[str]
     """Name of the second insurance company"""
-    secondary_insurance_subscriber_number: str
+    secondary_insurance_subscriber_number: Optional[str]
     """Subscriber’s number at the second insurance company"""
-    check_eligibility: Literal["true", "false"]
+    check_eligibility: Optional[Union[Literal["true", "false"], bool]]
     """Whether to request an eligibility check after creation"""
-    responsible_party: Literal["self", "spouse", "child", "adopted_child", "step_child", "foster_child", "ward_of_court", "employee", "unknown", "handicapped_dependent", "organ_donor", "cadaver_donor", "grandchild", "niece_nephew", "injured_plaintiff", "sponsored_dependent", "minor_dependent", "parent", "grandparent", "life_partner", "other"]
+    responsible_party: Optional[Literal["self", "spouse", "child", "adopted_child", "step_child", "foster_child", "ward_of_court", "employee", "unknown", "handicapped_dependent", "organ_donor", "cadaver_donor", "grandchild", "niece_nephew", "injured_plaintiff", "sponsored_dependent", "minor_dependent", "parent", "grandparent", "life_partner", "other"]]
     """Who pays for the patient. self: The patient. spouse: The spouse. child: A child. adopted_child: An adopted child. step_child: A stepchild. foster_child: A foster child. ward_of_court: A ward of the court. employee: An employee. unknown: Unknown. handicapped_dependent: A dependent with a disability. organ_donor: An organ donor. cadaver_donor: A deceased organ donor. grandchild: A grandchild. niece_nephew: A niece or nephew. injured_plaintiff: An injured plaintiff. sponsored_dependent: A sponsored dependent. minor_dependent: A dependent of a minor. parent: A parent. grandparent: A grandparent. life_partner: A life partner. other: Another person"""
-    responsible_party_first_name: str
+    responsible_party_first_name: Optional[str]
     """First name of the person who pays, if it is not the patient"""
-    responsible_party_last_name: str
+    responsible_party_last_name: Optional[str]
     """Last name of the person who pays, if it is not the patient"""
-    responsible_party_sex: Literal["male", "female"]
+    responsible_party_sex: Optional[Literal["male", "female"]]
     """Sex of the person who pays, if it is not the patient. male: Male. female: Female"""
-    responsible_party_dob: str
-    """Date of birth of the person who pays, if it is not the patient (YYYY-MM-DD)"""
-    responsible_party_phone: str
+    responsible_party_dob: Optional[str]
+    """Date of birth of the person who pays, if it is not the patient, from 1880-01-01 to today (YYYY-MM-DD)"""
+    responsible_party_phone: Optional[str]
     """Phone number of the person who pays, if it is not the patient"""
-    referring_provider_id: str
+    referring_provider_id: Optional[str]
     """ID of the referring provider, from GET /v1/referring-providers (id)"""
-    referring_provider_first_name: str
+    referring_provider_first_name: Optional[str]
     """First name of the referring provider, together with the last name"""
-    referring_provider_last_name: str
+    referring_provider_last_name: Optional[str]
     """Last name of the referring provider, together with the first name"""
-    pcp_id: str
+    pcp_id: Optional[str]
     """Primary care provider, from GET /v1/referring-providers or /v1/providers (id)"""
-    pcp_first_name: str
+    pcp_first_name: Optional[str]
     """First name of the primary care provider, together with the last name"""
-    pcp_last_name: str
+    pcp_last_name: Optional[str]
     """Last name of the primary care provider, together with the first name"""
-    referred_to_provider_id: str
+    referred_to_provider_id: Optional[str]
     """EMR ID of the provider the patient is referred to, from GET /v1/providers (ehr_id)"""
-    emergency_contact_first_name: str
+    emergency_contact_first_name: Optional[str]
     """First name of the emergency contact"""
-    emergency_contact_last_name: str
+    emergency_contact_last_name: Optional[str]
     """Last name of the emergency contact"""
-    emergency_contact_relation: str
+    emergency_contact_relation: Optional[str]
     """How the emergency contact is related to the patient"""
-    emergency_contact_phone: str
+    emergency_contact_phone: Optional[str]
     """Phone number of the emergency contact"""
-    pharmacy_id: str
+    pharmacy_id: Optional[str]
     """ID of the pharmacy, from GET /v1/pharmacies (id or ehr_id)"""
-    language: str
+    language: Optional[str]
     """The patient’s language, named as in GET /v1/settings"""
-    race: str
+    race: Optional[str]
     """The patient’s race, named as in GET /v1/settings"""
-    ethnicity: str
+    ethnicity: Optional[str]
     """The patient’s ethnicity, code or name as in GET /v1/settings"""
-    release_of_info: bool
+    release_of_info: Optional[bool]
     """Whether the patient consents to the release of information"""
-    rx_history_consent: bool
+    rx_history_consent: Optional[bool]
     """Whether the patient consents to reading the prescription history"""
-    self_pay: bool
+    self_pay: Optional[bool]
     """Whether the patient pays without insurance. Default: true if no insurance is sent, otherwise false"""
-    default_facility_id: str
+    default_facility_id: Optional[str]
     """EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id)"""
 
 
@@ -1534,7 +1563,7 @@ class PatientCreate(_PatientCreateOptional):
     last_name: str
     """Last name"""
     dob: str
-    """Date of birth (YYYY-MM-DD)"""
+    """Date of birth, from 1880-01-01 to today (YYYY-MM-DD)"""
     sex: Literal["male", "female", "unknown"]
     """Sex of the patient. male: Male. female: Female. unknown: Unknown, or not recorded"""
 
@@ -1578,17 +1607,17 @@ class PatientFailedEvent(TypedDict):
 
 
 class _PatientFetchOptional(TypedDict, total=False):
-    dob: str
-    """Date of birth (YYYY-MM-DD)"""
-    first_name: str
+    dob: Optional[str]
+    """Date of birth to search for, from 1880-01-01 to today (YYYY-MM-DD)"""
+    first_name: Optional[str]
     """First name"""
-    last_name: str
+    last_name: Optional[str]
     """Last name"""
-    phone: str
+    phone: Optional[str]
     """Phone number (NNN-NNN-NNNN)"""
-    mrn: str
+    mrn: Optional[str]
     """Medical Record Number of the patient"""
-    include: Union[str, List[str]]
+    include: Optional[Union[str, List[str]]]
     """What to return in addition: `insurances`"""
 
 
@@ -1596,7 +1625,7 @@ class PatientFetch(_PatientFetchOptional):
     """A search for patients in the EMR"""
 
     search_by: Literal["dob", "name", "phone", "mrn"]
-    """What to search by. dob: By date of birth: `dob`. name: By name: `first_name` and `last_name`. phone: By phone number: `phone`. mrn: By Medical Record Number: `mrn`"""
+    """What to search by. dob: By date of birth: `dob`. name: By name: `first_name` and `last_name`, compared as a whole. phone: By phone number: `phone`. mrn: By Medical Record Number: `mrn`"""
 
 
 class PatientInsurance(TypedDict):
@@ -1640,23 +1669,23 @@ class PatientInsuranceAddedEvent(TypedDict):
 
 
 class _PatientInsuranceCreateOptional(TypedDict, total=False):
-    group_id: str
+    group_id: Optional[str]
     """Group number"""
-    insurance_provider_id: str
+    insurance_provider_id: Optional[str]
     """ID of the insurance company, from GET /v1/insurance-providers (id)"""
-    insurance_name: str
+    insurance_name: Optional[str]
     """Name of the insurance company"""
-    insurance_payer_id: str
+    insurance_payer_id: Optional[str]
     """Payer ID; only together with insurance_name"""
-    plan_begin_date: str
+    plan_begin_date: Optional[str]
     """First day of the coverage (YYYY-MM-DD)"""
-    copayment: float
+    copayment: Optional[float]
     """Copayment in dollars"""
-    relationship_to_subscriber: str
+    relationship_to_subscriber: Optional[str]
     """The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive"""
-    subscriber_demographics: Subscriber
+    subscriber_demographics: Optional[Subscriber]
     """The subscriber, if it is not the patient"""
-    priority: Literal["1", "2", "3"]
+    priority: Optional[Literal["1", "2", "3"]]
     """Order in which the insurances are billed. Default: the EMR’s default. 1: Primary. 2: Secondary. 3: Tertiary"""
 
 
@@ -1706,7 +1735,7 @@ class PatientInsuranceUpdate(TypedDict, total=False):
     relationship_to_subscriber: Optional[str]
     """The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive"""
     subscriber_demographics: Optional[SubscriberUpdate]
-    """Changes to the subscriber"""
+    """The subscriber, if it is not the patient"""
 
 
 class PatientInsuranceUpdatedEvent(TypedDict):
@@ -1774,7 +1803,7 @@ class PatientUpdate(TypedDict, total=False):
     last_name: str
     """Last name"""
     dob: str
-    """Date of birth (YYYY-MM-DD)"""
+    """Date of birth, from 1880-01-01 to today (YYYY-MM-DD)"""
     sex: Literal["male", "female", "unknown"]
     """Sex of the patient. male: Male. female: Female. unknown: Unknown, or not recorded"""
     middle_name: Optional[str]
@@ -1809,7 +1838,7 @@ class PatientUpdate(TypedDict, total=False):
     """Name of the second insurance company"""
     secondary_insurance_subscriber_number: Optional[str]
     """Subscriber’s number at the second insurance company"""
-    check_eligibility: Optional[Literal["true", "false"]]
+    check_eligibility: Optional[Union[Literal["true", "false"], bool]]
     """Whether to request an eligibility check after creation"""
     responsible_party: Optional[Literal["self", "spouse", "child", "adopted_child", "step_child", "foster_child", "ward_of_court", "employee", "unknown", "handicapped_dependent", "organ_donor", "cadaver_donor", "grandchild", "niece_nephew", "injured_plaintiff", "sponsored_dependent", "minor_dependent", "parent", "grandparent", "life_partner", "other"]]
     """Who pays for the patient. self: The patient. spouse: The spouse. child: A child. adopted_child: An adopted child. step_child: A stepchild. foster_child: A foster child. ward_of_court: A ward of the court. employee: An employee. unknown: Unknown. handicapped_dependent: A dependent with a disability. organ_donor: An organ donor. cadaver_donor: A deceased organ donor. grandchild: A grandchild. niece_nephew: A niece or nephew. injured_plaintiff: An injured plaintiff. sponsored_dependent: A sponsored dependent. minor_dependent: A dependent of a minor. parent: A parent. grandparent: A grandparent. life_partner: A life partner. other: Another person"""
@@ -1820,7 +1849,7 @@ class PatientUpdate(TypedDict, total=False):
     responsible_party_sex: Optional[Literal["male", "female"]]
     """Sex of the person who pays, if it is not the patient. male: Male. female: Female"""
     responsible_party_dob: Optional[str]
-    """Date of birth of the person who pays, if it is not the patient (YYYY-MM-DD)"""
+    """Date of birth of the person who pays, if it is not the patient, from 1880-01-01 to today (YYYY-MM-DD)"""
     responsible_party_phone: Optional[str]
     """Phone number of the person who pays, if it is not the patient"""
     referring_provider_id: Optional[str]
@@ -2003,11 +2032,11 @@ class Recurrence(_RecurrenceOptional):
 
 
 class _RecurrenceUpdateOptional(TypedDict, total=False):
-    rec_end_date: str
-    """Last day of the recurrence (ISO 8601)"""
-    recur_interval_type: str
+    rec_end_date: Optional[str]
+    """Last day; null: no end (ISO 8601)"""
+    recur_interval_type: Optional[str]
     """Unit of the interval: `days`, `weeks`, `months` or `years`. Default: the unit in the description, else `weeks`"""
-    recur_interval_description: str
+    recur_interval_description: Optional[str]
     """Names the unit, such as `months` or `Every 2 months`, if no type is sent"""
 
 
@@ -2058,9 +2087,9 @@ class ReferringProvider(TypedDict):
 
 
 class _SandboxPublicTokenCreateOptional(TypedDict, total=False):
-    credentials: Dict[str, Any]
+    credentials: Optional[Dict[str, Any]]
     """The connector's credential fields; in update mode only those that have changed"""
-    one_time_code: str
+    one_time_code: Optional[str]
     """The current one-time code of the EMR user, if the EMR asks for one"""
 
 
@@ -2095,7 +2124,7 @@ class Settings(TypedDict):
     ethnicities: List[Code]
     """Ethnicities of patients"""
     required_patient_fields: List[str]
-    """Fields that the EMR requires for a new patient, in addition to ours"""
+    """Fields that POST /v1/patients requires for this EMR"""
 
 
 class _ShiftOptional(TypedDict, total=False):
@@ -2121,25 +2150,25 @@ class Shift(_ShiftOptional):
     start: str
     """Start in the time zone of the EMR instance (THH:MM:SS)"""
     end: str
-    """End in the time zone of the EMR instance (THH:MM:SS)"""
+    """End in the time zone of the EMR instance; `T24:00:00` and `T23:59:59` are the end of the day (THH:MM:SS)"""
 
 
 class _ShiftUpdateOptional(TypedDict, total=False):
-    facility_id: str
+    facility_id: Optional[str]
     """EMR ID of one of the organization’s locations"""
-    facility_name: str
+    facility_name: Optional[str]
     """Ignored: filled in by the service"""
-    set_start_date: str
-    """First day on which the shift applies (ISO 8601)"""
-    set_end_date: str
-    """Last day on which the shift applies (ISO 8601)"""
-    set_description: str
+    set_start_date: Optional[str]
+    """First day on which the shift is worked; null: no start (ISO 8601)"""
+    set_end_date: Optional[str]
+    """Last day on which the shift is worked; null: no end (ISO 8601)"""
+    set_description: Optional[str]
     """Name of the shift"""
-    recurrence: RecurrenceUpdate
+    recurrence: Optional[RecurrenceUpdate]
     """How often the shift repeats; absent if it takes place every week"""
-    set_recur: RecurrenceUpdate
+    set_recur: Optional[RecurrenceUpdate]
     """Same as recurrence"""
-    visit_type_rules: List[VisitTypeRuleUpdate]
+    visit_type_rules: Optional[List[VisitTypeRuleUpdate]]
     """How many visits of a type fit into a part of the shift"""
 
 
@@ -2149,7 +2178,7 @@ class ShiftUpdate(_ShiftUpdateOptional):
     start: str
     """Start of the shift, in the time zone of the EMR instance (THH:MM:SS)"""
     end: str
-    """End of the shift, in the time zone of the EMR instance (THH:MM:SS)"""
+    """End; `T24:00:00` and `T23:59:59` are the end of the day. Send a shift over midnight as two shifts (THH:MM:SS)"""
 
 
 class StaffMember(TypedDict):
@@ -2200,23 +2229,23 @@ class StoredEvent(_StoredEventOptional):
 class Subscriber(TypedDict, total=False):
     """The subscriber of an insurance"""
 
-    first_name: str
+    first_name: Optional[str]
     """First name"""
-    last_name: str
+    last_name: Optional[str]
     """Last name"""
-    street_line_1: str
+    street_line_1: Optional[str]
     """Street and number"""
-    city: str
+    city: Optional[str]
     """City"""
-    state: str
+    state: Optional[str]
     """State (two-letter US state abbreviation)"""
-    zip: str
+    zip: Optional[str]
     """ZIP code (NNNNN or NNNNN-NNNN)"""
-    sex: Literal["male", "female", "unknown", "M", "F", "U"]
+    sex: Optional[Literal["male", "female", "unknown", "M", "F", "U"]]
     """Sex of the subscriber. male: Male. female: Female. unknown: Unknown. M: Same as male. F: Same as female. U: Same as unknown"""
-    dob: str
-    """Date of birth (YYYY-MM-DD)"""
-    phone: str
+    dob: Optional[str]
+    """Date of birth of the subscriber, from 1880-01-01 to today (YYYY-MM-DD)"""
+    phone: Optional[str]
     """Phone number"""
 
 
@@ -2238,7 +2267,7 @@ class SubscriberUpdate(TypedDict, total=False):
     sex: Optional[Literal["male", "female", "unknown", "M", "F", "U"]]
     """Sex of the subscriber. male: Male. female: Female. unknown: Unknown. M: Same as male. F: Same as female. U: Same as unknown"""
     dob: Optional[str]
-    """Date of birth (YYYY-MM-DD)"""
+    """Date of birth of the subscriber, from 1880-01-01 to today (YYYY-MM-DD)"""
     phone: Optional[str]
     """Phone number"""
 
@@ -2324,7 +2353,7 @@ class TelephoneEncounterAction(TypedDict):
 
 
 class _TelephoneEncounterActionCreateOptional(TypedDict, total=False):
-    is_high_priority: Literal["true", "false"]
+    is_high_priority: Optional[Union[Literal["true", "false"], bool]]
     """Whether the action is marked as high priority"""
 
 
@@ -2376,19 +2405,19 @@ class TelephoneEncounterActionFailedEvent(TypedDict):
 
 
 class _TelephoneEncounterCreateOptional(TypedDict, total=False):
-    reason: str
+    reason: Optional[str]
     """Reason for the call"""
-    refill_medication_name: str
+    refill_medication_name: Optional[str]
     """Name, or part of the name, of an active medication"""
-    pharmacy_ehr_id: str
+    pharmacy_ehr_id: Optional[str]
     """EMR ID of a pharmacy, from GET /v1/pharmacies (ehr_id)"""
-    caller: str
+    caller: Optional[str]
     """Name of the caller"""
-    message: str
+    message: Optional[str]
     """The caller's message"""
-    is_high_priority: Literal["true", "false"]
+    is_high_priority: Optional[Union[Literal["true", "false"], bool]]
     """Whether the encounter is marked as high priority"""
-    template_name: str
+    template_name: Optional[str]
     """Template used for the document upload form"""
 
 
@@ -2496,7 +2525,7 @@ class VisitTypeRule(TypedDict):
 
 
 class _VisitTypeRuleUpdateOptional(TypedDict, total=False):
-    visit_type_desc: str
+    visit_type_desc: Optional[str]
     """Name of the visit type"""
 
 
@@ -2506,11 +2535,11 @@ class VisitTypeRuleUpdate(_VisitTypeRuleUpdateOptional):
     start_time: str
     """Start of the part of the shift (HH:MM:SS)"""
     end_time: str
-    """End of the part of the shift (HH:MM:SS)"""
+    """End; `24:00:00` and `23:59:59` are the end of the day (HH:MM:SS)"""
     total_visits: int
     """How many visits of the type can be booked"""
     visit_type_id: str
-    """Code of the visit type"""
+    """Code or description of a visit type, in any case"""
 
 
 class WebhookEndpoint(TypedDict):
@@ -2527,7 +2556,7 @@ class WebhookEndpoint(TypedDict):
 
 
 class _WebhookEndpointCreateOptional(TypedDict, total=False):
-    event_types: List[EventType]
+    event_types: Optional[List[EventType]]
     """Types of events to send to the endpoint. Default: all types"""
 
 
@@ -3088,9 +3117,9 @@ class AccountResource(_Resource):
         """Retrieve the connection report of an account. What was requested from the EMR’s server during the latest sign-in of the account, successful or not: discovery documents, scopes, and test requests with their status and duration. It contains no health data, token or secret, so you can send it to the EMR vendor’s support. `data` is null for EMRs without a report."""
         return cast(Any, self._transport.request("GET", "/v1/account/connection-report", timeout=timeout))
 
-    def rotate_token(self, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AccountRotateTokenResponse:
-        """Replace the access token of an account. Returns a new access token. The old one stays valid for 24 hours, but cannot be used to replace the new one. `access_token_reference_id` stays the same."""
-        return cast(Any, self._transport.request("POST", "/v1/account/rotate-token", body={}, timeout=timeout, idempotency_key=idempotency_key))
+    def rotate_token(self, body: Dict[str, Any], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AccountRotateTokenResponse:
+        """Replace the access token of an account. Returns a new access token. The old one stays valid for 24 hours, but cannot be used to replace the new one. With `immediately`, it becomes invalid at once, for example because it was leaked. `access_token_reference_id` stays the same."""
+        return cast(Any, self._transport.request("POST", "/v1/account/rotate-token", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
     def delete(self, *, timeout: Optional[float] = None) -> AccountDeleteResponse:
         """Unlink an account. Revokes the access token, deletes the stored EMR credentials and, where the EMR allows it, revokes its session and tokens. Unfinished jobs end as `failed` with code `account_unlinked`, and their events are sent. Data already written to the EMR stays there. To use the account again, link it again."""
@@ -3316,7 +3345,7 @@ class RequestsResource(_Resource):
 
 
 class WebhookEventsResource(_Resource):
-    def list(self, *, job_id: Optional[int] = None, event_type: Optional[str] = None, delivery_status: Optional[Literal["success", "failed", "pending"]] = None, start_date: Optional[str] = None, end_date: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+    def list(self, *, job_id: Optional[int] = None, event_type: Optional[EventType] = None, delivery_status: Optional[Literal["success", "failed", "pending"]] = None, start_date: Optional[str] = None, end_date: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
         """List events. Returns the account’s events of the last 30 days, newest first. With `job_id` it returns the outcome of that job; the list is empty until the job has finished."""
         return Page(self._transport, "/v1/webhook-events", {"job_id": job_id, "event_type": event_type, "delivery_status": delivery_status, "start_date": start_date, "end_date": end_date, "page": page, "page_size": page_size}, "webhook_events")
 
@@ -3327,7 +3356,7 @@ class WebhookEventsResource(_Resource):
 
 class WebhookResource(_Resource):
     def create(self, body: WebhookEndpointCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookEndpointSecret:
-        """Create a webhook endpoint. The response contains the signing secret. Without `event_types` the endpoint receives all events. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too."""
+        """Create a webhook endpoint. The response contains the signing secret. Without `event_types` the endpoint receives all events; if the URL is already registered, its event types stay as they are. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too."""
         return cast(Any, self._transport.request("POST", "/v1/webhook", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
     def list(self) -> Page:
@@ -3338,13 +3367,13 @@ class WebhookResource(_Resource):
         """Delete a webhook endpoint."""
         return cast(Any, self._transport.request("DELETE", f"/v1/webhook/{_quote(id)}", timeout=timeout))
 
-    def rotate_oldest_secret(self, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookRotateOldestSecretResponse:
-        """Rotate the secret of the oldest enabled webhook endpoint."""
-        return cast(Any, self._transport.request("POST", "/v1/webhook/rotate-secret", body={}, timeout=timeout, idempotency_key=idempotency_key))
+    def rotate_oldest_secret(self, body: Dict[str, Any], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookRotateOldestSecretResponse:
+        """Rotate the secret of the oldest enabled webhook endpoint. For 24 hours, deliveries are signed with the old secret too. With `immediately`, they are signed with the new one only, for example because the old one was leaked."""
+        return cast(Any, self._transport.request("POST", "/v1/webhook/rotate-secret", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
-    def rotate_secret(self, id: str, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookRotateSecretResponse:
-        """Rotate the secret of a webhook endpoint."""
-        return cast(Any, self._transport.request("POST", f"/v1/webhook/{_quote(id)}/rotate-secret", body={}, timeout=timeout, idempotency_key=idempotency_key))
+    def rotate_secret(self, id: str, body: Dict[str, Any], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookRotateSecretResponse:
+        """Rotate the secret of a webhook endpoint. For 24 hours, deliveries are signed with the old secret too. With `immediately`, they are signed with the new one only, for example because the old one was leaked."""
+        return cast(Any, self._transport.request("POST", f"/v1/webhook/{_quote(id)}/rotate-secret", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
 
 class Chartwire:

@@ -198,10 +198,13 @@ export class AccountResource extends Resource {
 
   /**
    * Replace the access token of an account.
-   * Returns a new access token. The old one stays valid for 24 hours, but cannot be used to replace the new one. `access_token_reference_id` stays the same.
+   * Returns a new access token. The old one stays valid for 24 hours, but cannot be used to replace the new one. With `immediately`, it becomes invalid at once, for example because it was leaked. `access_token_reference_id` stays the same.
    */
-  rotateToken(options?: RequestOptions): Promise<AccountRotateTokenResponse> {
-    return this.transport.request<AccountRotateTokenResponse>({ method: 'POST', path: '/v1/account/rotate-token', body: {} }, options);
+  rotateToken(body: {
+  /** Makes the old one invalid at once instead of after 24 hours. Default: false */
+  immediately?: boolean | null;
+}, options?: RequestOptions): Promise<AccountRotateTokenResponse> {
+    return this.transport.request<AccountRotateTokenResponse>({ method: 'POST', path: '/v1/account/rotate-token', body }, options);
   }
 
   /**
@@ -508,7 +511,7 @@ export class WebhookEventsResource extends Resource {
 export class WebhookResource extends Resource {
   /**
    * Create a webhook endpoint.
-   * The response contains the signing secret. Without `event_types` the endpoint receives all events. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too.
+   * The response contains the signing secret. Without `event_types` the endpoint receives all events; if the URL is already registered, its event types stay as they are. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too.
    */
   create(body: WebhookEndpointCreate, options?: RequestOptions): Promise<WebhookEndpointSecret> {
     return this.transport.request<WebhookEndpointSecret>({ method: 'POST', path: '/v1/webhook', body }, options);
@@ -524,14 +527,26 @@ export class WebhookResource extends Resource {
     return this.transport.request<WebhookDeleteResponse>({ method: 'DELETE', path: `/v1/webhook/${encodeURIComponent(id)}` }, options);
   }
 
-  /** Rotate the secret of the oldest enabled webhook endpoint. */
-  rotateOldestSecret(options?: RequestOptions): Promise<WebhookRotateOldestSecretResponse> {
-    return this.transport.request<WebhookRotateOldestSecretResponse>({ method: 'POST', path: '/v1/webhook/rotate-secret', body: {} }, options);
+  /**
+   * Rotate the secret of the oldest enabled webhook endpoint.
+   * For 24 hours, deliveries are signed with the old secret too. With `immediately`, they are signed with the new one only, for example because the old one was leaked.
+   */
+  rotateOldestSecret(body: {
+  /** Makes the old one invalid at once instead of after 24 hours. Default: false */
+  immediately?: boolean | null;
+}, options?: RequestOptions): Promise<WebhookRotateOldestSecretResponse> {
+    return this.transport.request<WebhookRotateOldestSecretResponse>({ method: 'POST', path: '/v1/webhook/rotate-secret', body }, options);
   }
 
-  /** Rotate the secret of a webhook endpoint. */
-  rotateSecret(id: string, options?: RequestOptions): Promise<WebhookRotateSecretResponse> {
-    return this.transport.request<WebhookRotateSecretResponse>({ method: 'POST', path: `/v1/webhook/${encodeURIComponent(id)}/rotate-secret`, body: {} }, options);
+  /**
+   * Rotate the secret of a webhook endpoint.
+   * For 24 hours, deliveries are signed with the old secret too. With `immediately`, they are signed with the new one only, for example because the old one was leaked.
+   */
+  rotateSecret(id: string, body: {
+  /** Makes the old one invalid at once instead of after 24 hours. Default: false */
+  immediately?: boolean | null;
+}, options?: RequestOptions): Promise<WebhookRotateSecretResponse> {
+    return this.transport.request<WebhookRotateSecretResponse>({ method: 'POST', path: `/v1/webhook/${encodeURIComponent(id)}/rotate-secret`, body }, options);
   }
 }
 

@@ -8,21 +8,27 @@ export type ErrorCode =
   | 'access_token_invalid'
   | 'access_token_missing'
   | 'access_token_replaced'
+  | 'body_encoding_unsupported'
   | 'body_not_json'
   | 'body_not_object'
   | 'body_too_complex'
   | 'body_too_large'
   | 'callback_url_unregistered'
   | 'carrier_missing'
+  | 'charset_unsupported'
   | 'client_credentials_invalid'
   | 'connections_exceeded'
+  | 'credentials_conflict'
   | 'database_slow'
   | 'database_unavailable'
+  | 'document_action_refused'
+  | 'document_attachment_refused'
   | 'document_over_emr_limit'
   | 'document_script_refused'
   | 'document_too_large'
   | 'document_type_unsupported'
   | 'emr_access_refused'
+  | 'emr_address_wrong'
   | 'emr_app_mismatch'
   | 'emr_app_not_found'
   | 'emr_client_refused'
@@ -31,6 +37,7 @@ export type ErrorCode =
   | 'emr_credentials_wrong'
   | 'emr_domain_invalid'
   | 'emr_domain_mismatch'
+  | 'emr_host_not_found'
   | 'emr_key_refused'
   | 'emr_locked'
   | 'emr_method_refused'
@@ -56,6 +63,7 @@ export type ErrorCode =
   | 'job_not_repeatable'
   | 'link_exhausted'
   | 'link_token_invalid'
+  | 'location_inactive'
   | 'location_not_found'
   | 'login_required'
   | 'media_type_unsupported'
@@ -64,6 +72,7 @@ export type ErrorCode =
   | 'operation_not_offered'
   | 'personal_user_id'
   | 'pharmacy_not_found'
+  | 'provider_inactive'
   | 'provider_not_found'
   | 'public_token_invalid'
   | 'rate_limited'
@@ -170,23 +179,23 @@ export type AppointmentCreate = {
   /** Visit-type code of the EMR */
   type: string;
   /** Start of the appointment (ISO 8601 date-time with offset) */
-  datetime?: string;
+  datetime?: string | null;
   /** Day of the appointment, together with time (YYYY-MM-DD) */
-  date?: string;
+  date?: string | null;
   /** Time of the appointment, together with date (h:mm am) */
-  time?: string;
+  time?: string | null;
   /** EMR ID of a second provider */
-  secondary_provider?: string;
+  secondary_provider?: string | null;
   /** Note to the practice about the appointment */
-  note?: string;
+  note?: string | null;
   /** Reason for the visit */
-  reason?: string;
+  reason?: string | null;
   /** Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30 */
-  duration?: string;
+  duration?: string | null;
   /** Whether this is the patient’s first visit */
-  new_patient?: "true" | "false";
+  new_patient?: "true" | "false" | boolean | null;
   /** Whether to fail if the provider is not free at this time */
-  prevent_double_booking?: "true" | "false";
+  prevent_double_booking?: "true" | "false" | boolean | null;
 };
 
 /** The appointment was booked in the EMR. */
@@ -365,6 +374,8 @@ export type Claim = {
   patient_responsibility: number | null;
   /** ICD-10-CM diagnosis codes of the claim, in the order of the claim */
   icd_codes: Array<string>;
+  /** Diagnoses of the claim without an ICD code */
+  other_diagnoses?: Array<ClaimOtherDiagnosis>;
   /** Notes of the billing staff on the claim */
   billing_notes: string | null;
   /** The insurances billed; `sequence_number` gives their order */
@@ -511,6 +522,16 @@ export type ClaimLine = {
   referring_provider_npi: string | null;
 };
 
+/** A diagnosis of a claim without an ICD code */
+export type ClaimOtherDiagnosis = {
+  /** The code of the diagnosis, if it is not an ICD code */
+  other_code: string | null;
+  /** The code system of `other_code` (a URI) */
+  other_code_system: string | null;
+  /** Description of the diagnosis */
+  description: string | null;
+};
+
 /** A payment posted to a claim, with the adjudication that it belongs to */
 export type ClaimPayment = {
   /** Chartwire’s ID of the payment */
@@ -636,11 +657,11 @@ export type DocumentCreate = {
   /** EMR ID of the staff member, from GET /v1/staff (ehr_id) */
   emr_assigned_to_id?: string;
   /** Whether the document is marked as reviewed; default false */
-  is_reviewed?: "true" | "false";
+  is_reviewed?: "true" | "false" | boolean;
   /** Notes about the document */
   notes?: string;
   /** Whether the document is marked as high priority; default false */
-  is_high_priority?: "true" | "false";
+  is_high_priority?: "true" | "false" | boolean;
   /** Template used for the upload form */
   template_name?: string;
 };
@@ -912,21 +933,21 @@ export type LinkTokenCreate = {
   /** Your ID for the user’s organization */
   org_id: string;
   /** Name of the EMR product, from GET /link/emrs. Required for the first user of a new organization */
-  emr_name?: string;
+  emr_name?: string | null;
   /** URL of the EMR instance. Required for the first user of a new organization */
-  emr_instance_domain?: string;
+  emr_instance_domain?: string | null;
   /** EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address */
-  emr_app_id?: string;
+  emr_app_id?: string | null;
   /** Update mode: access token of the account to re-link */
-  access_token?: string;
+  access_token?: string | null;
   /** URL to which the hosted page redirects; must be registered for the client */
-  callback_url?: string;
+  callback_url?: string | null;
   /**
    * Language of Link. Default: the browser’s
    * - `en`: English
    * - `es`: Spanish
    */
-  language?: "en" | "es";
+  language?: "en" | "es" | null;
 };
 
 /** A linked EMR account, without its access token */
@@ -1170,7 +1191,7 @@ export type PatientCreate = {
   first_name: string;
   /** Last name */
   last_name: string;
-  /** Date of birth (YYYY-MM-DD) */
+  /** Date of birth, from 1880-01-01 to today (YYYY-MM-DD) */
   dob: string;
   /**
    * Sex of the patient
@@ -1180,44 +1201,44 @@ export type PatientCreate = {
    */
   sex: "male" | "female" | "unknown";
   /** Middle name */
-  middle_name?: string;
+  middle_name?: string | null;
   /** Phone number (NNN-NNN-NNNN) */
-  phone?: string;
+  phone?: string | null;
   /** Cell phone number (NNN-NNN-NNNN) */
-  cell_phone?: string;
+  cell_phone?: string | null;
   /** Email address */
-  email?: string;
+  email?: string | null;
   /** Street and number */
-  address_street?: string;
+  address_street?: string | null;
   /** Apartment, suite or unit */
-  address_line2?: string;
+  address_line2?: string | null;
   /** City */
-  address_city?: string;
+  address_city?: string | null;
   /** State (two-letter US state abbreviation) */
-  address_state?: string;
+  address_state?: string | null;
   /** ZIP code (NNNNN or NNNNN-NNNN) */
-  address_zip?: string;
+  address_zip?: string | null;
   /** Why there is no email address, for EMRs that require one */
-  no_email_reason?: string;
+  no_email_reason?: string | null;
   /** Name of the insurance company */
-  insurance_name?: string;
+  insurance_name?: string | null;
   /** ID of the insurance company, from GET /v1/insurance-providers (id) */
-  insurance_provider_id?: string;
+  insurance_provider_id?: string | null;
   /** Subscriber’s number at the insurance company */
-  insurance_subscriber_number?: string;
+  insurance_subscriber_number?: string | null;
   /**
    * Order in which the insurances are billed
    * - `primary`: Billed first
    * - `secondary`: Billed second
    * - `tertiary`: Billed third
    */
-  insurance_sequence?: "primary" | "secondary" | "tertiary";
+  insurance_sequence?: "primary" | "secondary" | "tertiary" | null;
   /** Name of the second insurance company */
-  secondary_insurance_name?: string;
+  secondary_insurance_name?: string | null;
   /** Subscriber’s number at the second insurance company */
-  secondary_insurance_subscriber_number?: string;
+  secondary_insurance_subscriber_number?: string | null;
   /** Whether to request an eligibility check after creation */
-  check_eligibility?: "true" | "false";
+  check_eligibility?: "true" | "false" | boolean | null;
   /**
    * Who pays for the patient
    * - `self`: The patient
@@ -1242,59 +1263,59 @@ export type PatientCreate = {
    * - `life_partner`: A life partner
    * - `other`: Another person
    */
-  responsible_party?: "self" | "spouse" | "child" | "adopted_child" | "step_child" | "foster_child" | "ward_of_court" | "employee" | "unknown" | "handicapped_dependent" | "organ_donor" | "cadaver_donor" | "grandchild" | "niece_nephew" | "injured_plaintiff" | "sponsored_dependent" | "minor_dependent" | "parent" | "grandparent" | "life_partner" | "other";
+  responsible_party?: "self" | "spouse" | "child" | "adopted_child" | "step_child" | "foster_child" | "ward_of_court" | "employee" | "unknown" | "handicapped_dependent" | "organ_donor" | "cadaver_donor" | "grandchild" | "niece_nephew" | "injured_plaintiff" | "sponsored_dependent" | "minor_dependent" | "parent" | "grandparent" | "life_partner" | "other" | null;
   /** First name of the person who pays, if it is not the patient */
-  responsible_party_first_name?: string;
+  responsible_party_first_name?: string | null;
   /** Last name of the person who pays, if it is not the patient */
-  responsible_party_last_name?: string;
+  responsible_party_last_name?: string | null;
   /**
    * Sex of the person who pays, if it is not the patient
    * - `male`: Male
    * - `female`: Female
    */
-  responsible_party_sex?: "male" | "female";
-  /** Date of birth of the person who pays, if it is not the patient (YYYY-MM-DD) */
-  responsible_party_dob?: string;
+  responsible_party_sex?: "male" | "female" | null;
+  /** Date of birth of the person who pays, if it is not the patient, from 1880-01-01 to today (YYYY-MM-DD) */
+  responsible_party_dob?: string | null;
   /** Phone number of the person who pays, if it is not the patient */
-  responsible_party_phone?: string;
+  responsible_party_phone?: string | null;
   /** ID of the referring provider, from GET /v1/referring-providers (id) */
-  referring_provider_id?: string;
+  referring_provider_id?: string | null;
   /** First name of the referring provider, together with the last name */
-  referring_provider_first_name?: string;
+  referring_provider_first_name?: string | null;
   /** Last name of the referring provider, together with the first name */
-  referring_provider_last_name?: string;
+  referring_provider_last_name?: string | null;
   /** Primary care provider, from GET /v1/referring-providers or /v1/providers (id) */
-  pcp_id?: string;
+  pcp_id?: string | null;
   /** First name of the primary care provider, together with the last name */
-  pcp_first_name?: string;
+  pcp_first_name?: string | null;
   /** Last name of the primary care provider, together with the first name */
-  pcp_last_name?: string;
+  pcp_last_name?: string | null;
   /** EMR ID of the provider the patient is referred to, from GET /v1/providers (ehr_id) */
-  referred_to_provider_id?: string;
+  referred_to_provider_id?: string | null;
   /** First name of the emergency contact */
-  emergency_contact_first_name?: string;
+  emergency_contact_first_name?: string | null;
   /** Last name of the emergency contact */
-  emergency_contact_last_name?: string;
+  emergency_contact_last_name?: string | null;
   /** How the emergency contact is related to the patient */
-  emergency_contact_relation?: string;
+  emergency_contact_relation?: string | null;
   /** Phone number of the emergency contact */
-  emergency_contact_phone?: string;
+  emergency_contact_phone?: string | null;
   /** ID of the pharmacy, from GET /v1/pharmacies (id or ehr_id) */
-  pharmacy_id?: string;
+  pharmacy_id?: string | null;
   /** The patient’s language, named as in GET /v1/settings */
-  language?: string;
+  language?: string | null;
   /** The patient’s race, named as in GET /v1/settings */
-  race?: string;
+  race?: string | null;
   /** The patient’s ethnicity, code or name as in GET /v1/settings */
-  ethnicity?: string;
+  ethnicity?: string | null;
   /** Whether the patient consents to the release of information */
-  release_of_info?: boolean;
+  release_of_info?: boolean | null;
   /** Whether the patient consents to reading the prescription history */
-  rx_history_consent?: boolean;
+  rx_history_consent?: boolean | null;
   /** Whether the patient pays without insurance. Default: true if no insurance is sent, otherwise false */
-  self_pay?: boolean;
+  self_pay?: boolean | null;
   /** EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id) */
-  default_facility_id?: string;
+  default_facility_id?: string | null;
 };
 
 /** The patient was created in the EMR. */
@@ -1352,23 +1373,23 @@ export type PatientFetch = {
   /**
    * What to search by
    * - `dob`: By date of birth: `dob`
-   * - `name`: By name: `first_name` and `last_name`
+   * - `name`: By name: `first_name` and `last_name`, compared as a whole
    * - `phone`: By phone number: `phone`
    * - `mrn`: By Medical Record Number: `mrn`
    */
   search_by: "dob" | "name" | "phone" | "mrn";
-  /** Date of birth (YYYY-MM-DD) */
-  dob?: string;
+  /** Date of birth to search for, from 1880-01-01 to today (YYYY-MM-DD) */
+  dob?: string | null;
   /** First name */
-  first_name?: string;
+  first_name?: string | null;
   /** Last name */
-  last_name?: string;
+  last_name?: string | null;
   /** Phone number (NNN-NNN-NNNN) */
-  phone?: string;
+  phone?: string | null;
   /** Medical Record Number of the patient */
-  mrn?: string;
+  mrn?: string | null;
   /** What to return in addition: `insurances` */
-  include?: string | Array<string>;
+  include?: string | Array<string> | null;
 };
 
 /** An insurance in a patient’s chart */
@@ -1414,28 +1435,28 @@ export type PatientInsuranceCreate = {
   /** Member or policy ID */
   member_id: string;
   /** Group number */
-  group_id?: string;
+  group_id?: string | null;
   /** ID of the insurance company, from GET /v1/insurance-providers (id) */
-  insurance_provider_id?: string;
+  insurance_provider_id?: string | null;
   /** Name of the insurance company */
-  insurance_name?: string;
+  insurance_name?: string | null;
   /** Payer ID; only together with insurance_name */
-  insurance_payer_id?: string;
+  insurance_payer_id?: string | null;
   /** First day of the coverage (YYYY-MM-DD) */
-  plan_begin_date?: string;
+  plan_begin_date?: string | null;
   /** Copayment in dollars */
-  copayment?: number;
+  copayment?: number | null;
   /** The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive */
-  relationship_to_subscriber?: string;
+  relationship_to_subscriber?: string | null;
   /** The subscriber, if it is not the patient */
-  subscriber_demographics?: Subscriber;
+  subscriber_demographics?: Subscriber | null;
   /**
    * Order in which the insurances are billed. Default: the EMR’s default
    * - `1`: Primary
    * - `2`: Secondary
    * - `3`: Tertiary
    */
-  priority?: "1" | "2" | "3";
+  priority?: "1" | "2" | "3" | null;
 };
 
 /** The insurance was not added or updated. */
@@ -1481,7 +1502,7 @@ export type PatientInsuranceUpdate = {
   copayment?: number | null;
   /** The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive */
   relationship_to_subscriber?: string | null;
-  /** Changes to the subscriber */
+  /** The subscriber, if it is not the patient */
   subscriber_demographics?: SubscriberUpdate | null;
 };
 
@@ -1557,7 +1578,7 @@ export type PatientUpdate = {
   first_name?: string;
   /** Last name */
   last_name?: string;
-  /** Date of birth (YYYY-MM-DD) */
+  /** Date of birth, from 1880-01-01 to today (YYYY-MM-DD) */
   dob?: string;
   /**
    * Sex of the patient
@@ -1604,7 +1625,7 @@ export type PatientUpdate = {
   /** Subscriber’s number at the second insurance company */
   secondary_insurance_subscriber_number?: string | null;
   /** Whether to request an eligibility check after creation */
-  check_eligibility?: "true" | "false" | null;
+  check_eligibility?: "true" | "false" | boolean | null;
   /**
    * Who pays for the patient
    * - `self`: The patient
@@ -1640,7 +1661,7 @@ export type PatientUpdate = {
    * - `female`: Female
    */
   responsible_party_sex?: "male" | "female" | null;
-  /** Date of birth of the person who pays, if it is not the patient (YYYY-MM-DD) */
+  /** Date of birth of the person who pays, if it is not the patient, from 1880-01-01 to today (YYYY-MM-DD) */
   responsible_party_dob?: string | null;
   /** Phone number of the person who pays, if it is not the patient */
   responsible_party_phone?: string | null;
@@ -1848,14 +1869,14 @@ export type Recurrence = {
 export type RecurrenceUpdate = {
   /** First day of the recurrence (ISO 8601) */
   rec_start_date: string;
-  /** Last day of the recurrence (ISO 8601) */
-  rec_end_date?: string;
+  /** Last day; null: no end (ISO 8601) */
+  rec_end_date?: string | null;
   /** Unit of the interval: `days`, `weeks`, `months` or `years`. Default: the unit in the description, else `weeks` */
-  recur_interval_type?: string;
+  recur_interval_type?: string | null;
   /** Number of units between two occurrences */
   recur_interval_amount: number;
   /** Names the unit, such as `months` or `Every 2 months`, if no type is sent */
-  recur_interval_description?: string;
+  recur_interval_description?: string | null;
 };
 
 /** A provider who refers patients to the practice */
@@ -1903,9 +1924,9 @@ export type SandboxPublicTokenCreate = {
   /** Token from POST /link/token/create that has not been used yet */
   link_token: string;
   /** The connector's credential fields; in update mode only those that have changed */
-  credentials?: Record<string, string>;
+  credentials?: Record<string, string> | null;
   /** The current one-time code of the EMR user, if the EMR asks for one */
-  one_time_code?: string;
+  one_time_code?: string | null;
 };
 
 /** The settings of the EMR instance */
@@ -1930,7 +1951,7 @@ export type Settings = {
   races: Array<Code>;
   /** Ethnicities of patients */
   ethnicities: Array<Code>;
-  /** Fields that the EMR requires for a new patient, in addition to ours */
+  /** Fields that POST /v1/patients requires for this EMR */
   required_patient_fields: Array<string>;
 };
 
@@ -1938,7 +1959,7 @@ export type Settings = {
 export type Shift = {
   /** Start in the time zone of the EMR instance (THH:MM:SS) */
   start: string;
-  /** End in the time zone of the EMR instance (THH:MM:SS) */
+  /** End in the time zone of the EMR instance; `T24:00:00` and `T23:59:59` are the end of the day (THH:MM:SS) */
   end: string;
   /** EMR ID of the location */
   facility_id?: string;
@@ -1960,24 +1981,24 @@ export type Shift = {
 export type ShiftUpdate = {
   /** Start of the shift, in the time zone of the EMR instance (THH:MM:SS) */
   start: string;
-  /** End of the shift, in the time zone of the EMR instance (THH:MM:SS) */
+  /** End; `T24:00:00` and `T23:59:59` are the end of the day. Send a shift over midnight as two shifts (THH:MM:SS) */
   end: string;
   /** EMR ID of one of the organization’s locations */
-  facility_id?: string;
+  facility_id?: string | null;
   /** Ignored: filled in by the service */
-  facility_name?: string;
-  /** First day on which the shift applies (ISO 8601) */
-  set_start_date?: string;
-  /** Last day on which the shift applies (ISO 8601) */
-  set_end_date?: string;
+  facility_name?: string | null;
+  /** First day on which the shift is worked; null: no start (ISO 8601) */
+  set_start_date?: string | null;
+  /** Last day on which the shift is worked; null: no end (ISO 8601) */
+  set_end_date?: string | null;
   /** Name of the shift */
-  set_description?: string;
+  set_description?: string | null;
   /** How often the shift repeats; absent if it takes place every week */
-  recurrence?: RecurrenceUpdate;
+  recurrence?: RecurrenceUpdate | null;
   /** Same as recurrence */
-  set_recur?: RecurrenceUpdate;
+  set_recur?: RecurrenceUpdate | null;
   /** How many visits of a type fit into a part of the shift */
-  visit_type_rules?: Array<VisitTypeRuleUpdate>;
+  visit_type_rules?: Array<VisitTypeRuleUpdate> | null;
 };
 
 /** A staff member of the practice */
@@ -2032,17 +2053,17 @@ export type StoredEvent = {
 /** The subscriber of an insurance */
 export type Subscriber = {
   /** First name */
-  first_name?: string;
+  first_name?: string | null;
   /** Last name */
-  last_name?: string;
+  last_name?: string | null;
   /** Street and number */
-  street_line_1?: string;
+  street_line_1?: string | null;
   /** City */
-  city?: string;
+  city?: string | null;
   /** State (two-letter US state abbreviation) */
-  state?: string;
+  state?: string | null;
   /** ZIP code (NNNNN or NNNNN-NNNN) */
-  zip?: string;
+  zip?: string | null;
   /**
    * Sex of the subscriber
    * - `male`: Male
@@ -2052,11 +2073,11 @@ export type Subscriber = {
    * - `F`: Same as female
    * - `U`: Same as unknown
    */
-  sex?: "male" | "female" | "unknown" | "M" | "F" | "U";
-  /** Date of birth (YYYY-MM-DD) */
-  dob?: string;
+  sex?: "male" | "female" | "unknown" | "M" | "F" | "U" | null;
+  /** Date of birth of the subscriber, from 1880-01-01 to today (YYYY-MM-DD) */
+  dob?: string | null;
   /** Phone number */
-  phone?: string;
+  phone?: string | null;
 };
 
 /** Changes to the subscriber */
@@ -2083,7 +2104,7 @@ export type SubscriberUpdate = {
    * - `U`: Same as unknown
    */
   sex?: "male" | "female" | "unknown" | "M" | "F" | "U" | null;
-  /** Date of birth (YYYY-MM-DD) */
+  /** Date of birth of the subscriber, from 1880-01-01 to today (YYYY-MM-DD) */
   dob?: string | null;
   /** Phone number */
   phone?: string | null;
@@ -2180,7 +2201,7 @@ export type TelephoneEncounterActionCreate = {
   /** What was done */
   text: string;
   /** Whether the action is marked as high priority */
-  is_high_priority?: "true" | "false";
+  is_high_priority?: "true" | "false" | boolean | null;
 };
 
 /** The action was added to the telephone encounter’s action log. */
@@ -2239,19 +2260,19 @@ export type TelephoneEncounterCreate = {
   /** EMR ID of the staff member, from GET /v1/staff (ehr_id) */
   assigned_to_id: string;
   /** Reason for the call */
-  reason?: string;
+  reason?: string | null;
   /** Name, or part of the name, of an active medication */
-  refill_medication_name?: string;
+  refill_medication_name?: string | null;
   /** EMR ID of a pharmacy, from GET /v1/pharmacies (ehr_id) */
-  pharmacy_ehr_id?: string;
+  pharmacy_ehr_id?: string | null;
   /** Name of the caller */
-  caller?: string;
+  caller?: string | null;
   /** The caller's message */
-  message?: string;
+  message?: string | null;
   /** Whether the encounter is marked as high priority */
-  is_high_priority?: "true" | "false";
+  is_high_priority?: "true" | "false" | boolean | null;
   /** Template used for the document upload form */
-  template_name?: string;
+  template_name?: string | null;
 };
 
 /** The telephone encounter was created in the EMR, including the refill if one was requested. */
@@ -2370,14 +2391,14 @@ export type VisitTypeRule = {
 export type VisitTypeRuleUpdate = {
   /** Start of the part of the shift (HH:MM:SS) */
   start_time: string;
-  /** End of the part of the shift (HH:MM:SS) */
+  /** End; `24:00:00` and `23:59:59` are the end of the day (HH:MM:SS) */
   end_time: string;
   /** How many visits of the type can be booked */
   total_visits: number;
-  /** Code of the visit type */
+  /** Code or description of a visit type, in any case */
   visit_type_id: string;
   /** Name of the visit type */
-  visit_type_desc?: string;
+  visit_type_desc?: string | null;
 };
 
 /** A URL that receives events */
@@ -2401,7 +2422,7 @@ export type WebhookEndpointCreate = {
   /** HTTPS URL that receives the events */
   webhook_url: string;
   /** Types of events to send to the endpoint. Default: all types */
-  event_types?: Array<EventType>;
+  event_types?: Array<EventType> | null;
 };
 
 /** A webhook endpoint and its secret */
@@ -2554,7 +2575,7 @@ export type AvailabilityListQuery = {
    * - `secondary`: The second provider of the visit
    */
   provider_type?: "primary" | "secondary";
-  /** Code of the visit type to book, or `all` */
+  /** Visit type to book: its code or description, in any case, or `all` */
   visit_type?: string;
   /** Minutes to keep free after each appointment */
   buffer?: number;
@@ -2567,7 +2588,7 @@ export type AvailabilityListQuery = {
   calculation_method?: "gaps" | "slots" | "equal_slots";
   /** A provider with this many appointments on a day is not offered on it */
   daily_appointment_limit?: number;
-  /** Visit type that the limit counts, or `all` */
+  /** Visit type that the limit counts: its code or description, in any case, or `all` */
   daily_limit_type?: string;
   /** Use the default hours for providers without hours */
   fallback_to_default_hours?: boolean;
@@ -2707,7 +2728,7 @@ export type VisitStatusesListResponse = {
 
 /** Query of insurance-providers.list */
 export type InsuranceProvidersListQuery = {
-  /** Part of the name, ignoring case and accents */
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
   name?: string;
   /** Whether status is active */
   active?: boolean;
@@ -2736,13 +2757,13 @@ export type InsuranceProvidersListResponse = {
 
 /** Query of referring-providers.list */
 export type ReferringProvidersListQuery = {
-  /** Part of the name, ignoring case and accents */
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
   first_name?: string;
-  /** Part of the name, ignoring case and accents */
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
   last_name?: string;
-  /** Phone number */
+  /** Phone number, compared by its digits */
   phone?: string;
-  /** Fax number */
+  /** Fax number, compared by its digits */
   fax?: string;
   /** National Provider Identifier */
   npi?: string;
@@ -2773,15 +2794,15 @@ export type ReferringProvidersListResponse = {
 export type PatientsListQuery = {
   /** Date of birth (YYYY-MM-DD) */
   dob?: string;
-  /** Part of the name, ignoring case and accents */
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
   first_name?: string;
-  /** Part of the name, ignoring case and accents */
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
   last_name?: string;
   /** Medical Record Number of the patient */
   mrn?: string;
   /** The EMR’s ID of the record */
   ehr_id?: string;
-  /** Home or cell phone, NNN-NNN-NNNN */
+  /** Home or cell phone, compared by its digits */
   phone?: string;
   /** Number of the page, starting at 1 */
   page?: number;
@@ -3037,8 +3058,7 @@ export type RequestsListResponse = {
 export type WebhookEventsListQuery = {
   /** Only the event of this job */
   job_id?: number;
-  /** Only events of this type */
-  event_type?: string;
+  event_type?: EventType;
   /**
    * State of the deliveries
    * - `success`: Delivered to every endpoint
