@@ -215,7 +215,8 @@ describe('a response of the server', () => {
     ['duplicate', person, 'duplicate_patient'],
     ['duplicate', cover, 'duplicate_record'],
     ['conflict', visit, 'slot_taken'],
-    ['conflict', cover, 'record_changed'],
+    // A new record has no version that somebody else could have changed.
+    ['conflict', cover, 'emr_refused'],
     ['forbidden', person, 'not_permitted'],
     ['security', person, 'not_permitted'],
     ['suppressed', person, 'not_permitted'],
