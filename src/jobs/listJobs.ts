@@ -62,7 +62,9 @@ function matching(sql: Query, client_id: string, filters: JobFilters): Fragment 
     ${
       before === undefined
         ? sql``
-        : sql`AND (created_at, id) < ((SELECT created_at FROM jobs WHERE id = ${before}::bigint), ${before}::bigint)`
+        : // The job itself may have been deleted: the list then continues after the one before it.
+          sql`AND (created_at, id) < (coalesce((SELECT created_at FROM jobs WHERE id = ${before}::bigint),
+            (SELECT created_at FROM jobs WHERE id < ${before}::bigint ORDER BY id DESC LIMIT 1)), ${before}::bigint)`
     }`;
 }
 

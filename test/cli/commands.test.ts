@@ -37,6 +37,7 @@ test('opens every job that the list shows, also of another account', async () =>
   const { jobs } = await json('jobs', 'list', '--limit', '100');
   expect(jobs.map((each: { job_id: number }) => each.job_id)).toContain(job_id);
   const watched = await run('jobs', 'watch', String(job_id));
+  expect(watched.stderr).toBe('');
   expect(watched).toMatchObject({ code: 0, stdout: expect.stringContaining(`Job ${job_id}: succeeded`) });
   expect((await json('jobs', 'get', String(job_id))).job).toMatchObject({ job_id, user_id: 'another-user' });
   const shown = (await run('jobs', 'get', String(job_id))).stdout;
