@@ -172,7 +172,7 @@ export async function relinkAccount(tx: Tx, id: string, linked: LinkedAccount): 
     credentials_sealed = ${linked.credentials_sealed}, grant_sealed = ${linked.grant_sealed},
     emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name}, emr_app_id = ${linked.emr_app_id},
     capabilities = ${linked.capabilities && [...linked.capabilities]},
-    document_bytes_max = ${linked.document_bytes_max}, linked_at = clock_timestamp()
+    document_bytes_max = ${linked.document_bytes_max}, unexpected_endpoint = NULL, linked_at = clock_timestamp()
     WHERE id = ${id}`;
   await announceChange(tx);
 }
@@ -242,6 +242,12 @@ export async function markLoginRequired(tx: Tx, id: string, attempted_at: Date, 
     WHERE id = ${id} AND status = 'active' AND linked_at < ${attempted_at}`;
   if (changed.count > 0) await announceChange(tx);
   return changed.count > 0;
+}
+
+/** Notes an endpoint that the EMR names although the account's EMR app does not allow it, or that there is none anymore. */
+export async function noteUnexpectedEndpoint(tx: Tx, id: string, endpoint: string | undefined): Promise<void> {
+  await tx`UPDATE accounts SET unexpected_endpoint = ${endpoint ?? null}
+    WHERE id = ${id} AND unexpected_endpoint IS DISTINCT FROM ${endpoint ?? null}`;
 }
 
 /** Makes the expired accounts of an app active again, because its credentials have changed. Returns their ids. */

@@ -60,10 +60,10 @@ export const accountsRelink = endpoint({
   params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
   body: Type.Pick(new_link, ['language']),
   response: Type.Object({ success, link: created_link }),
-  errors: ['record_not_found'],
+  errors: ['record_not_found', 'emr_app_required'],
   handle: async ({ ctx, params, body, inTransaction }) =>
     inTransaction(async (tx) => {
-      const token = await createRelinkToken(tx, await getAccount(tx, params.account_id), body.language);
+      const token = await createRelinkToken(ctx, tx, await getAccount(tx, params.account_id), body.language);
       return { success: true, link: describeLink(ctx, token) };
     }),
 });

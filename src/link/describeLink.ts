@@ -1,9 +1,11 @@
+import type { EmrApp } from '../accounts/emrApps.ts';
+import { emrEndpoint } from '../accounts/emrEndpoint.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { type Connector, EmrFailure, type SignInWay } from '../connectors/connector.ts';
+import { type Connector, EmrFailure, type OfferedWays, type SignInWay } from '../connectors/connector.ts';
+import { isPinned, pinnedUrls, same_host } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import { emrEndpoint } from './callEmr.ts';
 import type { LinkPurpose } from './linkTokens.ts';
-import { registrationUrl } from './registrationUrls.ts';
+import { callbackId, returnAddress } from './registrationUrls.ts';
 import { knownCredentials } from './resolveCredentials.ts';
 
 /** What Link's page needs to render, without secrets. */
@@ -12,9 +14,10 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const { stored, app } = await ctx.db.tenant(purpose.client_id, (tx) => knownCredentials(ctx, tx, purpose));
   // What the app defines is neither shown nor entered.
   const asked = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
-  const ways = app
-    ? (connector.sign_in_ways ?? []).filter(({ name }) => name === app.credentials.way)
-    : await offeredWays(ctx, connector, purpose, stored.way);
+  const offered = app ? undefined : await findOffered(ctx, connector, purpose);
+  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required }) =>
+    app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way),
+  );
   return {
     emr: app?.name ?? connector.display_name,
     app: app ? { logo: app.logo } : null,
@@ -32,15 +35,19 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
         known: Boolean(stored[name]),
         value: secret ? null : (stored[name] ?? null),
       })),
-    ways: ways.map(({ name, label, about, fields, on_page, must_register: tells }) => ({
-      name,
-      label,
-      about,
-      fields: fields.filter(asked),
-      on_page: on_page ?? false,
-      tells: tells && !app ? { what: tells, value: registrationUrl(ctx, tells) } : null,
+    ways: ways.map((way) => ({
+      name: way.name,
+      label: way.label,
+      about: way.about,
+      fields: way.fields.filter(asked),
+      on_page: way.on_page ?? false,
+      sign_in_host: signInHost(purpose, way, app, offered),
+      tells:
+        way.must_register === 'return_address' && !app
+          ? { what: way.must_register, value: returnAddress(ctx, callbackId(purpose)) }
+          : null,
     })),
-    way: app?.credentials.way ?? stored.way ?? null,
+    way: app?.credentials.way ?? ways.find(({ name }) => name === stored.way)?.name ?? null,
     resend_code: connector.resend_code ?? false,
     language: purpose.language,
     returns: purpose.callback_url !== null,
@@ -54,20 +61,38 @@ function isOptional({ credential_fields }: Connector, name: string): boolean {
 /** The page waits for this. A slow server is asked at sign-in instead. */
 const discovery_timeout_ms = 4_000;
 
-/** The ways that the server supports, or all of them if that is not known. The one of a linked account is among them. */
-async function offeredWays(
+/** What the server supports; undefined if that is not known. */
+async function findOffered(
   ctx: Context,
-  { sign_in_ways = [], offeredWays }: Connector,
+  { offeredWays }: Connector,
   purpose: LinkPurpose,
-  current: string | undefined,
-): Promise<readonly SignInWay[]> {
-  if (!offeredWays) return sign_in_ways;
+): Promise<OfferedWays | undefined> {
   try {
-    const signal = AbortSignal.timeout(discovery_timeout_ms);
-    const offered = await offeredWays({ ...emrEndpoint(ctx, purpose), signal });
-    return offered ? sign_in_ways.filter(({ name }) => name === current || offered.includes(name)) : sign_in_ways;
+    return await offeredWays?.(await emrEndpoint(ctx, purpose, AbortSignal.timeout(discovery_timeout_ms)));
   } catch (error) {
-    if (error instanceof EmrFailure) return sign_in_ways;
+    if (error instanceof EmrFailure) return undefined;
     throw error;
   }
+}
+
+/** Without knowing what the server supports, all ways are offered. The one of a linked account always is. */
+function isOffered(offered: OfferedWays | undefined, way: string, current: string | undefined): boolean {
+  return offered === undefined || way === current || offered.ways.includes(way);
+}
+
+/**
+ * The host that receives what the person enters: of the sign-in page, if there is one, else of the token endpoint. A page
+ * on a host that is not allowed is never opened, so it is not named either.
+ */
+function signInHost(
+  { emr_address }: LinkPurpose,
+  { on_page }: SignInWay,
+  app: EmrApp | undefined,
+  offered: OfferedWays | undefined,
+): string {
+  const pin = (on_page ? app?.authorization_endpoint : app?.token_endpoint) ?? same_host;
+  const page = on_page ? offered?.sign_in_page : undefined;
+  const [pinned] = pin === same_host ? [] : pinnedUrls(pin, emr_address);
+  const named = pinned ?? (page !== undefined && isPinned(pin, emr_address, page) ? page : emr_address);
+  return new URL(named).host;
 }

@@ -29,9 +29,10 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
     return sendLinkPage(reply, link, { mode: 'hosted', origins: [], files: 'link/v1/' });
   });
   // The window before it goes to the EMR's sign-in page, and after it returns.
-  for (const step of ['window', 'callback']) {
-    pages.get(`/link/v1/oauth/${step}`, async (_request, reply) => sendPage(reply, windowPage, linkPolicy([])));
-  }
+  pages.get('/link/v1/oauth/window', async (_request, reply) => sendPage(reply, windowPage('../'), linkPolicy([])));
+  pages.get('/link/v1/oauth/callback/:id', async (_request, reply) =>
+    sendPage(reply, windowPage('../../'), linkPolicy([])),
+  );
 }
 
 async function framersOf(ctx: Context, { purpose }: KnownLink): Promise<string[]> {

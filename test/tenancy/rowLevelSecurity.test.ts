@@ -30,7 +30,6 @@ const installation_tables = [
   'operators',
   'restores',
   'schema_migrations',
-  'signing_keys',
   'sso_sign_ins',
   'system_keys',
 ];

@@ -9,6 +9,7 @@ import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { signOut } from './sign-in/signOut.ts';
+import { unexpectedEndpoint } from './sign-in/trustedEndpoints.ts';
 import { documentBytesMax } from './transport/capabilities.ts';
 import { openClient } from './transport/client.ts';
 import { unsupported_fields } from './writes/unsupportedFields.ts';
@@ -20,7 +21,12 @@ export const fhir: Connector = {
   sign_in_ways,
   offeredWays: async (endpoint) => {
     const authority = await readSmartConfiguration(endpoint);
-    return authority && offeredWays(authority);
+    return authority && { ways: offeredWays(authority), sign_in_page: authority.authorization_endpoint };
+  },
+  unexpectedEndpoint: async (endpoint) => {
+    if (!endpoint.pins) return undefined;
+    const authority = await readSmartConfiguration(endpoint);
+    return authority && unexpectedEndpoint(endpoint, authority);
   },
   page_sign_in: pageSignIn,
   // Some servers fail when two creates run at the same time.

@@ -1,8 +1,10 @@
 import type { Frame, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { accessibilityViolations } from '../../harness/browser.ts';
+import { appFor, redirectUri } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../../harness/linkHost.ts';
+import { openOperator } from '../../harness/operator.ts';
 import { expectAccessible, signIn } from '../dashboardFixture.ts';
 import { endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
@@ -12,7 +14,7 @@ beforeAll(async () => {
   [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'small' })]);
   server.register({
     client_id: 'by-page',
-    redirect_uris: [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`],
+    redirect_uris: [await redirectUri(fixture.product, server.url)],
   });
 });
 afterEach(() => server.reset());
@@ -55,19 +57,15 @@ async function atPage(token: string): Promise<{ window: LinkWindow; frame: Frame
 
 describe('sign-in methods', () => {
   test('lets the person choose and change a method, shows what the EMR’s administrator needs, and links', async () => {
-    const { base_url } = fixture.product.sandbox;
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
     await frame.waitForSelector('button.choice:focus');
     await expect
       .poll(() => frame.locator('button.choice strong').allInnerTexts())
-      .toEqual(['Signing key (SMART Backend Services)', 'Client ID and secret', on_page, 'Bearer token']);
+      .toEqual(['Client ID and secret', on_page, 'Bearer token']);
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
-    await choose(frame, 'Signing key');
-    await untilFacts(frame, `${base_url}/.well-known/jwks.json`);
-    await frame.click('button:has-text("Choose another method")');
     await choose(frame, on_page);
-    await untilFacts(frame, `${base_url}/link/v1/oauth/callback`);
+    await untilFacts(frame, await redirectUri(fixture.product, server.url));
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await frame.click('button:has-text("Choose another method")');
     await choose(frame, 'Bearer token');
@@ -91,11 +89,9 @@ describe('sign-in methods', () => {
   test('shows the methods in Spanish, also after the EMR’s page, and a long URL in few lines at 320 pixels', async () => {
     const window = await fixture.open({ locale: 'en-US', viewport: { width: 320, height: 640 } });
     const frame = await window.start(await tokenFor({ language: 'es' }));
-    await choose(frame, 'Clave de firma');
-    const value = frame.locator('dd', { hasText: 'jwks.json' });
-    expect((await value.boundingBox())?.width).toBeGreaterThan(200);
-    await frame.click('button:has-text("Elegir otro método")');
     await choose(frame, 'Iniciar sesión en la página del EMR');
+    const value = frame.locator('dd', { hasText: '/oauth/callback/' });
+    expect((await value.boundingBox())?.width).toBeGreaterThan(200);
     await frame.waitForSelector('button[type="submit"]:has-text("Abrir la página")');
     await expect
       .poll(() => frame.locator('label').allInnerTexts())
@@ -103,7 +99,7 @@ describe('sign-in methods', () => {
     await frame.fill('input[name="client_id"]', 'by-page');
     const popup = await openedPage(window, frame);
     // The link's language, not the browser's.
-    await popup.goto(`${fixture.product.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.goto(`${await redirectUri(fixture.product, server.url)}?state=another&code=x`);
     await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
     await window.page.context().close();
   });
@@ -154,14 +150,18 @@ describe('a server that deviates from the standards', () => {
     await window.page.context().close();
   });
 
-  test('is linked by key, after the key set was registered', async () => {
+  test('is linked by key, after the key set of its EMR app was registered', async () => {
     deviate();
-    const key_set = `${fixture.product.sandbox.base_url}/.well-known/jwks.json`;
+    const operator = await openOperator(fixture.product);
+    const credentials = { way: 'backend_services', client_id: 'by-key' };
+    const { id } = (await operator.post('clients/{client}/emr-apps', appFor(server.url, credentials))).body;
+    onTestFinished(async () => void (await fixture.product.owner`DELETE FROM emr_apps WHERE id = ${id}`));
+    const { base_url, client_id } = fixture.product.sandbox;
+    const key_set = `${base_url}/.well-known/jwks/${client_id}/${id}.json`;
     server.register({ client_id: 'by-key', jwks: { keys: [] } });
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
-    await choose(frame, 'Signing key');
-    await fillIn(frame, { client_id: 'by-key' });
+    await submit(frame);
     await untilAlert(frame, /does not accept our signing key/);
     await expect.poll(() => frame.locator('.message code').innerText()).toBe(key_set);
     server.register({ client_id: 'by-key', jwks_url: key_set });
@@ -247,7 +247,7 @@ describe('the EMR’s sign-in page', () => {
   });
 
   test('shows a wrong client secret at its field', async () => {
-    const redirect_uris = [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`];
+    const redirect_uris = [await redirectUri(fixture.product, server.url)];
     server.register({ client_id: 'by-page-secret', client_secret: 'right', redirect_uris });
     const { window, frame } = await atPage(await tokenFor());
     await frame.fill('input[name="client_id"]', 'by-page-secret');

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { linkFhir } from '../../harness/fhir/linkFhir.ts';
+import { sandboxKeySet } from '../../harness/fhir/registrations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
@@ -124,7 +125,7 @@ test(row('REP-01'), async () => {
 test(row('REP-02'), async () => {
   const { client_id, client_secret } = server.clients.confidential;
   // Creates the keys, which takes long on a busy machine.
-  await fixture.api.call('GET', '/.well-known/jwks.json');
+  await fixture.api.call('GET', new URL(sandboxKeySet(fixture)).pathname);
   const refusals: [string, Partial<FaultSwitches>, Record<string, string>, RegExp][] = [
     [
       'emr_client_refused',
@@ -138,7 +139,12 @@ test(row('REP-02'), async () => {
       { way: 'client_secret', client_id, client_secret: 'x' },
       /secret/,
     ],
-    ['emr_key_refused', {}, { way: 'backend_services', client_id }, /https?:\S+\/\.well-known\/jwks\.json$/],
+    [
+      'emr_key_refused',
+      {},
+      { way: 'backend_services', client_id },
+      /https?:\S+\/\.well-known\/jwks\/ci_test_\w+\/sandbox\.json$/,
+    ],
     [
       'emr_method_refused',
       { auth_methods: ['private_key_jwt'] },
