@@ -29,8 +29,9 @@ export async function claimPairs(
        AND (pair_hash = ANY (${own_hashes}::bytea[]) OR pair_hash = ANY (${wider_hashes}::bytea[]) AND NOT wider) LIMIT 1`;
   if (taken) throw apiError('emr_app_pair_taken', undefined, { field: 'credentials.client_id' });
   await tx`INSERT INTO emr_app_pairs (emr_app_id, client_id, pair_hash, wider)
-    SELECT ${app.id}, ${app.client_id}, hash, false FROM unnest(${own_hashes}::bytea[]) AS hash
-    UNION ALL SELECT ${app.id}, ${app.client_id}, hash, true FROM unnest(${wider_hashes}::bytea[]) AS hash`;
+    SELECT ${app.id}::uuid, ${app.client_id}::uuid, hash, wider
+      FROM (SELECT hash, false AS wider FROM unnest(${own_hashes}::bytea[]) AS hash
+            UNION ALL SELECT hash, true FROM unnest(${wider_hashes}::bytea[]) AS hash) AS pairs`;
 }
 
 type Place = { host: string; path: string | undefined };

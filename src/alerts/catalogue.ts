@@ -44,6 +44,15 @@ export const alert_catalogue = {
       'Treat it as a security incident, unless the database was just restored: keep the database and the anchor files, and run chartwire audit verify.',
     page: 'Audit log',
   },
+  emr_endpoint_changed: {
+    title: 'EMR endpoint changed',
+    severity: 'critical',
+    cause:
+      'The EMR of a linked account names a token endpoint or sign-in page that the account’s EMR app does not allow. Nothing was sent there.',
+    remedy:
+      'Ask the EMR’s administrator whether the endpoint was moved. If so, change the EMR app. If not, treat it as a security incident: someone changed what the EMR publishes.',
+    page: 'Accounts',
+  },
   endpoint_failing: {
     title: 'Webhook endpoint failing',
     severity: 'warning',

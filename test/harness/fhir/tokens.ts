@@ -17,13 +17,14 @@ export type Tokens = {
   expire(which: 'access' | 'all'): void;
 };
 
-export function openTokens(faults: FaultSwitches): Tokens {
+export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens {
   const access = new Map<string, Access>();
   const refresh = new Map<string, Bearer>();
   return {
     issue: (bearer, options) => {
       const expires_in = faults.token_life_s;
       const access_token = `at-${randomBytes(24).toString('base64url')}`;
+      issued.push(access_token);
       access.set(access_token, {
         ...bearer,
         ends_at: Date.now() + expires_in * 1000,
@@ -31,6 +32,7 @@ export function openTokens(faults: FaultSwitches): Tokens {
       });
       if (!options.refresh) return { access_token, expires_in };
       const refresh_token = `rt-${randomBytes(24).toString('base64url')}`;
+      issued.push(refresh_token);
       refresh.set(refresh_token, bearer);
       return { access_token, expires_in, refresh_token };
     },
@@ -45,7 +47,7 @@ export function openTokens(faults: FaultSwitches): Tokens {
       return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;
     },
     revoke: (token, client_id) => {
-      for (const issued of [access, refresh]) if (issued.get(token)?.client_id === client_id) issued.delete(token);
+      for (const known of [access, refresh]) if (known.get(token)?.client_id === client_id) known.delete(token);
     },
     expire: (which) => {
       access.clear();
