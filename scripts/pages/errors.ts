@@ -35,7 +35,14 @@ function where(name: ErrorCode): string {
 /** Errors that no documented endpoint returns, and where they occur instead. */
 const undocumented: Record<string, readonly ErrorCode[]> = {
   'any URL': ['request_malformed', 'route_not_found', 'request_timeout', 'headers_too_large'],
-  'the Link page': ['emr_page_declined', 'page_sign_in_unknown', 'link_unknown', 'link_expired', 'link_used'],
+  'the Link page': [
+    'emr_page_declined',
+    'page_sign_in_mixed_up',
+    'page_sign_in_unknown',
+    'link_unknown',
+    'link_expired',
+    'link_used',
+  ],
   'the docs page': ['sandbox_values_refused'],
   'the dashboard': [
     'operator_credentials_wrong',
@@ -64,6 +71,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'owner_last',
     'account_revoked',
     'emr_app_exists',
+    'emr_app_pair_taken',
     'emr_app_in_use',
     'emr_check_refused',
     'erasure_blocked',

@@ -41,13 +41,18 @@ export const emrAppsCreate = endpoint({
   summary: 'Add an EMR app',
   params,
   body: new_app,
-  response: Type.Object({ success, id: Type.String() }),
+  response: Type.Object({
+    success,
+    id: Type.String(),
+    ...Type.Pick(emr_app, ['key_set_url', 'redirect_uri']).properties,
+  }),
   errors: ['emr_app_exists', 'emr_app_pair_taken'],
   handle: async ({ ctx, client, body, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
-      const id = await addEmrApp(ctx, tx, { client_id: client.id, ...checkNewApp(ctx, body) });
+      const app = checkNewApp(ctx, body);
+      const id = await addEmrApp(ctx, tx, { client_id: client.id, ...app });
       auditSubject({ subject: id });
-      return { success: true, id };
+      return { success: true, id, ...registrationUrls(ctx, client, { id, ...app }) };
     }),
 });
 
@@ -108,9 +113,8 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number }): EmrAppRow {
   const { id, name, logo, connector, mrn_system, mrn_type, registered, credentials, accounts, created_at } = app;
   const { hosts, token_endpoint, authorization_endpoint, issuer } = app;
-  const { credential_fields, display_name, sign_in_ways = [] } = connectorOf(ctx, connector);
+  const { credential_fields, display_name } = connectorOf(ctx, connector);
   const { way = '', ...values } = credentials;
-  const must_register = sign_in_ways.find((each) => each.name === way)?.must_register;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
   return {
     id,
@@ -127,10 +131,23 @@ function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number })
     way,
     values: Object.fromEntries(fields.map(({ name, secret }) => [name, secret ? null : (values[name] ?? null)])),
     registered,
-    key_set_url: must_register === 'key_set' ? keySetUrl(ctx, client.public_id, id) : null,
-    redirect_uri: must_register === 'return_address' ? returnAddress(ctx, id) : null,
+    ...registrationUrls(ctx, client, app),
     accounts,
     created_at: created_at.toISOString(),
+  };
+}
+
+/** What must be registered with the EMR, which issues the client ID afterwards. */
+function registrationUrls(
+  ctx: Context,
+  { public_id }: Client,
+  { id, connector, credentials }: Pick<EmrApp, 'id' | 'connector' | 'credentials'>,
+): Pick<EmrAppRow, 'key_set_url' | 'redirect_uri'> {
+  const { sign_in_ways = [] } = connectorOf(ctx, connector);
+  const must_register = sign_in_ways.find(({ name }) => name === credentials.way)?.must_register;
+  return {
+    key_set_url: must_register === 'key_set' ? keySetUrl(ctx, public_id, id) : null,
+    redirect_uri: must_register === 'return_address' ? returnAddress(ctx, id) : null,
   };
 }
 

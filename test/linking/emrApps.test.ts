@@ -271,7 +271,7 @@ describe('configuring EMR apps', () => {
       expect(JSON.stringify(refused.body)).not.toContain('Hillside');
     }
     expect((await add('another', 'elsewhere.example', template)).status).toBe(200);
-    expect((await add('registered-by-a', 'elsewhere.example', 'https://auth.vendor.example/oauth2')).status).toBe(200);
+    expect((await add('registered-by-a', 'third.example', 'https://auth.vendor.example/oauth2')).status).toBe(200);
   });
 
   test('requires an owner', async () => {

@@ -86,6 +86,12 @@ async function attempt(way: Way, client: TestClient, server: FhirServer, entered
   return finished.status === 200 ? hosts.signIn(link_token, { way: way.way }) : finished;
 }
 
+/** Requests to the authorization server, and what it issued. Syncs of linked accounts go on meanwhile. */
+const contactsOf = ({ ledger, issued }: FhirServer) => ({
+  requests: ledger.filter(({ path }) => path.startsWith('/auth/')).length,
+  issued: issued.length,
+});
+
 const secretsAt = (servers: readonly FhirServer[]) =>
   servers.flatMap(({ url }) =>
     clients.flatMap(({ client_id }) =>
@@ -109,14 +115,14 @@ test.each(ways)(
         expect([linked.status, linked.body.code], JSON.stringify(linked.body)).toEqual([200, undefined]);
         for (const [name, disguise] of Object.entries(disguises)) {
           Object.assign(hostile.published, disguise(honest));
-          const [asked, issued] = [honest.ledger.length, honest.issued.length];
+          const before = contactsOf(honest);
           const result = await attempt(way, client, hostile, entered.get(hostile) ?? {});
           // A token that a person enters needs no endpoint. A page is not used by the others.
           const harmless =
             way.way === 'bearer_token' || (name === 'its sign-in page' && way.way !== 'authorization_code');
           expect(result.status, `${name}: ${JSON.stringify(result.body)}`).toBe(harmless ? 200 : 400);
           // The honest server is not even asked, so that nothing of the hostile one reaches it either.
-          expect([honest.ledger.length, honest.issued.length]).toEqual([asked, issued]);
+          expect(contactsOf(honest), name).toEqual(before);
           hostile.reset();
         }
       }
