@@ -239,8 +239,8 @@ describe('configuring EMR apps', () => {
       const again = await owner.post(path, appFor(server.url, other, { hosts: ['x.example.org', host] }));
       expect([again.status, again.body.code, again.body.field]).toEqual([409, 'emr_app_exists', 'hosts']);
     }
-    const beside = appFor(server.url, other, { hosts: ['one.vendor.example', 'emr.example.org:8443'] });
-    expect((await owner.post(path, beside)).status).toBe(200);
+    const distinct = appFor(server.url, other, { hosts: ['one.vendor.example', 'emr.example.org:8443'] });
+    expect((await owner.post(path, distinct)).status).toBe(200);
   });
 
   test('allows one app per token endpoint and client ID in the whole installation', async () => {

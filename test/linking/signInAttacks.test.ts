@@ -129,7 +129,8 @@ describe('a signing key', () => {
     const other = await hosts.addApp(mine, meadow, { ...credentials, client_id: 'another' });
     expect((await relink()).status).toBe(409);
     await fixture.owner`DELETE FROM emr_apps WHERE id = ${other}`;
-    await hosts.addApp(mine, meadow, credentials);
+    const id = await hosts.addApp(mine, meadow, credentials);
+    meadow.register({ client_id: 'linked-before', jwks_url: keySet(mine, id) });
     const relinked = await hosts.signIn((await relink()).body.token);
     expect(relinked.status, JSON.stringify(relinked.body)).toBe(200);
     expect((await api.call('GET', '/v1/patients')).status).toBe(200);
