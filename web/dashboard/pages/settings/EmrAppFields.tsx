@@ -87,9 +87,8 @@ export function Endpoints({ way, error, app }: { way: Way | undefined; error: Ap
       <TextInput
         name="token_endpoint"
         label="Token endpoint"
-        description="Leave empty if it is on the same host. Otherwise a URL, which may contain {host} and {tenant}: the host and one part of the path of the EMR’s address"
+        description="Leave empty if it is on the same host. Otherwise a URL, such as https://auth.example.org/{tenant}/token, where {host} and {tenant} are the host and one part of the path of the EMR’s address"
         defaultValue={shown(app?.token_endpoint)}
-        placeholder="https://auth.example.org/{tenant}/token"
         error={errorAt(error, 'token_endpoint')}
       />
       {way?.on_page && (
@@ -99,7 +98,6 @@ export function Endpoints({ way, error, app }: { way: Way | undefined; error: Ap
             label="Authorization endpoint"
             description="The EMR’s sign-in page, in the same form. Leave empty if it is on the same host"
             defaultValue={shown(app?.authorization_endpoint)}
-            placeholder="https://auth.example.org/{tenant}/authorize"
             error={errorAt(error, 'authorization_endpoint')}
           />
           <TextInput

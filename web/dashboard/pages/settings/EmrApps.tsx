@@ -63,12 +63,16 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
       cell: (app) => (
         <Group gap="xs">
           {app.name}
-          {!app.registered && <Badge color="yellow.9">No client ID yet</Badge>}
+          {!app.registered && (
+            <Badge color="orange" variant="light">
+              No client ID yet
+            </Badge>
+          )}
         </Group>
       ),
     },
     { head: 'EMR', cell: (app) => app.emr_name },
-    { head: 'Hosts', cell: (app) => <Hosts app={app} />, phone: 'line' },
+    { head: 'Hosts', cell: (app) => <Hosts app={app} /> },
     { head: 'Sign-in method', cell: (app) => wayOf(emrs, app)?.label ?? app.way },
     { head: 'Client ID', cell: (app) => app.values.client_id ?? '' },
     { head: 'ID and URLs', cell: (app) => <Urls app={app} />, phone: 'line' },
@@ -113,11 +117,24 @@ function Hosts({ app }: { app: EmrApp }) {
 
 /** What the EMR's administrator has to register, and the app's own id. */
 function Urls({ app }: { app: Pick<EmrApp, 'id' | 'key_set_url' | 'redirect_uri'> }) {
+  const values = [
+    ['Key set URL (JWKS)', app.key_set_url],
+    ['Redirect URI', app.redirect_uri],
+    ['EMR app ID', app.id],
+  ] as const;
   return (
     <Stack gap={4}>
-      <Copyable label="EMR app ID" value={app.id} />
-      {app.key_set_url && <Copyable label="key set URL" value={app.key_set_url} />}
-      {app.redirect_uri && <Copyable label="redirect URI" value={app.redirect_uri} />}
+      {values.map(
+        ([label, value]) =>
+          value && (
+            <div key={label}>
+              <Text size="xs" c="dimmed">
+                {label}
+              </Text>
+              <Copyable label={label} value={value} />
+            </div>
+          ),
+      )}
     </Stack>
   );
 }
