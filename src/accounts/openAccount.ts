@@ -130,8 +130,13 @@ async function checkPins(
   endpoint: EmrEndpoint,
 ): Promise<void> {
   if (!unexpectedEndpoint) return;
-  const unexpected = await unexpectedEndpoint(endpoint);
-  await recorderOf(ctx, account)((tx) => noteUnexpectedEndpoint(tx, account.id, unexpected));
+  try {
+    const unexpected = await unexpectedEndpoint(endpoint);
+    await recorderOf(ctx, account)((tx) => noteUnexpectedEndpoint(tx, account.id, unexpected));
+  } catch (error) {
+    // A server that does not publish its endpoints right now has not changed them.
+    if (!(error instanceof EmrFailure)) throw error;
+  }
 }
 
 function offeredOperations(operations: Partial<Operations>, capabilities: readonly Capability[]): Partial<Operations> {
