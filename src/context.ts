@@ -10,7 +10,6 @@ import type { AuditRecord } from './model/dashboard/audit.ts';
 import type { IdentityProvider } from './security/identityProvider.ts';
 import type { KeyRing } from './security/openKeys.ts';
 import type { Outbound } from './security/outbound.ts';
-import type { SigningKeys } from './security/signingKeys.ts';
 import type { SystemKeys } from './security/systemKeys.ts';
 import type { Vault } from './security/vault.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
@@ -32,7 +31,6 @@ export type Context = {
   audit: Audit;
   request_log: RequestLog;
   secret_uses: SecretUses;
-  signing_keys: SigningKeys;
   /** Clients for the two kinds of URLs that callers choose; OUTBOUND_ALLOW_EMR and OUTBOUND_ALLOW_WEBHOOKS differ. */
   emr_outbound: Outbound;
   webhook_outbound: Outbound;

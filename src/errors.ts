@@ -49,7 +49,21 @@ export const errors = {
   emr_domain_invalid: { status: 400, message: 'emr_instance_domain {rule}' },
   emr_app_not_found: { status: 404, message: "EMR app with ID '{id}' not found." },
   emr_app_mismatch: { status: 400, message: 'emr_app_id belongs to a different EMR than this organization.' },
-  emr_app_exists: { status: 409, message: 'An EMR app for this address already exists.' },
+  emr_app_exists: { status: 409, message: 'Another EMR app already has the host {host}.' },
+  emr_app_pair_taken: {
+    status: 409,
+    message:
+      'Another EMR app already uses this client ID at this token endpoint. Each client ID belongs to one EMR app.',
+  },
+  emr_app_required: {
+    status: 409,
+    message:
+      'Sign-in with a signing key needs an EMR app. An owner must add one for {host} in the dashboard (Settings, Clients, EMR apps), with the client ID that the EMR issued.',
+  },
+  emr_app_unregistered: {
+    status: 409,
+    message: 'This EMR app has no client ID yet. An owner must add the one that the EMR issued.',
+  },
   emr_app_in_use: {
     status: 409,
     message: '{count} linked accounts use this EMR app. Unlink them, or link them again with another app.',
@@ -95,6 +109,10 @@ export const errors = {
   page_sign_in_unknown: {
     status: 400,
     message: 'This sign-in was started in another window or has expired. Start again in Link.',
+  },
+  page_sign_in_mixed_up: {
+    status: 400,
+    message: 'This response belongs to the sign-in page of another EMR. Nothing was sent. Start again in Link.',
   },
   emr_sign_in_refused: { status: 400, message: 'The sign-in at {emr} failed: {reason}' },
   emr_host_not_found: { status: 400, message: 'The host {host} could not be found. Check the address of the EMR.' },

@@ -1240,7 +1240,7 @@ class _LinkTokenCreateOptional(TypedDict, total=False):
     emr_instance_domain: Optional[str]
     """URL of the EMR instance. Required for the first user of a new organization"""
     emr_app_id: Optional[str]
-    """EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address"""
+    """EMR app to sign in with, configured by an owner. By default the one whose hosts include the EMR’s. With it, `emr_name` of a new organization may be omitted"""
     access_token: Optional[str]
     """Update mode: access token of the account to re-link"""
     callback_url: Optional[str]

@@ -175,7 +175,7 @@ export async function relinkAccount(tx: Tx, id: string, linked: LinkedAccount): 
     emr_user_id = ${linked.user.ehr_id}, emr_user_name = ${linked.user.name}, emr_app_id = ${linked.emr_app_id},
     capabilities = ${linked.capabilities && [...linked.capabilities]},
     document_bytes_max = ${linked.document_bytes_max}, server_findings = ${[...linked.server_findings]},
-    linked_at = clock_timestamp()
+    unexpected_endpoint = NULL, linked_at = clock_timestamp()
     WHERE id = ${id}`;
   await announceChange(tx);
 }
@@ -256,6 +256,12 @@ export async function markLoginRequired(tx: Tx, id: string, used: UsedSession, r
       AND linked_at = ${used.linked_at}::timestamptz`;
   if (changed.count > 0) await announceChange(tx);
   return changed.count > 0;
+}
+
+/** Notes an endpoint that the EMR names although the account's EMR app does not allow it, or that there is none anymore. */
+export async function noteUnexpectedEndpoint(tx: Tx, id: string, endpoint: string | undefined): Promise<void> {
+  await tx`UPDATE accounts SET unexpected_endpoint = ${endpoint ?? null}
+    WHERE id = ${id} AND unexpected_endpoint IS DISTINCT FROM ${endpoint ?? null}`;
 }
 
 /**

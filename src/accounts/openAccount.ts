@@ -26,6 +26,7 @@ import {
 import {
   type Account,
   bindings,
+  noteUnexpectedEndpoint,
   readAccountTogether,
   replaceGrant,
   restoreCapabilities,
@@ -33,6 +34,7 @@ import {
   withdrawCapability,
 } from './accounts.ts';
 import { findEmrApp } from './emrApps.ts';
+import { emrEndpoint } from './emrEndpoint.ts';
 import { renewGrant } from './renewGrant.ts';
 import { type OperationObserver, watchOperations } from './watchOperations.ts';
 import { recordLoad } from './writeLimits.ts';
@@ -73,11 +75,9 @@ export async function openAccount(
   const connector = connectorOf(ctx, account.connector);
   const session = { grant_sealed: account.grant_sealed, linked_at: account.linked_at };
   job.session = session;
+  requireApp(ctx, account, connector, secrets.credentials);
   const endpoint = {
-    address: account.emr_address,
-    outbound: ctx.emr_outbound,
-    signal,
-    keys: ctx.signing_keys,
+    ...(await emrEndpoint(ctx, account, signal)),
     observeLoad: loadObserver(ctx, account, connector),
   };
   const access = {
@@ -102,12 +102,49 @@ export async function openAccount(
     ),
     sampleIdentifiers: async () => connector.sampleIdentifiers?.(endpoint, access),
     refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
+      if (endpoint.pins) await checkPins(ctx, account, connector, endpoint);
       const found = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
       if (retry_refused) await retryRefused(ctx, account);
       if (found) session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, found.grant, found);
       if (found || retry_refused) ctx.lookups.clear();
     },
   };
+}
+
+/**
+ * An account that was linked with a signing key before that needed an EMR app must be linked again with one. The sandbox
+ * links such accounts for tests.
+ */
+function requireApp(
+  { config }: Context,
+  { emr_app_id }: StoredAccount,
+  connector: Connector,
+  { way }: Credentials,
+): void {
+  if (emr_app_id !== null || config.sandbox || !needsApp(connector, way)) return;
+  throw new EmrFailure('login_required', 'Signing keys are used with an EMR app only. Link the account again.');
+}
+
+/** Whether a way to sign in is available with an EMR app only. */
+export function needsApp({ sign_in_ways = [] }: Connector, way: string | undefined): boolean {
+  return sign_in_ways.some(({ name, app_required }) => app_required && name === way);
+}
+
+/** Looks whether the EMR still names the endpoints that the account's EMR app allows. If not, an alert is open. */
+async function checkPins(
+  ctx: Context,
+  account: StoredAccount,
+  { unexpectedEndpoint }: Connector,
+  endpoint: EmrEndpoint,
+): Promise<void> {
+  if (!unexpectedEndpoint) return;
+  try {
+    const unexpected = await unexpectedEndpoint(endpoint);
+    await recorderOf(ctx, account)((tx) => noteUnexpectedEndpoint(tx, account.id, unexpected));
+  } catch (error) {
+    // A server that does not publish its endpoints right now has not changed them.
+    if (!(error instanceof EmrFailure)) throw error;
+  }
 }
 
 function offeredOperations(operations: Partial<Operations>, capabilities: readonly Capability[]): Partial<Operations> {

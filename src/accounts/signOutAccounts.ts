@@ -1,13 +1,11 @@
 import { type Credentials, EmrFailure, type Grant } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
+import { type EndpointContext, emrEndpoint } from './emrEndpoint.ts';
 import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './endedGrants.ts';
 import { connectorOf, currentCredentials } from './openAccount.ts';
 
-export type SignOutContext = Pick<
-  Context,
-  'db' | 'vault' | 'connectors' | 'emr_outbound' | 'signing_keys' | 'audit' | 'log'
->;
+export type SignOutContext = EndpointContext & Pick<Context, 'connectors' | 'audit' | 'log'>;
 
 /** At once, so that one EMR that hangs does not delay the others. */
 const parallel_max = 20;
@@ -27,15 +25,14 @@ export async function signOutAccounts(ctx: SignOutContext): Promise<void> {
 
 /** Ends a grant at the EMR. Returns whether the EMR offers that. */
 export async function signOut(
-  ctx: Pick<Context, 'connectors' | 'emr_outbound' | 'signing_keys'>,
-  emr: { connector: string; emr_address: string },
+  ctx: EndpointContext & Pick<Context, 'connectors'>,
+  emr: { client_id: string; connector: string; emr_address: string; emr_app_id: string | null },
   access: { credentials: Credentials; grant: Grant },
 ): Promise<boolean> {
   const connector = connectorOf(ctx, emr.connector);
   if (!connector.signOut) return false;
   const signal = AbortSignal.timeout(timeout_ms);
-  const endpoint = { address: emr.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
-  return connector.signOut(endpoint, access);
+  return connector.signOut(await emrEndpoint(ctx, emr, signal), access);
 }
 
 async function signOutOnce(ctx: SignOutContext, client_id: string, id: string): Promise<void> {

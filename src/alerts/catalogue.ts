@@ -69,6 +69,15 @@ export const alert_catalogue = {
       'If no owner intended it, disable the operator under Settings → Operators, and find in the audit log who made it an owner.',
     page: 'Settings → Operators',
   },
+  emr_endpoint_changed: {
+    title: 'EMR endpoint changed',
+    severity: 'critical',
+    cause:
+      'The EMR of a linked account names a token endpoint or sign-in page that the account’s EMR app does not allow. Nothing was sent there.',
+    remedy:
+      'Ask the EMR’s administrator whether the endpoint was moved. If so, change the EMR app. If not, treat it as a security incident: someone changed what the EMR publishes.',
+    page: 'Accounts',
+  },
   endpoint_failing: {
     title: 'Webhook endpoint failing',
     severity: 'warning',

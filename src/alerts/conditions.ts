@@ -143,6 +143,22 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode)
     }));
   },
 
+  emr_endpoint_changed: async (sql) => {
+    const rows = await sql<(OfOrganization & { id: string; user_id: string; unexpected_endpoint: string })[]>`
+      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, unexpected_endpoint, org_id,
+             clients.public_id, clients.name
+        FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+             JOIN clients ON clients.id = accounts.client_id
+       WHERE accounts.unexpected_endpoint IS NOT NULL AND accounts.status <> 'revoked' ORDER BY accounts.id`;
+    return rows.map(({ id, user_id, client_id, organization_id, unexpected_endpoint, org_id, public_id, name }) => ({
+      subject: id,
+      client_id,
+      organization_id,
+      summary: `${name}: the EMR of account ${user_id} of practice ${org_id} now names ${unexpected_endpoint}.`,
+      page: `/clients/${public_id}/accounts`,
+    }));
+  },
+
   endpoint_failing: async (sql) => {
     const rows = await sql<(OfClient & { id: string; status: 'enabled' | 'disabled' })[]>`
       SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id, clients.name

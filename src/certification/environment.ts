@@ -19,6 +19,9 @@ export type CertificationTarget = {
   connector: Connector;
   address: string;
   credentials: Credentials;
+  /** The signing keys of a client, and where the credentials of its EMR app may go. */
+  keys?: EmrEndpoint['keys'];
+  pins?: EmrEndpoint['pins'];
   /** Called once, for the only sign-in with correct credentials. */
   one_time_code?: () => string | undefined;
   outbound: Outbound;
@@ -144,6 +147,8 @@ function createEndpoint(
     address: env.address,
     outbound: { ...env.outbound, fetch },
     signal: signal ?? new AbortController().signal,
+    keys: env.keys,
+    pins: env.pins,
   };
   return { endpoint, calls };
 }

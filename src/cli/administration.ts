@@ -84,7 +84,8 @@ function addClients(program: Command, config: LoadConfig): void {
     .command('keys')
     .description('manage signing keys')
     .command('rotate')
-    .description('create new signing keys for EMRs that use the published key set')
+    .description('create new signing keys of a client, for EMRs that use its published key sets')
+    .option('--client <client_id>', 'the client (required)')
     .option(...json)
     .action(async (options) => (await import('./rotateKeys.ts')).rotateKeysCommand(await config(), options));
 }
@@ -97,6 +98,7 @@ function addConnectors(program: Command, config: LoadConfig): void {
     .description('test a connector against a live EMR and print a report; read-only by default')
     .option('--address <url>', 'URL of the EMR (required)')
     .option('--credentials-file <file>', 'JSON file with the credentials (required)')
+    .option('--client <client_id>', 'sign in with the keys and the EMR app of this client')
     .option('--write-synthetic-records', 'also write synthetic records')
     .option('--patient-mrn <mrn>', 'the chart to use')
     .option('--one-time-code <code>', 'one-time code for the sign-in')
@@ -178,16 +180,21 @@ function addAlerts(program: Command, config: LoadConfig): void {
 function addEmrApps(program: Command, config: LoadConfig): void {
   program
     .command('emr-apps [what]')
-    .description('list, add or remove EMR apps: client IDs issued by an EMR, which staff then need not enter')
+    .description('list, add, change or remove EMR apps: client IDs issued by an EMR, which staff then need not enter')
     .option('--client <client_id>', 'the client (required)')
-    .option('--name <name>', 'add: name of the clinic')
+    .option('--name <name>', 'add, change: name of the clinic')
     .option('--emr <emr>', 'add: the EMR')
-    .option('--credentials-file <file>', 'add: JSON file with the client ID that the EMR issued')
-    .option('--address <url>', 'add: URL of the EMR; if omitted, the app is the default')
-    .option('--logo <file>', 'add: a .png, .jpg or .svg file')
-    .option('--mrn-system <uri>', 'add: identifier system of the MRN')
-    .option('--mrn-type <code>', 'add: identifier type of the MRN')
-    .option('--app <app_id>', 'remove: the app')
+    .option('--credentials-file <file>', 'add, change: JSON file with the client ID that the EMR issued')
+    .addOption(
+      repeated('--host <host>', 'add, change: a host that the app is used for, such as *.example.org; repeatable'),
+    )
+    .option('--token-endpoint <url>', 'add, change: same_host (default), a URL, or a URL with {host} and {tenant}')
+    .option('--authorization-endpoint <url>', 'add, change: the same for the EMR’s sign-in page')
+    .option('--issuer <url>', 'add, change: the issuer, if it is not on the host of the sign-in page')
+    .option('--logo <file>', 'add, change: a .png, .jpg or .svg file')
+    .option('--mrn-system <uri>', 'add, change: identifier system of the MRN')
+    .option('--mrn-type <code>', 'add, change: identifier type of the MRN')
+    .option('--app <app_id>', 'change, remove: the app')
     .option(...json)
     .action(async (what, options) =>
       (await import('./emrApps.ts')).emrAppsCommand(await config(), what, asWritten(options)),

@@ -1,17 +1,22 @@
 import { readFile } from 'node:fs/promises';
+import { matchEmrApps } from '../accounts/emrApps.ts';
 import { certify } from '../certification/certify.ts';
 import { formatReport } from '../certification/report.ts';
 import type { Config } from '../config.ts';
-import type { Connector, Credentials } from '../connectors/connector.ts';
+import type { Connector, Credentials, EmrEndpoint } from '../connectors/connector.ts';
 import { connectors } from '../connectors/index.ts';
 import { StartFailure } from '../errors.ts';
 import { emrRules, syntaxRefusal } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';
+import { clientKeys } from '../security/signingKeys.ts';
+import { findClient } from './findClient.ts';
 import { type JsonOption, printResult } from './output.ts';
+import { withAudit } from './withAudit.ts';
 
 type Values = JsonOption & {
   address?: string | undefined;
   'credentials-file'?: string | undefined;
+  client?: string | undefined;
   'one-time-code'?: string | undefined;
   'patient-mrn'?: string | undefined;
   'write-synthetic-records'?: boolean | undefined;
@@ -24,7 +29,29 @@ type Values = JsonOption & {
  * with it, it writes synthetic records only. The report contains no value of a record.
  */
 export async function certifyCommand(config: Config, name: string | undefined, values: Values): Promise<void> {
-  const { connector, address, credentials } = await readValues(name, values);
+  const checked = await readValues(name, values);
+  if (values.client === undefined) return certifyWith(config, values, checked);
+  // Open until the end, because a key is read whenever something is signed.
+  await withAudit(config, async (db, _audit, { vault }) => {
+    const client_id = await findClient(db, values.client);
+    const emr = { connector: checked.connector.name, emr_address: checked.address.replace(/\/+$/, '') };
+    const apps = await db.tenant(client_id, (tx) => matchEmrApps({ vault }, tx, emr));
+    const pins = apps.find(({ credentials }) => credentials.client_id === checked.credentials.client_id);
+    await certifyWith(config, values, { ...checked, keys: clientKeys({ db, vault }, client_id), pins });
+  });
+}
+
+type Checked = { connector: Connector; address: string; credentials: Credentials } & Pick<EmrEndpoint, 'keys' | 'pins'>;
+
+async function certifyWith(
+  config: Config,
+  values: Values,
+  { connector, address, credentials, keys, pins }: Checked,
+): Promise<void> {
+  const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
+  if (way?.must_register === 'key_set' && !keys) {
+    throw new StartFailure('--client must name the client whose signing keys the EMR knows.');
+  }
   const writes = values['write-synthetic-records'] ?? false;
   // Not part of the result, which programs read from the standard output.
   const announced = values.json ? process.stderr : process.stdout;
@@ -35,6 +62,8 @@ export async function certifyCommand(config: Config, name: string | undefined, v
       connector,
       address,
       credentials,
+      keys,
+      pins,
       one_time_code: () => values['one-time-code'],
       outbound,
       writes,

@@ -1,11 +1,22 @@
 import { readFile } from 'node:fs/promises';
-import { addEmrApp, appDestinations, findEmrApp, listEmrApps, removeEmrApp } from '../accounts/emrApps.ts';
+import {
+  addEmrApp,
+  appDestinations,
+  changeEmrApp,
+  type EmrApp,
+  findEmrApp,
+  listEmrApps,
+  removeEmrApp,
+} from '../accounts/emrApps.ts';
 import type { Config } from '../config.ts';
+import type { EndpointPins } from '../connectors/endpointPins.ts';
 import { connectors } from '../connectors/index.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import { ApiError, apiError, StartFailure } from '../errors.ts';
 import { parseId } from '../ids.ts';
-import { checkNewApp } from '../link/checkEmrApp.ts';
+import { checkAppChanges, checkNewApp } from '../link/checkEmrApp.ts';
+import { keySetUrl, returnAddress } from '../link/registrationUrls.ts';
+import type { SystemKeys } from '../security/systemKeys.ts';
 import type { Vault } from '../security/vault.ts';
 import { readLogo } from './createClient.ts';
 import { findClient } from './findClient.ts';
@@ -16,27 +27,30 @@ type Values = JsonOption & {
   client?: string | undefined;
   name?: string | undefined;
   emr?: string | undefined;
-  address?: string | undefined;
+  host?: string[] | undefined;
+  'token-endpoint'?: string | undefined;
+  'authorization-endpoint'?: string | undefined;
+  issuer?: string | undefined;
   logo?: string | undefined;
   'credentials-file'?: string | undefined;
   'mrn-system'?: string | undefined;
   'mrn-type'?: string | undefined;
   app?: string | undefined;
 };
-type Work = { tx: Tx; client_id: string; vault: Vault };
+type Work = { tx: Tx; client_id: string; vault: Vault; db: Database; system_keys: SystemKeys };
 /** What the audit record is about, and what is printed. */
 type Done = { subject: string; detail?: Record<string, unknown>; value: unknown; text: string };
 
-/** Lists, adds or removes the EMR apps of a client. Works whether or not the service is running. */
+/** Lists, adds, changes or removes the EMR apps of a client. Works whether or not the service is running. */
 export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
-  const work = { list, add, remove }[what ?? ''];
-  if (!work) throw new StartFailure('Specify an action: list, add or remove. See: chartwire help');
+  const work = { list, add, change, remove }[what ?? ''];
+  if (!work) throw new StartFailure('Specify an action: list, add, change or remove. See: chartwire help');
   try {
-    const { value, text } = await withAudit(config, async (db, audit, { vault }) => {
+    const { value, text } = await withAudit(config, async (db, audit, { vault, system_keys }) => {
       const client_id = await findClient(db, values.client);
       return db.tenant(client_id, async (tx) => {
-        const done = await work({ tx, client_id, vault }, config, values);
-        const outcome = { list: 'listed', add: 'added', remove: 'removed' }[what ?? ''] ?? '';
+        const done = await work({ tx, client_id, vault, db, system_keys }, config, values);
+        const outcome = { list: 'listed', add: 'added', change: 'changed', remove: 'removed' }[what ?? ''] ?? '';
         await audit.recordInTransaction(tx, {
           client_id,
           ...command_line,
@@ -55,41 +69,93 @@ export async function emrAppsCommand(config: Config, what: string | undefined, v
   }
 }
 
-async function list({ tx, client_id, vault }: Work): Promise<Done> {
+async function list({ tx, client_id, vault }: Work, config: Config, values: Values): Promise<Done> {
   const apps = await listEmrApps({ vault }, tx);
-  const emr_apps = apps.map(({ id, name, connector, emr_address, mrn_system, mrn_type, credentials, accounts }) => ({
-    ...{ emr_app_id: id, name, emr: connector, address: emr_address, way: credentials.way, accounts },
-    ...{ mrn_system, mrn_type },
+  const emr_apps = apps.map((app) => ({
+    ...{ emr_app_id: app.id, name: app.name, emr: app.connector, hosts: app.hosts, way: app.credentials.way },
+    ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
+    ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
+    ...registrationOf(config, values, app),
   }));
   const lines = emr_apps.map((app) => {
-    const values = [app.emr_app_id, app.name, app.emr, app.address ?? '(default)', app.way, `${app.accounts} accounts`];
+    const columns = [app.emr_app_id, app.name, app.emr, app.hosts.join(',') || '(no hosts)', app.way];
     const mrn = [app.mrn_system, app.mrn_type].filter((each) => each !== null);
-    return [...values, ...(mrn.length > 0 ? [`MRN: ${mrn.join(' ')}`] : [])].join('  ');
+    const more = [
+      ...(mrn.length > 0 ? [`MRN: ${mrn.join(' ')}`] : []),
+      ...(app.registered ? [] : ['no client ID yet']),
+    ];
+    return [...columns, `${app.accounts} accounts`, ...more].join('  ');
   });
   return { subject: client_id, value: { emr_apps }, text: `${lines.join('\n') || 'No EMR apps.'}\n` };
 }
 
-async function add({ tx, client_id, vault }: Work, config: Config, values: Values): Promise<Done> {
+async function add({ tx, client_id, ...keys }: Work, config: Config, values: Values): Promise<Done> {
   if (!values.name) throw new StartFailure('A name is required: --name "Hillside Clinic"');
   const credentials = await readCredentials(values['credentials-file']);
   const logo = values.logo === undefined ? null : await readLogo(values.logo);
-  const { name, emr = '', address = null } = values;
+  const { name, emr = '', host: hosts = [] } = values;
   const mrn = { mrn_system: values['mrn-system'] ?? null, mrn_type: values['mrn-type'] ?? null };
-  const app = checkNewApp({ config, connectors }, { name, logo, emr, emr_address: address, credentials, ...mrn });
-  const id = await addEmrApp({ vault }, tx, { client_id, ...app });
-  if (id === undefined) throw apiError('emr_app_exists');
-  const detail = { destinations: appDestinations(undefined, app) };
-  return { subject: id, detail, value: { emr_app_id: id }, text: `emr_app_id ${id}\n` };
+  const given = { name, logo, emr, hosts, credentials, ...endpointsIn(values), ...mrn };
+  const app = checkNewApp({ config, connectors }, given);
+  const id = await addEmrApp(keys, tx, { client_id, ...app });
+  return saved(config, values, { id, ...app }, undefined);
+}
+
+/** Changes what the options name. An EMR issues a client ID after it was told the app's URLs. */
+async function change({ tx, ...keys }: Work, config: Config, values: Values): Promise<Done> {
+  const app = await findNamed(keys, tx, values);
+  const file = values['credentials-file'];
+  const changed = checkAppChanges({ config, connectors }, app, {
+    ...(values.name !== undefined && { name: values.name }),
+    ...(values.logo !== undefined && { logo: await readLogo(values.logo) }),
+    ...(values.host !== undefined && { hosts: values.host }),
+    ...(file !== undefined && { credentials: await readCredentials(file) }),
+    ...(values['mrn-system'] !== undefined && { mrn_system: values['mrn-system'] }),
+    ...(values['mrn-type'] !== undefined && { mrn_type: values['mrn-type'] }),
+    ...endpointsIn(values),
+  });
+  await changeEmrApp({ ...keys, connectors }, tx, changed);
+  return saved(config, values, changed, app);
 }
 
 async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<Done> {
-  const id = parseId(values.app ?? '');
-  const app = id && (await findEmrApp({ vault }, tx, id));
-  if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
+  const app = await findNamed({ vault }, tx, values);
   const used = await removeEmrApp(tx, app.id);
   if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
   const detail = { destinations: appDestinations(app, undefined) };
   return { subject: app.id, detail, value: { emr_app_id: app.id }, text: 'Removed.\n' };
+}
+
+async function findNamed({ vault }: Pick<Work, 'vault'>, tx: Tx, { app: given }: Values): Promise<EmrApp> {
+  const id = parseId(given ?? '');
+  const app = id && (await findEmrApp({ vault }, tx, id));
+  if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
+  return app;
+}
+
+function endpointsIn(values: Values) {
+  return {
+    ...(values['token-endpoint'] !== undefined && { token_endpoint: values['token-endpoint'] }),
+    ...(values['authorization-endpoint'] !== undefined && { authorization_endpoint: values['authorization-endpoint'] }),
+    ...(values.issuer !== undefined && { issuer: values.issuer }),
+  };
+}
+
+type SavedApp = Pick<EmrApp, 'id' | 'connector' | 'credentials' | keyof EndpointPins>;
+
+function saved(config: Config, values: Values, app: SavedApp, before: EmrApp | undefined): Done {
+  const detail = { destinations: appDestinations(before, app) };
+  const value = { emr_app_id: app.id, ...registrationOf(config, values, app) };
+  const lines = Object.entries(value).map(([name, text]) => `${name} ${text}\n`);
+  return { subject: app.id, detail, value, text: lines.join('') };
+}
+
+/** The URL that must be registered with the EMR. */
+function registrationOf(config: Config, { client = '' }: Values, { id, connector, credentials }: SavedApp) {
+  const ways = connectors.get(connector)?.sign_in_ways ?? [];
+  const must_register = ways.find(({ name }) => name === credentials.way)?.must_register;
+  if (must_register === 'key_set') return { key_set_url: keySetUrl(config, client, id) };
+  return must_register === 'return_address' ? { redirect_uri: returnAddress(config, id) } : {};
 }
 
 /** A file, because other users of the machine can see command lines. */

@@ -1,13 +1,19 @@
 import type { Config } from '../config.ts';
+import { clientKeys } from '../security/signingKeys.ts';
+import { findClient } from './findClient.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-/** Creates new signing keys for EMRs that identify us by our public keys. Works whether or not the service is running. */
-export async function rotateKeysCommand(config: Config, output: JsonOption = {}): Promise<void> {
-  const kids = await withAudit(config, async (_db, audit, { signing_keys }) => {
-    const created = await signing_keys.rotate();
+/** Creates new signing keys of a client, for EMRs that know its public keys. Works whether or not the service is running. */
+export async function rotateKeysCommand(
+  config: Config,
+  { client, ...output }: JsonOption & { client?: string | undefined },
+): Promise<void> {
+  const kids = await withAudit(config, async (db, audit, { vault }) => {
+    const client_id = await findClient(db, client);
+    const created = await clientKeys({ db, vault }, client_id).rotate();
     await audit.record({
-      client_id: null,
+      client_id,
       ...command_line,
       action: 'keys.rotate',
       outcome: 'published',
@@ -18,6 +24,6 @@ export async function rotateKeysCommand(config: Config, output: JsonOption = {})
   printResult(
     output,
     { kids },
-    `The new keys are published at /.well-known/jwks.json and will be used in 24 hours:\n${kids.join('\n')}\n`,
+    `The new keys are published in the key sets of the client's EMR apps and will be used in 24 hours:\n${kids.join('\n')}\n`,
   );
 }

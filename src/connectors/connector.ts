@@ -1,7 +1,8 @@
 import type { Outbound } from '../security/outbound.ts';
-import type { SigningKeys } from '../security/signingKeys.ts';
+import type { ClientKeys } from '../security/signingKeys.ts';
 import type { ReportStep } from './connectionReport.ts';
 import type { Capability, Operations } from './emrOperations.ts';
+import type { EndpointPins } from './endpointPins.ts';
 import type { Evidence } from './evidence.ts';
 import type { FieldOperation } from './fields.ts';
 
@@ -23,12 +24,17 @@ export {
   type Written,
 } from './emrOperations.ts';
 
-/** One EMR instance at one address. `keys` are our signing keys, for EMRs that identify us by public key. */
+/**
+ * One EMR instance at one address. `keys` are the signing keys of the client that the call is for, for EMRs that identify
+ * us by public key.
+ */
 export type EmrEndpoint = {
   address: string;
   outbound: Outbound;
   signal: AbortSignal;
-  keys?: Pick<SigningKeys, 'current'> | undefined;
+  keys?: Pick<ClientKeys, 'current'> | undefined;
+  /** Where the credentials of an EMR app may go. Absent: there is no app, and they stay on the EMR's own host. */
+  pins?: EndpointPins | undefined;
   /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
   record?: ((step: ReportStep) => void) | undefined;
   /**
@@ -78,11 +84,15 @@ export type SignInWay = {
    * What the EMR's administrator must register: the URL of our public keys, or the address the EMR redirects back to.
    */
   must_register?: 'key_set' | 'return_address';
-  /** An operator can configure it once for all accounts at an address (an EMR app). */
+  /** An operator can configure it once for all accounts at an EMR's hosts (an EMR app). */
   by_app?: true;
+  /** It needs an EMR app, because what it signs must not depend on what a person types. */
+  app_required?: true;
   /** The person signs in on the EMR's own page, in a separate window. See `PageSignIn`. */
   on_page?: boolean;
 };
+
+export type OfferedWays = { ways: readonly string[]; sign_in_page?: string | undefined };
 
 /** Sign-in on a page of the EMR: `start` returns the URL to open, `finish` handles the redirect back. */
 export type PageSignIn = {
@@ -175,8 +185,6 @@ export type RefreshedCapabilities = {
 export type ServerDescription = {
   /** What it states that it supports. Absent if it requires a sign-in to say so. */
   capabilities?: readonly Capability[];
-  /** The URL of its own sign-in page, if it has one. */
-  sign_in_page?: string | undefined;
 };
 
 export type Connector = {
@@ -188,15 +196,19 @@ export type Connector = {
   /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
   /**
-   * The names of the `sign_in_ways` that this server supports, as far as it says so before anyone signs in. Returns
-   * undefined if it does not say.
+   * The names of the `sign_in_ways` that this server supports, and its sign-in page, as far as it says so before anyone
+   * signs in. Returns undefined if it does not say.
    */
-  offeredWays?: (endpoint: EmrEndpoint) => Promise<readonly string[] | undefined>;
+  offeredWays?: (endpoint: EmrEndpoint) => Promise<OfferedWays | undefined>;
   /**
    * Reads what the server says about itself, and checks that it is one that the connector can use. Throws EmrFailure,
    * with `wrong_address` or `unknown_host` if a person would sign in in vain.
    */
   describeServer?: (endpoint: EmrEndpoint) => Promise<ServerDescription>;
+  /**
+   * The endpoint that the server of a linked account names now although its EMR app does not allow it. Undefined: none.
+   */
+  unexpectedEndpoint?: (endpoint: EmrEndpoint) => Promise<string | undefined>;
   page_sign_in?: PageSignIn;
   /** How many digits a one-time code always has: Link submits a complete one by itself. */
   code_digits?: number;

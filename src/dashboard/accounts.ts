@@ -63,11 +63,11 @@ export const accountsRelink = endpoint({
   params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
   body: Type.Pick(new_link, ['language']),
   response: Type.Object({ success, link: created_link }),
-  errors: ['record_not_found'],
+  errors: ['record_not_found', 'emr_app_required'],
   handle: async ({ ctx, params, operator, body, inTransaction }) =>
     inTransaction(async (tx) => {
       const account = await getAccount(tx, params.account_id);
-      const token = await createRelinkToken(tx, account, body.language, operator.id);
+      const token = await createRelinkToken(ctx, tx, account, body.language, operator.id);
       return { success: true, link: describeLink(ctx, token) };
     }),
 });

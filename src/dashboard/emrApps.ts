@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
 import {
   addEmrApp,
   appDestinations,
@@ -10,13 +9,14 @@ import {
   removeEmrApp,
 } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { checkLogo } from '../clients/checkClient.ts';
+import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../ids.ts';
-import { checkNewApp, mergeAppCredentials } from '../link/checkEmrApp.ts';
+import { checkAppChanges, checkNewApp } from '../link/checkEmrApp.ts';
+import { keySetUrl, returnAddress } from '../link/registrationUrls.ts';
 import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from '../model/dashboard/emrApps.ts';
 import { success } from '../model/fields.ts';
 import { requestSyncForRule } from '../records/requestSync.ts';
@@ -36,7 +36,7 @@ export const emrAppsList = endpoint({
   response: Type.Object({ success, emr_apps: Type.Array(emr_app), emrs: Type.Array(emr_app_choice) }),
   handle: async ({ ctx, client }) => {
     const apps = await ctx.db.tenant(client.id, (tx) => listEmrApps(ctx, tx));
-    return { success: true, emr_apps: apps.map((app) => toRow(ctx, app)), emrs: choices(ctx) };
+    return { success: true, emr_apps: apps.map((app) => toRow(ctx, client, app)), emrs: choices(ctx) };
   },
 });
 
@@ -50,15 +50,18 @@ export const emrAppsCreate = endpoint({
   summary: 'Add an EMR app',
   params,
   body: new_app,
-  response: Type.Object({ success, id: Type.String() }),
-  errors: ['emr_app_exists'],
+  response: Type.Object({
+    success,
+    id: Type.String(),
+    ...Type.Pick(emr_app, ['key_set_url', 'redirect_uri']).properties,
+  }),
+  errors: ['emr_app_exists', 'emr_app_pair_taken'],
   handle: async ({ ctx, client, body, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
       const app = checkNewApp(ctx, body);
       const id = await addEmrApp(ctx, tx, { client_id: client.id, ...app });
-      if (id === undefined) throw apiError('emr_app_exists', undefined, { field: 'emr_address' });
       auditSubject({ subject: id, detail: { destinations: appDestinations(undefined, app) } });
-      return { success: true, id };
+      return { success: true, id, ...registrationUrls(ctx, client, { id, ...app }) };
     }),
 });
 
@@ -69,21 +72,19 @@ export const emrAppsUpdate = endpoint({
   method: 'PATCH',
   path: `${path}/{app_id}`,
   role: 'owner',
-  summary: 'Change the name, logo, credentials or MRN identifier of an EMR app',
+  summary: 'Change an EMR app: name, logo, hosts, endpoints, credentials or MRN identifier',
   params: app_params,
   body: app_changes,
   response: Type.Object({ success }),
-  errors: ['emr_app_not_found'],
+  errors: ['emr_app_not_found', 'emr_app_exists', 'emr_app_pair_taken'],
   handle: async ({ ctx, client, params, body, inTransaction, auditSubject }) => {
     const response = await inTransaction(async (tx) => {
       const app = await getApp(ctx, tx, params.app_id);
-      auditSubject({ subject: app.id, detail: { changed: Object.keys(body) } });
-      const { name = app.name, logo = app.logo, credentials = {} } = body;
-      if (logo !== null) checkLogo(logo);
-      const merged = mergeAppCredentials(connectorOf(ctx, app.connector), app.credentials, credentials);
-      const mrn = checkMrnSetting(ctx, app.connector, { ...app, ...body });
-      await changeEmrApp(ctx, tx, { ...app, name, logo, credentials: merged, ...mrn });
-      if (mrn.mrn_system !== app.mrn_system || mrn.mrn_type !== app.mrn_type) {
+      const changed = checkAppChanges(ctx, app, body);
+      const destinations = appDestinations(app, changed);
+      auditSubject({ subject: app.id, detail: { changed: Object.keys(body), destinations } });
+      await changeEmrApp(ctx, tx, changed);
+      if (changed.mrn_system !== app.mrn_system || changed.mrn_type !== app.mrn_type) {
         await requestSyncForRule(ctx, tx, client.id, { emr_app_id: app.id });
       }
       return { success: true };
@@ -123,8 +124,9 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 }
 
 /** Without secrets: of those it only says that they are set. */
-function toRow(ctx: Context, app: EmrApp & { accounts: number }): EmrAppRow {
-  const { id, name, logo, connector, emr_address, mrn_system, mrn_type, credentials, accounts, created_at } = app;
+function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number }): EmrAppRow {
+  const { id, name, logo, connector, mrn_system, mrn_type, registered, credentials, accounts, created_at } = app;
+  const { hosts, token_endpoint, authorization_endpoint, issuer } = app;
   const { credential_fields, display_name } = connectorOf(ctx, connector);
   const { way = '', ...values } = credentials;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
@@ -134,13 +136,32 @@ function toRow(ctx: Context, app: EmrApp & { accounts: number }): EmrAppRow {
     logo,
     emr: connector,
     emr_name: display_name,
-    emr_address,
+    hosts: [...hosts],
+    token_endpoint,
+    authorization_endpoint,
+    issuer,
     mrn_system,
     mrn_type,
     way,
     values: Object.fromEntries(fields.map(({ name, secret }) => [name, secret ? null : (values[name] ?? null)])),
+    registered,
+    ...registrationUrls(ctx, client, app),
     accounts,
     created_at: created_at.toISOString(),
+  };
+}
+
+/** What must be registered with the EMR, which issues the client ID afterwards. */
+function registrationUrls(
+  ctx: Context,
+  { public_id }: Client,
+  { id, connector, credentials }: Pick<EmrApp, 'id' | 'connector' | 'credentials'>,
+): Pick<EmrAppRow, 'key_set_url' | 'redirect_uri'> {
+  const { sign_in_ways = [] } = connectorOf(ctx, connector);
+  const must_register = sign_in_ways.find(({ name }) => name === credentials.way)?.must_register;
+  return {
+    key_set_url: must_register === 'key_set' ? keySetUrl(ctx, public_id, id) : null,
+    redirect_uri: must_register === 'return_address' ? returnAddress(ctx, id) : null,
   };
 }
 
@@ -159,7 +180,10 @@ function choices({ connectors }: Context) {
         emr: name,
         emr_name: display_name,
         has_mrn_rule: connector.sampleIdentifiers !== undefined,
-        ways: ways.map(({ name, label, about, fields }) => ({ name, label, about, fields: fieldsOf(fields) })),
+        ways: ways.map(({ name, label, about, fields, on_page = false, must_register }) => ({
+          ...{ name, label, about, on_page, registers: must_register !== undefined },
+          fields: fieldsOf(fields),
+        })),
       },
     ];
   });

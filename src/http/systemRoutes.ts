@@ -1,5 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import { hasEmrApp } from '../accounts/emrApps.ts';
 import type { Context } from '../context.ts';
+import { apiError } from '../errors.ts';
+import { parseId } from '../ids.ts';
+import { sandbox_label } from '../link/registrationUrls.ts';
+import { type ClientKeys, clientKeys } from '../security/signingKeys.ts';
 
 /**
  * Routes that are not declared as endpoints, because they serve tools rather than clients and have their own formats
@@ -11,8 +16,26 @@ export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_d
     document ??= Buffer.from(JSON.stringify(openapi_document()));
     return reply.type('application/json; charset=utf-8').send(document);
   });
-  // EMRs fetch it to verify our signatures.
-  server.get('/.well-known/jwks.json', async (_request, reply) =>
-    reply.header('cache-control', 'public, max-age=3600').send(await ctx.signing_keys.published()),
+  // EMRs fetch it to verify the signatures of a client.
+  server.get<{ Params: { client_id: string; label: string } }>(
+    '/.well-known/jwks/:client_id/:label.json',
+    async (request, reply) => {
+      const keys = await findKeySet(ctx, request.params);
+      if (!keys) throw apiError('route_not_found', { method: 'GET', path: '/.well-known/jwks' });
+      return reply.header('cache-control', 'public, max-age=3600').send(await keys.published());
+    },
   );
+}
+
+/** The keys of a client, by the label of one of its EMR apps. */
+async function findKeySet(
+  ctx: Context,
+  { client_id: public_id, label }: { client_id: string; label: string },
+): Promise<ClientKeys | undefined> {
+  const [client] = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id}`;
+  if (!client) return undefined;
+  const app_id = parseId(label);
+  const known =
+    (ctx.config.sandbox && label === sandbox_label) || (app_id && (await hasEmrApp(ctx, client.id, app_id)));
+  return known ? clientKeys(ctx, client.id) : undefined;
 }

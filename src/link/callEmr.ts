@@ -1,3 +1,4 @@
+import { emrEndpoint } from '../accounts/emrEndpoint.ts';
 import type { ConnectionReport, ReportStep } from '../connectors/connectionReport.ts';
 import { type Connector, type EmrEndpoint, EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
@@ -7,6 +8,8 @@ import type { LinkPurpose } from './linkTokens.ts';
 
 /** Servers are probed with a few dozen requests. */
 const steps_max = 500;
+/** A person waits. */
+const sign_in_ms_max = 30_000;
 
 /**
  * Runs one part of a sign-in and returns its result with the connection report. If it fails, the report is stored with
@@ -22,7 +25,8 @@ export async function attemptSignIn<T>(
   const at = new Date().toISOString();
   const report = () => (steps.length > 0 ? { address: purpose.emr_address, at, steps } : undefined);
   try {
-    const result = await run({ ...emrEndpoint(ctx, purpose), record });
+    const endpoint = await emrEndpoint(ctx, purpose, AbortSignal.timeout(sign_in_ms_max));
+    const result = await run({ ...endpoint, record });
     return { result, report: report() };
   } catch (error) {
     const failed = report();
@@ -53,12 +57,6 @@ function saveFailure(
 function toReported(error: unknown): ReportedError {
   if (!(error instanceof ApiError)) return { code: 'internal', message: 'Internal error.' };
   return { code: error.code, message: error.cause instanceof EmrFailure ? error.cause.message : error.message };
-}
-
-/** The EMR of a link, with a timeout suitable for a waiting person. */
-export function emrEndpoint(ctx: Context, purpose: LinkPurpose): EmrEndpoint {
-  const signal = AbortSignal.timeout(30_000);
-  return { address: purpose.emr_address, outbound: ctx.emr_outbound, signal, keys: ctx.signing_keys };
 }
 
 /** Calls the EMR and maps its failures to API errors. */

@@ -1,48 +1,124 @@
 import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
-import type { NewEmrApp } from '../accounts/emrApps.ts';
+import type { EmrApp, NewEmrApp } from '../accounts/emrApps.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
 import { checkLogo } from '../clients/checkClient.ts';
-import type { Connector, Credentials } from '../connectors/connector.ts';
+import type { Connector, Credentials, SignInWay } from '../connectors/connector.ts';
+import { type EndpointPins, fillPin, isAddress, same_host } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
-import type { NewApp } from '../model/dashboard/emrApps.ts';
+import { type ApiError, apiError } from '../errors.ts';
+import type { AppChanges, NewApp } from '../model/dashboard/emrApps.ts';
+import { parseUrl } from '../parseUrl.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../security/addresses.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
-import { readEmrAddress } from './emrAddress.ts';
+
+type CheckContext = Pick<Context, 'config' | 'connectors'>;
 
 /** Validates a new app and throws on the first error. Returns it as it is stored. */
-export function checkNewApp(
-  ctx: Pick<Context, 'config' | 'connectors'>,
-  { name, logo = null, emr, emr_address, credentials, ...mrn }: NewApp,
-): Omit<NewEmrApp, 'client_id'> {
+export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...given }: NewApp): Omit<NewEmrApp, 'client_id'> {
   const connector = ctx.connectors.get(emr.toLowerCase());
   if (!connector) {
     const supported = [...ctx.connectors.keys()].join(', ');
     throw apiError('emr_name_unknown', { emr_name: emr, supported }, { field: 'emr' });
   }
   if (logo !== null) checkLogo(logo);
+  const { credentials, way, registered } = checkAppCredentials(connector, {}, given.credentials);
   return {
-    name: name.trim(),
+    name: given.name.trim(),
     logo,
     connector: connector.name,
-    emr_address: emr_address ? addressOf(ctx, connector, emr_address) : null,
-    credentials: mergeAppCredentials(connector, {}, credentials),
-    ...checkMrnSetting(ctx, connector.name, mrn),
+    credentials,
+    registered,
+    ...checkPins(ctx, way, given),
+    ...checkMrnSetting(ctx, connector.name, given),
   };
 }
 
-/** The stored credentials with the changes applied. A secret that is not sent stays, unless the method changes. */
-export function mergeAppCredentials(connector: Connector, stored: Credentials, changes: Credentials): Credentials {
-  const merged = mergeCredentials(stored, trimCredentials(connector, changes));
-  const ways = (connector.sign_in_ways ?? []).filter(({ by_app }) => by_app).map(({ name }) => name);
-  if (!ways.includes(merged.way ?? '')) {
-    const rule = ways.length > 0 ? `must be one of: ${ways.join(', ')}` : 'cannot be configured for this EMR';
-    throw apiError('invalid_field', { rule: `credentials.way ${rule}` }, { field: 'credentials.way' });
-  }
-  checkCredentials(connector, merged);
-  return merged;
+/** The app with the changes applied. What is not sent stays; so does a secret, unless the sign-in method changes. */
+export function checkAppChanges(ctx: CheckContext, app: EmrApp, changes: AppChanges): EmrApp {
+  const { name = app.name, logo = app.logo } = changes;
+  if (logo !== null) checkLogo(logo);
+  const connector = connectorOf(ctx, app.connector);
+  const checked = checkAppCredentials(connector, app.credentials, changes.credentials ?? {});
+  const { credentials, way, registered } = checked;
+  const { hosts, token_endpoint, authorization_endpoint, issuer } = { ...app, ...changes };
+  return {
+    ...app,
+    name,
+    logo,
+    credentials,
+    registered,
+    ...checkPins(ctx, way, { hosts: [...hosts], token_endpoint, authorization_endpoint, issuer }),
+    ...checkMrnSetting(ctx, app.connector, { ...app, ...changes }),
+  };
 }
 
-function addressOf(ctx: Pick<Context, 'config'>, connector: Connector, text: string): string {
-  const read = readEmrAddress(ctx, connector, text);
-  if ('address' in read) return read.address;
-  throw apiError('invalid_field', { rule: `emr_address ${read.rule}` }, { field: 'emr_address' });
+/** The stored credentials with the changes applied. Before the EMR has issued a client ID, an app has none. */
+function checkAppCredentials(
+  connector: Connector,
+  stored: Credentials,
+  changes: Credentials,
+): { credentials: Credentials; way: SignInWay; registered: boolean } {
+  const credentials = mergeCredentials(stored, trimCredentials(connector, changes));
+  const ways = (connector.sign_in_ways ?? []).filter(({ by_app }) => by_app);
+  const way = ways.find(({ name }) => name === credentials.way);
+  if (!way) {
+    const names = ways.map(({ name }) => name).join(', ');
+    const rule = ways.length > 0 ? `must be one of: ${names}` : 'cannot be configured for this EMR';
+    throw invalid('credentials.way', rule);
+  }
+  const registered = way.must_register === undefined || Boolean(credentials.client_id);
+  if (registered) checkCredentials(connector, credentials);
+  else checkCredentials(connector, { ...credentials, client_id: 'not issued yet' });
+  return { credentials, way, registered };
+}
+
+type GivenPins = Pick<NewApp, 'hosts' | 'token_endpoint' | 'authorization_endpoint' | 'issuer'>;
+
+/** The strictest choice is the default: everything is on the host of the EMR. */
+function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): EndpointPins {
+  const hosts = [...new Set(given.hosts.map((host) => checkHost(ctx, host)))];
+  const [sample] = hosts;
+  if (sample === undefined) throw invalid('hosts', 'must list at least one host, such as emr.example.org');
+  const pin = (field: 'token_endpoint' | 'authorization_endpoint') =>
+    checkPin(ctx, field, given[field] ?? same_host, sample);
+  const issuer = given.issuer?.trim() || null;
+  const refused = issuer === null ? undefined : syntaxRefusal(issuer);
+  if (refused !== undefined) throw invalid('issuer', refused);
+  return {
+    hosts,
+    token_endpoint: pin('token_endpoint'),
+    authorization_endpoint: way.on_page ? pin('authorization_endpoint') : null,
+    issuer,
+  };
+}
+
+/** As in the `host` of a URL: lower case, with the port unless it is the default one. */
+function checkHost({ config }: CheckContext, text: string): string {
+  const host = text.trim().toLowerCase();
+  const [, wildcard = '', name = ''] = /^(\*\.)?([^/?#@*\s]+)$/.exec(host) ?? [];
+  const url = parseUrl(`https://${name}`);
+  const usable = url?.host === name.replace(/:443$/, '') && !name.endsWith('.');
+  if (!url || !usable || (wildcard !== '' && (isAddress(name) || !name.includes('.')))) {
+    throw invalid('hosts', 'must be names such as emr.example.org, emr.example.org:8443 or *.example.org');
+  }
+  const checked = checkUrl(`https://${wildcard === '' ? '' : 'any.'}${url.host}`, emrRules(config));
+  if ('refused' in checked) throw invalid('hosts', `: ${host} ${checked.refused}`);
+  return wildcard + url.host;
+}
+
+/** `same_host`, a URL, or a URL with placeholders. */
+function checkPin({ config }: CheckContext, field: string, text: string, host: string): string {
+  const pin = text.trim();
+  if (pin === same_host || pin === '') return same_host;
+  const rest = pin.replaceAll('{host}', '').replaceAll('{tenant}', '');
+  if (/[{}]/.test(rest)) throw invalid(field, 'may contain the placeholders {host} and {tenant} only');
+  if (/^[^/]*\/\/[^/]*\{tenant\}/.test(pin)) throw invalid(field, 'may contain {tenant} in its path only');
+  const sample = fillPin(pin, host.replace('*', 'any')).replaceAll('{tenant}', 'tenant');
+  const checked = checkUrl(sample, emrRules(config));
+  if ('refused' in checked) throw invalid(field, checked.refused);
+  return pin.includes('{') ? pin : checked.href;
+}
+
+function invalid(field: string, rule: string): ApiError {
+  return apiError('invalid_field', { rule: `${field} ${rule}`.replace(' : ', ': ') }, { field });
 }

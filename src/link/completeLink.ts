@@ -8,8 +8,10 @@ import type { Tx } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import { requestSyncAfterLink } from '../records/requestSync.ts';
 import { hashToken } from '../security/hash.ts';
+import { clientKeys } from '../security/signingKeys.ts';
 import { attemptSignIn, callEmr } from './callEmr.ts';
 import { checkCredentials } from './checkCredentials.ts';
+import { appRequired } from './chooseEmrApp.ts';
 import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import { describeAddress } from './describeAddress.ts';
@@ -18,6 +20,7 @@ import { consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { addPublicToken } from './publicTokens.ts';
 import { quoteEmr, refusalError } from './refusalError.ts';
+import { findKeySetUrl } from './registrationUrls.ts';
 import { resolveCredentials } from './resolveCredentials.ts';
 
 /** A successful sign-in at the EMR that is not stored yet. */
@@ -37,6 +40,8 @@ export async function signInForLink(
   client_id: string,
   link_token: string,
   given: { credentials: Credentials; one_time_code: string | undefined },
+  /** Tests of a sandbox may sign in with the client's key without an EMR app. */
+  { key_without_app = false } = {},
 ): Promise<SignedInPerson> {
   const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
@@ -45,6 +50,7 @@ export async function signInForLink(
     return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, given.credentials), paged };
   });
   const { connector, way } = resolved;
+  if (way?.app_required && purpose.emr_app_id === null && !key_without_app) throw appRequired(purpose.emr_address);
   const on_page = way?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
@@ -55,9 +61,9 @@ export async function signInForLink(
   const input = { credentials, one_time_code: given.one_time_code, page_grant };
   const link = { token_hash: hashToken(link_token), purpose };
   // Outside of the EMR's time limit, which starts with `attemptSignIn`.
-  if (way?.must_register === 'key_set') await ctx.signing_keys.ensure();
+  if (way?.must_register === 'key_set') await clientKeys(ctx, client_id).ensure();
   const { result: signed_in, report } = await attemptSignIn(ctx, link, async (endpoint) => {
-    const person = await signIn(ctx, connector, endpoint, input);
+    const person = await signIn(ctx, purpose, connector, endpoint, input);
     await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
     return person;
   });
@@ -115,6 +121,7 @@ async function checkUser(
 
 async function signIn(
   ctx: Context,
+  purpose: LinkPurpose,
   connector: Connector,
   endpoint: EmrEndpoint,
   given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
@@ -125,5 +132,5 @@ async function signIn(
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;
   if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
-  throw quoteEmr(refusalError(ctx, connector, outcome), connector, outcome);
+  throw quoteEmr(refusalError(connector, outcome, await findKeySetUrl(ctx, purpose)), connector, outcome);
 }

@@ -1,12 +1,14 @@
 import { findAccountByToken } from '../accounts/accounts.ts';
-import { appForLink, type EmrApp, findEmrApp } from '../accounts/emrApps.ts';
+import { type EmrApp, findEmrApp } from '../accounts/emrApps.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../connectors/connector.ts';
+import { matchHost } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { type ApiError, apiError } from '../errors.ts';
 import { parseId } from '../ids.ts';
 import type { LinkTokenRequest } from '../model/link.ts';
+import { chooseEmrApp } from './chooseEmrApp.ts';
 import { normalizeEmrAddress, readEmrAddress } from './emrAddress.ts';
 import { isPersonal } from './isPersonal.ts';
 import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
@@ -28,7 +30,7 @@ export async function createLinkToken(
   const [organization] = await tx<Organization[]>`
     SELECT connector, emr_address FROM organizations WHERE org_id = ${request.org_id}`;
   const app = request.emr_app_id === undefined ? undefined : await namedApp(ctx, tx, request.emr_app_id);
-  const choice = { ...emrOf(app), ...request };
+  const choice = { ...(app && { emr_name: app.connector }), ...request };
   const emr = organization ? existing(ctx, organization, request) : fresh(ctx, choice);
   if (app) requireFit(app, emr);
   if (request.callback_url !== undefined && !client.callback_urls.includes(request.callback_url)) {
@@ -39,7 +41,7 @@ export async function createLinkToken(
     user_id: request.user_id,
     org_id: request.org_id,
     ...emr,
-    emr_app_id: app?.id ?? (await appForLink(tx, emr, account_id)),
+    emr_app_id: app?.id ?? (await chooseEmrApp(ctx, tx, emr, account_id)),
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
@@ -54,11 +56,6 @@ async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRe
     account?.client_id === client.id && account.user_id === request.user_id && account.org_id === request.org_id;
   if (!account || !same) throw apiError('update_mode_user_not_found', undefined, { field: 'access_token' });
   return account.id;
-}
-
-/** For a new organization, an app with an address says which EMR it is. */
-function emrOf(app: EmrApp | undefined): EmrChoice {
-  return app?.emr_address ? { emr_name: app.connector, emr_instance_domain: app.emr_address } : {};
 }
 
 function existing(ctx: Context, organization: Organization, request: EmrChoice): Organization {
@@ -91,11 +88,12 @@ async function namedApp(ctx: Context, tx: Tx, text: string): Promise<EmrApp> {
   const id = parseId(text);
   const app = id && (await findEmrApp(ctx, tx, id));
   if (!app) throw apiError('emr_app_not_found', { id: text }, { field: 'emr_app_id' });
+  if (!app.registered) throw apiError('emr_app_unregistered', undefined, { field: 'emr_app_id' });
   return app;
 }
 
 function requireFit(app: EmrApp, emr: Organization): void {
-  const fits = app.connector === emr.connector && (app.emr_address ?? emr.emr_address) === emr.emr_address;
+  const fits = app.connector === emr.connector && matchHost(app.hosts, emr.emr_address) !== undefined;
   if (!fits) throw apiError('emr_app_mismatch', undefined, { field: 'emr_app_id' });
 }
 

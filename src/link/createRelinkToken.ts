@@ -1,6 +1,7 @@
 import type { StoredAccount } from '../accounts/accounts.ts';
-import { appForLink } from '../accounts/emrApps.ts';
+import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
+import { chooseEmrApp } from './chooseEmrApp.ts';
 import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 /**
@@ -8,6 +9,7 @@ import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
  * account is linked like a new one: its credentials were deleted.
  */
 export async function createRelinkToken(
+  ctx: Context,
   tx: Tx,
   account: StoredAccount,
   language: 'en' | 'es' | undefined,
@@ -20,7 +22,7 @@ export async function createRelinkToken(
     org_id: account.org_id,
     connector: account.connector,
     emr_address: account.emr_address,
-    emr_app_id: await appForLink(tx, account, account_id),
+    emr_app_id: await chooseEmrApp(ctx, tx, account, account_id),
     account_id,
     callback_url: null,
     language: language ?? null,

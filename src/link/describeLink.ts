@@ -1,13 +1,22 @@
 import { readAccount } from '../accounts/accounts.ts';
+import type { EmrApp } from '../accounts/emrApps.ts';
+import { emrEndpoint } from '../accounts/emrEndpoint.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { type Connector, EmrFailure, type ServerDescription, type SignInWay } from '../connectors/connector.ts';
+import {
+  type Connector,
+  type EmrEndpoint,
+  EmrFailure,
+  type OfferedWays,
+  type ServerDescription,
+  type SignInWay,
+} from '../connectors/connector.ts';
+import { isPinned, pinnedUrls, same_host } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { ErrorCode } from '../errors.ts';
-import { emrEndpoint } from './callEmr.ts';
 import type { ConsentTerms } from './consentTerms.ts';
 import { toAccess } from './linkAccess.ts';
 import type { LinkPurpose } from './linkTokens.ts';
-import { registrationUrl } from './registrationUrls.ts';
+import { callbackId, returnAddress } from './registrationUrls.ts';
 import { knownCredentials } from './resolveCredentials.ts';
 
 /** What Link's page needs to render, without secrets. */
@@ -19,15 +28,15 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   }));
   // What the app defines is neither shown nor entered.
   const asked = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
-  const [server, ways] = await Promise.all([
+  const [server, offered] = await Promise.all([
     readServer(ctx, connector, purpose),
-    app
-      ? (connector.sign_in_ways ?? []).filter(({ name }) => name === app.credentials.way)
-      : offeredWays(ctx, connector, purpose, stored.way),
+    app ? undefined : findOffered(ctx, connector, purpose),
   ]);
+  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required }) =>
+    app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way),
+  );
   const { host, pathname } = new URL(purpose.emr_address);
-  const { capabilities = account?.capabilities, sign_in_page } = server;
-  const page_host = sign_in_page === undefined ? null : new URL(sign_in_page).host;
+  const { capabilities = account?.capabilities } = server;
   return {
     emr: app?.name ?? (connector.is_standard ? host : connector.display_name),
     product: connector.display_name,
@@ -49,16 +58,19 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
         known: Boolean(stored[name]),
         value: secret ? null : (stored[name] ?? null),
       })),
-    ways: ways.map(({ name, label, about, fields, on_page = false, must_register: tells }) => ({
-      name,
-      label,
-      about,
-      fields: fields.filter(asked),
-      on_page,
-      sign_in_host: on_page ? page_host : host,
-      tells: tells && !app ? { what: tells, value: registrationUrl(ctx, tells) } : null,
+    ways: ways.map((way) => ({
+      name: way.name,
+      label: way.label,
+      about: way.about,
+      fields: way.fields.filter(asked),
+      on_page: way.on_page ?? false,
+      sign_in_host: signInHost(purpose, way, app, offered),
+      tells:
+        way.must_register === 'return_address' && !app
+          ? { what: way.must_register, value: returnAddress(ctx, callbackId(purpose)) }
+          : null,
     })),
-    way: app?.credentials.way ?? stored.way ?? null,
+    way: app?.credentials.way ?? ways.find(({ name }) => name === stored.way)?.name ?? null,
     resend_code: connector.resend_code ?? false,
     code_digits: connector.code_digits ?? null,
     codes_page: codesPage(ctx, connector, purpose),
@@ -73,7 +85,7 @@ export function toTerms(
   { emr_address }: LinkPurpose,
   { organization, emr, emr_host, ways, access }: Awaited<ReturnType<typeof describeLink>>,
 ): ConsentTerms {
-  const hosts = ways.flatMap(({ name, sign_in_host }) => (sign_in_host === null ? [] : [[name, sign_in_host]]));
+  const hosts = ways.map(({ name, sign_in_host }) => [name, sign_in_host]);
   const sign_in_hosts = ways.length === 0 ? { default: emr_host } : Object.fromEntries(hosts);
   return { client, organization, emr, emr_address, sign_in_hosts, access };
 }
@@ -90,8 +102,8 @@ function codesPage({ config }: Context, { sandbox_codes_path: path }: Connector,
 /** The page waits for this. A slow server is asked at sign-in instead. */
 const discovery_timeout_ms = 4_000;
 
-function discoveryEndpoint(ctx: Context, purpose: LinkPurpose) {
-  return { ...emrEndpoint(ctx, purpose), signal: AbortSignal.timeout(discovery_timeout_ms) };
+function discoveryEndpoint(ctx: Context, purpose: LinkPurpose): Promise<EmrEndpoint> {
+  return emrEndpoint(ctx, purpose, AbortSignal.timeout(discovery_timeout_ms));
 }
 
 /** Why nobody can sign in at this address. */
@@ -105,7 +117,7 @@ async function readServer(
 ): Promise<ServerDescription & { problem?: AddressProblem }> {
   if (!describeServer) return {};
   try {
-    return await describeServer(discoveryEndpoint(ctx, purpose));
+    return await describeServer(await discoveryEndpoint(ctx, purpose));
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     const { message: reason, unknown_host, wrong_address } = error;
@@ -115,19 +127,38 @@ async function readServer(
   }
 }
 
-/** The ways that the server supports, or all of them if that is not known. The one of a linked account is among them. */
-async function offeredWays(
+/** What the server supports; undefined if that is not known. */
+async function findOffered(
   ctx: Context,
-  { sign_in_ways = [], offeredWays }: Connector,
+  { offeredWays }: Connector,
   purpose: LinkPurpose,
-  current: string | undefined,
-): Promise<readonly SignInWay[]> {
-  if (!offeredWays) return sign_in_ways;
+): Promise<OfferedWays | undefined> {
   try {
-    const offered = await offeredWays(discoveryEndpoint(ctx, purpose));
-    return offered ? sign_in_ways.filter(({ name }) => name === current || offered.includes(name)) : sign_in_ways;
+    return await offeredWays?.(await discoveryEndpoint(ctx, purpose));
   } catch (error) {
-    if (error instanceof EmrFailure) return sign_in_ways;
+    if (error instanceof EmrFailure) return undefined;
     throw error;
   }
+}
+
+/** Without knowing what the server supports, all ways are offered. The one of a linked account always is. */
+function isOffered(offered: OfferedWays | undefined, way: string, current: string | undefined): boolean {
+  return offered === undefined || way === current || offered.ways.includes(way);
+}
+
+/**
+ * The host that receives what the person enters: of the sign-in page, if there is one, else of the token endpoint. A page
+ * on a host that is not allowed is never opened, so it is not named either.
+ */
+function signInHost(
+  { emr_address }: LinkPurpose,
+  { on_page }: SignInWay,
+  app: EmrApp | undefined,
+  offered: OfferedWays | undefined,
+): string {
+  const pin = (on_page ? app?.authorization_endpoint : app?.token_endpoint) ?? same_host;
+  const page = on_page ? offered?.sign_in_page : undefined;
+  const [pinned] = pin === same_host ? [] : pinnedUrls(pin, emr_address);
+  const named = pinned ?? (page !== undefined && isPinned(pin, emr_address, page) ? page : emr_address);
+  return new URL(named).host;
 }

@@ -5,17 +5,25 @@ import { attemptSignIn, callEmr } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';
 import { quoteEmr, refusalError } from './refusalError.ts';
-import { returnAddress } from './registrationUrls.ts';
+import { findKeySetUrl, returnAddress } from './registrationUrls.ts';
 
-/** Completes a sign-in after the EMR's page has redirected back. Link's own window learns of it by polling. */
-export async function finishPageSignIn(ctx: Context, query: string, window: string): Promise<void> {
-  const returned = new URL(returnAddress(ctx));
+/**
+ * Completes a sign-in after the EMR's page has redirected back, to the redirect URI with `callback_id`. Link's own window
+ * learns of it by polling.
+ */
+export async function finishPageSignIn(
+  ctx: Context,
+  { query, window, callback_id }: { query: string; window: string; callback_id: string },
+): Promise<void> {
+  const returned = new URL(returnAddress(ctx, encodeURIComponent(callback_id)));
   returned.search = query;
   const state = returned.searchParams.get('state') ?? '';
   const taken = await claimPageSignIn(ctx, state, window);
   if (!taken) throw apiError('page_sign_in_unknown');
   const { client_id, link_token_hash, page } = taken;
   try {
+    // Another EMR's page returned here: its code must not go to the token endpoint of this one.
+    if (callback_id !== page.callback_id) throw apiError('page_sign_in_mixed_up');
     const grant = await exchange(ctx, link_token_hash, page, returned);
     await endPageSignIn(ctx, client_id, link_token_hash, state, { grant });
   } catch (error) {
@@ -40,7 +48,8 @@ async function exchange(
     if (outcome.outcome === 'signed_in') return outcome.grant;
     if (outcome.reason === 'person') throw apiError('emr_page_declined', { emr: connector.display_name });
     if (outcome.reason === 'expired') throw apiError('page_sign_in_unknown');
-    throw quoteEmr(refusalError(ctx, connector, outcome), connector, outcome);
+    const refused = refusalError(connector, outcome, await findKeySetUrl(ctx, link.purpose));
+    throw quoteEmr(refused, connector, outcome);
   });
   return result;
 }

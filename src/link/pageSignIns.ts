@@ -4,8 +4,8 @@ import type { Tx } from '../db/database.ts';
 import { hashToken } from '../security/hash.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
-/** State stored while a person is on the EMR's own page. */
-export type PageSignInState = { credentials: Credentials; pending: Grant };
+/** State stored while a person is on the EMR's own page. `callback_id`: where the page must return to. */
+export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string };
 
 /** Enough time to find a password, but not to leave the window open over lunch. */
 const page_minutes = 15;

@@ -1,17 +1,18 @@
 import type { Connector, SignInRefusal } from '../connectors/connector.ts';
-import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../errors.ts';
-import { keySetUrl } from './registrationUrls.ts';
 
-/** The error for a sign-in that the EMR refused. Each reason has its own code, so that nobody corrects the wrong thing. */
+/**
+ * The error for a sign-in that the EMR refused. Each reason has its own code, so that nobody corrects the wrong thing.
+ * `key_set` is the URL that the EMR must know.
+ */
 export function refusalError(
-  ctx: Context,
   { display_name: emr, sign_in_ways = [] }: Connector,
   refusal: SignInRefusal,
+  key_set: string,
 ): ApiError {
   switch (refusal.reason) {
     case 'key':
-      return apiError('emr_key_refused', { emr, key_set: keySetUrl(ctx) });
+      return apiError('emr_key_refused', { emr, key_set });
     case 'scope':
       return apiError('emr_scope_refused', { emr, scopes: refusal.scopes });
     case 'method': {

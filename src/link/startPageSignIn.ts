@@ -8,7 +8,7 @@ import { checkCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { addPageSignIn } from './pageSignIns.ts';
-import { returnAddress } from './registrationUrls.ts';
+import { callbackId, returnAddress } from './registrationUrls.ts';
 import { resolveCredentials } from './resolveCredentials.ts';
 
 /**
@@ -32,13 +32,14 @@ export async function startPageSignIn(
   }
   await countSignInAttempt(ctx, purpose.client_id, link.token);
   const [state, window] = [newToken('page_state'), newToken('page_window')];
-  const back = { return_address: returnAddress(ctx), state };
+  const callback_id = callbackId(purpose);
+  const back = { return_address: returnAddress(ctx, callback_id), state };
   const attempt = { token_hash: hashToken(link.token), purpose };
   const { result } = await attemptSignIn(ctx, attempt, (endpoint) =>
     callEmr(connector, () => page_sign_in.start(endpoint, credentials, back)),
   );
   const { url, pending } = result;
-  const page = { credentials, pending };
+  const page = { credentials, pending, callback_id };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };
 }

@@ -68,8 +68,8 @@ export const link_endpoints: readonly Endpoint[] = [
           about: Type.String(),
           fields: Type.Array(Type.String()),
           on_page: Type.Boolean(),
-          /** Where the person signs in, or where the input is sent to; null if the server did not say so. */
-          sign_in_host: nullable(Type.String()),
+          /** The host of the page, or of the server, that receives what the person enters. */
+          sign_in_host: Type.String(),
           tells: nullable(Type.Object({ what: Type.String(), value: Type.String() })),
         }),
       ),
@@ -187,10 +187,15 @@ export const link_endpoints: readonly Endpoint[] = [
     path: '/link/v1/oauth/finish',
     auth: 'none',
     summary: 'Finish a sign-in on the EMR’s own page',
-    body: Type.Object({ query: secret({ maxLength: 8000 }), window: secret() }),
+    body: Type.Object({
+      query: secret({ maxLength: 8000 }),
+      window: secret(),
+      /** The last part of the redirect URI that the EMR's page returned to. */
+      callback_id: Type.String({ maxLength: 64 }),
+    }),
     response: Type.Object({ success }),
     handle: async ({ ctx, body }) => {
-      await finishPageSignIn(ctx, body.query, body.window);
+      await finishPageSignIn(ctx, body);
       return { success: true };
     },
   }),

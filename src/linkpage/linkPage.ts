@@ -32,13 +32,18 @@ const shell: Pick<ShellPage, 'title' | 'icon' | 'root' | 'without_script'> = {
   without_script: 'This page needs JavaScript. Esta página necesita JavaScript.',
 };
 
-/** The window that goes to the EMR's sign-in page and returns from it. Its script reads the parameters in its URL. */
-export const windowPage = shellPage({
-  ...shell,
-  style: '../page.css',
-  script: '../window.js',
-  html: 'lang="en" data-mode="hosted"',
-});
+/**
+ * The window that goes to the EMR's sign-in page and returns from it. Its script reads the parameters in its URL. `files`
+ * is the relative URL of `/link/v1/`.
+ */
+export function windowPage(files: string): string {
+  return shellPage({
+    ...shell,
+    style: `${files}page.css`,
+    script: `${files}window.js`,
+    html: 'lang="en" data-mode="hosted"',
+  });
+}
 
 /** Logos are data URLs. The origins that may frame the page are configured per client. */
 export function linkPolicy(frame_ancestors: readonly string[]): PagePolicy {

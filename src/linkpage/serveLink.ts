@@ -30,12 +30,14 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
     return sendLinkPage(reply, typeof token === 'string' ? await lookUpLink(ctx, token) : undefined, page);
   });
   // The window before it goes to the EMR's sign-in page, and after it returns.
-  for (const step of ['window', 'callback']) {
-    // A sign-in takes place in it, and the address contains its one-time code.
-    pages.get(`/link/v1/oauth/${step}`, { exposeHeadRoute: false }, async (_request, reply) =>
-      sendPage(reply, windowPage, linkPolicy([])),
-    );
-  }
+  // A sign-in takes place in these, and the address of the second contains its one-time code.
+  const consumed = { exposeHeadRoute: false };
+  pages.get('/link/v1/oauth/window', consumed, async (_request, reply) =>
+    sendPage(reply, windowPage('../'), linkPolicy([])),
+  );
+  pages.get('/link/v1/oauth/callback/:id', consumed, async (_request, reply) =>
+    sendPage(reply, windowPage('../../'), linkPolicy([])),
+  );
 }
 
 async function framersOf(ctx: Context, { purpose }: KnownLink): Promise<string[]> {

@@ -16,7 +16,7 @@ export const LinkTokenRequest = Type.Object(
     emr_app_id: Type.Optional(
       text({
         description:
-          'EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address',
+          'EMR app to sign in with, configured by an owner. By default the one whose hosts include the EMR’s. With it, `emr_name` of a new organization may be omitted',
       }),
     ),
     access_token: Type.Optional(secret({ description: 'Update mode: access token of the account to re-link' })),

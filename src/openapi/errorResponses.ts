@@ -26,6 +26,8 @@ const fills: Fills = {
   emr_domain_invalid: { rule: 'must be a public address.' },
   emr_app_not_found: { id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
   emr_app_in_use: { count: '2' },
+  emr_app_exists: { host: 'emr.example.org' },
+  emr_app_required: { host: 'emr.example.org' },
   emr_credentials_wrong: { emr },
   emr_code_required: { emr },
   emr_code_wrong: { emr },

@@ -2,14 +2,13 @@ import type { Sql, Tx } from '../db/database.ts';
 import { StartFailure } from '../errors.ts';
 import type { MasterKey, MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
-import { findForeignSigningKey } from './signingKeys.ts';
 import { findForeignMasterKey } from './vault.ts';
 import { isForeignKeyViolation } from './wrapKey.ts';
 
 /**
  * Fails the start if the master key cannot decrypt the secrets in the database, before anything is sealed with it.
  * Owns the table `master_keys`: for each key in use, a constant sealed with it. The first start writes the first row;
- * a new key is accepted only together with a known one. `sql` must see the data keys of all clients and the signing keys.
+ * a new key is accepted only together with a known one. `sql` must see the data keys of all clients.
  */
 export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void> {
   await sql.begin(async (tx) => {
@@ -20,7 +19,7 @@ export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void
     if (rows.length > 0 && !(master.previous && isKnown(master.previous, rows))) throw wrongKey();
     await addKey(tx, master.current);
   });
-  const foreign = (await findForeignMasterKey(sql, master)) ?? (await findForeignSigningKey(sql, master));
+  const foreign = await findForeignMasterKey(sql, master);
   if (foreign === undefined) return;
   throw new StartFailure(
     `Some secrets are still under the master key ${foreign}. Set MASTER_KEY_PREVIOUS to that key until all are re-wrapped.`,

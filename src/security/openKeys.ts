@@ -11,8 +11,7 @@ import {
   replaceKeyFile,
 } from './masterKeys.ts';
 import { rotationLock } from './rotationLock.ts';
-import { openSigningKeys, type SigningKeys } from './signingKeys.ts';
-import { openSystemKeys, type SystemKeys } from './systemKeys.ts';
+import { openSystemKeys, rewrapSystemKeys, type SystemKeys } from './systemKeys.ts';
 import { openVault, type Vault } from './vault.ts';
 
 /** Inspects and rotates the master keys. */
@@ -42,7 +41,7 @@ type Options = {
   record: (system: Sql, keys: SystemKeys, entry: RotationEntry) => Promise<void>;
 };
 
-export type Keys = { vault: Vault; system_keys: SystemKeys; signing_keys: SigningKeys; key_ring: KeyRing };
+export type Keys = { vault: Vault; system_keys: SystemKeys; key_ring: KeyRing };
 
 /**
  * Loads the master key, checks it against the database, and unwraps the keys under it. What is still under the previous
@@ -66,10 +65,9 @@ export async function openKeys(config: Config, system: Sql, { print, record }: O
     };
     await checkMasterKey(system, master);
     const vault = openVault(master, { reload });
-    const signing_keys = openSigningKeys(system, master);
     const system_keys = await openSystemKeys(system, master);
     const rewrap = (onStep: (step: RotationStep) => void = () => {}) =>
-      rewrapAll({ system, master, vault, signing_keys, onStep, record: (entry) => record(system, system_keys, entry) });
+      rewrapAll({ system, master, vault, onStep, record: (entry) => record(system, system_keys, entry) });
     if (master.previous) {
       await rewrap();
       if (source === 'file') await forgetPrevious(data_dir, system, master);
@@ -99,7 +97,7 @@ export async function openKeys(config: Config, system: Sql, { print, record }: O
       },
       reload,
     };
-    return { vault, system_keys, signing_keys, key_ring };
+    return { vault, system_keys, key_ring };
   });
 }
 
@@ -134,7 +132,7 @@ async function forgetPrevious(data_dir: string, system: Sql, master: MasterKeys)
   return true;
 }
 
-type Rewrap = Pick<Keys, 'vault' | 'signing_keys'> & {
+type Rewrap = Pick<Keys, 'vault'> & {
   system: Sql;
   master: MasterKeys;
   onStep: (step: RotationStep) => void;
@@ -142,15 +140,15 @@ type Rewrap = Pick<Keys, 'vault' | 'signing_keys'> & {
 };
 
 /** Re-wraps everything that is under the previous master key, in batches; a start after a crash continues here. */
-async function rewrapAll({ system, master, vault, signing_keys, onStep, record }: Rewrap): Promise<number> {
+async function rewrapAll({ system, master, vault, onStep, record }: Rewrap): Promise<number> {
   const { current, previous } = master;
   if (!previous) return 0;
   const waiting = (await countWrapped(system)).find(({ id }) => id === previous.id)?.keys ?? 0;
   const ids = { from: previous.id, to: current.id };
   if (waiting > 0) await record({ outcome: 'started', ...ids });
-  const of_signing = await signing_keys.rewrap();
+  const of_installation = await rewrapSystemKeys(system, master);
   onStep('half_done');
-  const rewrapped = of_signing + (await vault.rewrap(system));
+  const rewrapped = of_installation + (await vault.rewrap(system));
   onStep('rewrapped');
   if (waiting > 0) await record({ outcome: 'completed', ...ids, rewrapped });
   return rewrapped;
@@ -163,7 +161,6 @@ function keysOf({ current, previous }: MasterKeys): MasterKeys {
 async function countWrapped(system: Sql): Promise<{ id: string; keys: number }[]> {
   return system<{ id: string; keys: number }[]>`
     SELECT master_key_id AS id, count(*) AS keys FROM (
-      SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys
-      UNION ALL SELECT master_key_id FROM signing_keys) AS wrapped
+      SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys) AS wrapped
     GROUP BY master_key_id ORDER BY master_key_id`;
 }

@@ -5,7 +5,7 @@ import { sealWith, unsealWith } from './seal.ts';
 import { unwrapKey, type WrappedKey, wrapKey } from './wrapKey.ts';
 
 /** What a key is used for. A value made for one purpose is not valid for another. */
-export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators' | 'erasure';
+export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators' | 'erasure' | 'emr_apps';
 
 /** Keys for data that belongs to no tenant. */
 export type SystemKeys = {

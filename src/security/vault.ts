@@ -6,7 +6,7 @@ import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import { rewrapSystemKeys } from './systemKeys.ts';
 import { isForeignKeyViolation, MasterKeyMissing, unwrapKey, wrapKey } from './wrapKey.ts';
 
-/** The owner of a secret: a linked account or a webhook endpoint. Each has one data key. */
+/** The owner of a secret: a linked account, a webhook endpoint or a client. Each has one data key. */
 export type Owner = { client_id: string; owner_id: string };
 
 export type Vault = {
@@ -93,8 +93,7 @@ export async function findForeignMasterKey(system: Sql, master: MasterKeys): Pro
   const known = [master.current.id, master.previous?.id ?? master.current.id];
   const [row] = await system<{ master_key_id: string }[]>`
     (SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${known}) LIMIT 1)
-    UNION ALL (SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${known}) LIMIT 1)
-    UNION ALL (SELECT master_key_id FROM signing_keys WHERE master_key_id <> ALL (${known}) LIMIT 1) LIMIT 1`;
+    UNION ALL (SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${known}) LIMIT 1) LIMIT 1`;
   return row?.master_key_id;
 }
 

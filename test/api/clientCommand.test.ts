@@ -41,10 +41,12 @@ test('creates a client with origins, callback URLs, logo and color', async () =>
 });
 
 test('creates and publishes new signing keys', async () => {
-  const published = async () => (await fixture.api.call('GET', '/.well-known/jwks.json')).body.keys.length;
+  const client = fixture.sandbox.client_id;
+  const path = `/.well-known/jwks/${client}/sandbox.json`;
+  const published = async () => (await fixture.api.call('GET', path)).body.keys.length;
   const before = await published();
   const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  await rotateKeysCommand(fixture.ctx.config);
+  await rotateKeysCommand(fixture.ctx.config, { client });
   const printed = print.mock.calls.join('');
   print.mockRestore();
   expect(printed).toMatch(/used in 24 hours/);

@@ -85,7 +85,7 @@ describe('caching', () => {
   });
 
   test('is allowed for public keys', async () => {
-    const { headers } = await fixture.api.call('GET', '/.well-known/jwks.json');
+    const { headers } = await fixture.api.call('GET', `/.well-known/jwks/${fixture.sandbox.client_id}/sandbox.json`);
     expect(headers.get('cache-control')).toBe('public, max-age=3600');
   });
 });

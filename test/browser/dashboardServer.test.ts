@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
+import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { openOperator } from '../harness/operator.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
@@ -71,21 +72,39 @@ test('the notice of held removals is accessible before and after its confirmatio
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 
+test('an EMR app is added before the EMR has issued a client ID, and shows the URL to register', async () => {
+  const page = await fixture.open(`/settings/clients/${fixture.product.sandbox.client_id}`);
+  await page.getByRole('button', { name: 'Add EMR app' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Sign-in method').selectOption('authorization_code');
+  await dialog.locator('input[name="name"]').fill('Hillside');
+  await dialog.getByText('One per line, such as emr.example.org').waitFor();
+  await dialog.getByLabel('Hosts').fill('https://emr.hillside.example/r4');
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await dialog.getByText('must be names such as').first().waitFor();
+  await dialog.getByLabel('Hosts').fill('emr.hillside.example\n*.vendor.example');
+  await expectAccessible(page, { within: '[role="dialog"]' });
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await dialog.getByText('/link/v1/oauth/callback/').waitFor();
+  await dialog.getByRole('button', { name: 'Copy Redirect URI' }).waitFor();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  const apps = page.getByRole('region', { name: 'EMR apps' });
+  await apps.getByText('No client ID yet').waitFor();
+  await apps.getByText('emr.hillside.example, *.vendor.example').waitFor();
+  await fixture.product.owner`DELETE FROM emr_apps`;
+});
+
 test('the logo of an EMR app can be removed', async () => {
   const square = Buffer.from(
     '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"><rect width="32" height="32"/></svg>',
   );
   const operator = await openOperator(fixture.product);
   const credentials = { way: 'client_secret', ...server.clients.confidential };
-  const body = {
-    name: 'Meadowbrook',
-    logo: `data:image/svg+xml;base64,${square.toString('base64')}`,
-    emr: 'fhir',
-    credentials,
-  };
+  const logo_url = `data:image/svg+xml;base64,${square.toString('base64')}`;
+  const body = appFor(server.url, credentials, { name: 'Meadowbrook', logo: logo_url });
   expect((await operator.post('clients/{client}/emr-apps', body)).status).toBe(200);
   const logo = async () => (await operator.get('clients/{client}/emr-apps')).body.emr_apps[0].logo;
-  expect(await logo()).toBe(body.logo);
+  expect(await logo()).toBe(logo_url);
   const page = await fixture.open(`/settings/clients/${fixture.product.sandbox.client_id}`);
   const apps = page.getByRole('region', { name: 'EMR apps' });
   await apps.getByRole('button', { name: 'Edit' }).click();

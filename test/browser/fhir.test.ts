@@ -2,6 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Api, type ApiResponse, openApi } from '../harness/api.ts';
 import { documents } from '../harness/documents.ts';
+import { redirectUri } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/support.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
   [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'practice' })]);
   server.register({
     client_id: 'by-page',
-    redirect_uris: [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`],
+    redirect_uris: [await redirectUri(fixture.product, server.url)],
   });
 });
 afterAll(async () => {

@@ -33,7 +33,7 @@ test('clients, operators and keys print what was created', async () => {
   expect(response).toMatchObject({ status: 200, body: { accounts: [] } });
   const { email } = fixture.sandbox.dashboard;
   expect(await json('operators', 'reset', '--email', email)).toStrictEqual({ email, password: text });
-  const { kids } = await json('keys', 'rotate');
+  const { kids } = await json('keys', 'rotate', '--client', fixture.sandbox.client_id);
   expect(kids).not.toHaveLength(0);
 });
 

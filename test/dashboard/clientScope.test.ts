@@ -29,8 +29,9 @@ beforeAll(async () => {
   const access_token = await other.api.link({ user_id: foreign_word, org_id: foreign_word, staff: 1 });
   const api = apiOf(fixture, { ...other, access_token });
   await insertRows(api, {}, { reason: foreign_word });
-  await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
-    VALUES (gen_random_uuid(), ${other.id}, ${foreign_word}, 'fhir', 'x')`;
+  await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, hosts, token_endpoint, registered,
+      credentials_sealed)
+    VALUES (gen_random_uuid(), ${other.id}, ${foreign_word}, 'fhir', '{}', 'same_host', true, 'x')`;
   await fixture.owner`INSERT INTO connection_reports (id, client_id, account_id, report)
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts WHERE client_id = ${other.id} ON CONFLICT DO NOTHING`;
   await insertRows(fixture.api);

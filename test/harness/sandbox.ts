@@ -13,6 +13,7 @@ import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
 import { startService } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import { clientKeys } from '../../src/security/signingKeys.ts';
 import { type Api, openApi } from './api.ts';
 import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 
@@ -217,7 +218,8 @@ async function createSandboxTemplate(address: DatabaseAddress): Promise<void> {
   const config = loadConfig({ ...quiet, DATABASE_URL: urlOf(address), DATA_DIR: data_dir });
   const service = await startService(config, { role: 'all', print: () => {} });
   // Once for all tests: it takes about a second of a core.
-  await service.ctx.signing_keys.ensure();
+  const [client] = await service.ctx.db.system<{ id: string }[]>`SELECT id FROM clients`;
+  await clientKeys(service.ctx, client?.id ?? '').ensure();
   await service.close();
   const files: Record<string, string> = {};
   for (const file of ['master.key', 'sandbox.json']) files[file] = await readFile(join(data_dir, file), 'utf8');

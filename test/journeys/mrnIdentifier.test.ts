@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPass } from '../../src/records/syncPasses.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
+import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -191,7 +192,7 @@ test('a pass that was started with another rule is started over, and stays full 
 
 test('the rule of an EMR app applies to its accounts, unless their organization has its own', async () => {
   const credentials = { way: 'client_secret', ...server.clients.confidential };
-  const app = { name: 'Meadowbrook', emr: 'fhir', emr_address: server.url, credentials };
+  const app = appFor(server.url, credentials, { name: 'Meadowbrook' });
   const added = await operator.post('clients/{client}/emr-apps', { ...app, mrn_type: ' MR ' });
   expect(added.status, JSON.stringify(added.body)).toBe(200);
   const { body } = await operator.get('clients/{client}/emr-apps');

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { apiOf, expectSchema } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
+import { redirectUri } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -16,7 +17,7 @@ beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
   steps = linkSteps(fixture);
   operator = await openOperator(fixture);
-  const redirect_uris = [`${fixture.sandbox.base_url}/link/v1/oauth/callback`];
+  const redirect_uris = [await redirectUri(fixture, server.url)];
   server.register({ client_id: 'by-page', redirect_uris });
 });
 afterEach(() => server.reset());
@@ -140,8 +141,9 @@ describe('a connection report', () => {
     const [person] = server.people;
     const form = new URLSearchParams({ username: person?.username ?? '', password: person?.password ?? '' });
     const page = await fetch(started.body.url, { method: 'POST', body: form, redirect: 'manual' });
-    const query = new URL(page.headers.get('location') ?? '').search;
-    const body = { query, window: started.body.window };
+    const returned = new URL(page.headers.get('location') ?? '');
+    const callback_id = returned.pathname.split('/').at(-1);
+    const body = { query: returned.search, window: started.body.window, callback_id };
     expect(
       (await fixture.api.call('POST', '/link/v1/oauth/finish', { headers: { access_token: null }, body })).status,
     ).toBe(200);
@@ -158,6 +160,6 @@ describe('a connection report', () => {
     ]);
     expect(report.steps[2]?.note).toContain('Scopes requested: openid fhirUser offline_access user/*.*');
     expect(requests).toContain('GET [base]/Practitioner/[id]');
-    expect(JSON.stringify(report)).not.toContain(new URLSearchParams(query).get('code'));
+    expect(JSON.stringify(report)).not.toContain(new URLSearchParams(returned.search).get('code'));
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { emrAppsCommand } from '../../src/cli/emrApps.ts';
 import { apiOf, expectApiError, newClient } from '../api/support.ts';
+import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -32,8 +33,7 @@ const path = 'clients/{client}/emr-apps';
 const by_secret = () => ({ way: 'client_secret', ...server.clients.confidential });
 
 async function addApp(fields: Record<string, unknown> = {}): Promise<string> {
-  const body = { name: 'Hillside Clinic', emr: 'fhir', emr_address: server.url, credentials: by_secret(), ...fields };
-  const response = await owner.post(path, body);
+  const response = await owner.post(path, appFor(server.url, by_secret(), fields));
   expect(response.status, JSON.stringify(response.body)).toBe(200);
   return response.body.id;
 }
@@ -61,21 +61,26 @@ describe('an EMR app', () => {
     expect((await api.call('GET', '/v1/settings')).body.data.emr_name).toBe('fhir');
   });
 
-  test('is used for its address, or for all addresses if it is the default', async () => {
-    await addApp({ name: 'Elsewhere', emr_address: 'https://fhir.example.org/r4' });
-    const without = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-    expect((await sessionOf(without)).body).toMatchObject({ emr: 'FHIR R4', app: null });
-    await addApp({ name: 'Any server', emr_address: null });
-    const by_default = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-    expect((await sessionOf(by_default)).body.emr).toBe('Any server');
-    await addApp();
-    const by_address = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-    expect((await sessionOf(by_address)).body.emr).toBe('Hillside Clinic');
+  test('is chosen by its hosts: an exact name before *., and *. stands for one label', async () => {
+    const chosen = async (emr_instance_domain: string) =>
+      (await sessionOf(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain }))).body.emr;
+    await addApp({ name: 'Vendor', hosts: ['*.vendor.example', 'vendor.example:8443'] });
+    await addApp({ name: 'Clinic', hosts: ['clinic.vendor.example'], credentials: { ...by_secret(), client_id: 'b' } });
+    expect(await chosen('https://clinic.vendor.example/r4')).toBe('Clinic');
+    expect(await chosen('https://other.vendor.example/r4')).toBe('Vendor');
+    expect(await chosen('https://vendor.example:8443/r4')).toBe('Vendor');
+    for (const elsewhere of [
+      'https://vendor.example/r4',
+      'https://a.b.vendor.example/r4',
+      'https://xvendor.example/r4',
+    ]) {
+      expect(await chosen(elsewhere)).toBe('FHIR R4');
+    }
   });
 
   test('can be named, and then says which EMR a new organization has', async () => {
     const emr_app_id = await addApp();
-    const body = { user_id: 'named-app', org_id: 'named-app', emr_app_id };
+    const body = { user_id: 'named-app', org_id: 'named-app', emr_app_id, emr_instance_domain: server.url };
     const headers = { access_token: null };
     const created = await fixture.api.call('POST', '/link/token/create', { body, headers });
     expect(created.status, JSON.stringify(created.body)).toBe(200);
@@ -91,7 +96,7 @@ describe('an EMR app', () => {
   test('of another client does not exist', async () => {
     const emr_app_id = await addApp();
     const other = await newClient(fixture);
-    const body = { user_id: 'other', org_id: 'other', emr_app_id };
+    const body = { user_id: 'other', org_id: 'other', emr_app_id, emr_instance_domain: server.url };
     const response = await other.api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
     expect(response.status).toBe(404);
   });
@@ -133,6 +138,39 @@ describe('an EMR app', () => {
     expect(relinked.status, JSON.stringify(relinked.body)).toBe(200);
   });
 
+  test('shows its URLs before the EMR has issued a client ID, and is used from then on', async () => {
+    const id = await addApp({ credentials: { way: 'authorization_code' } });
+    const [app] = (await owner.get(path)).body.emr_apps;
+    const redirect_uri = `${fixture.sandbox.base_url}/link/v1/oauth/callback/${id}`;
+    expect(app).toMatchObject({
+      registered: false,
+      redirect_uri,
+      key_set_url: null,
+      authorization_endpoint: 'same_host',
+    });
+    const before = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
+    expect((await sessionOf(before)).body.app).toBeNull();
+    const named = { user_id: 'u', org_id: 'unregistered', emr_instance_domain: server.url, emr_app_id: id };
+    const headers = { access_token: null };
+    const refused = await fixture.api.call('POST', '/link/token/create', { body: named, headers });
+    expect([refused.status, refused.body.code]).toEqual([409, 'emr_app_unregistered']);
+    expect((await owner.patch(`${path}/${id}`, { credentials: { client_id: 'issued' } })).status).toBe(200);
+    const after = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
+    expect((await sessionOf(after)).body.ways).toMatchObject([{ name: 'authorization_code', fields: [] }]);
+  });
+
+  test('names the host of the sign-in page, which its owner pinned', async () => {
+    const authorization_endpoint = 'https://login.vendor.example/{tenant}/authorize';
+    const hosts = ['emr.example.org'];
+    await addApp({ hosts, authorization_endpoint, credentials: { way: 'authorization_code', client_id: 'x' } });
+    const domain = 'https://emr.example.org/hospital/r4';
+    const with_app = await sessionOf(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: domain }));
+    expect(with_app.body.ways).toMatchObject([{ sign_in_host: 'login.vendor.example' }]);
+    const without = await sessionOf(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url }));
+    const { host } = new URL(server.url);
+    expect(without.body.ways.map((way: { sign_in_host: string }) => way.sign_in_host)).toEqual([host, host, host]);
+  });
+
   test('can be deleted once no linked account uses it', async () => {
     const id = await addApp();
     const access_token = await linkByApp({ user_id: 'leaving', org_id: 'leaving' });
@@ -152,7 +190,9 @@ describe('configuring EMR apps', () => {
       {
         id,
         name: 'Hillside Clinic',
-        emr_address: server.url,
+        hosts: [new URL(server.url).host],
+        token_endpoint: 'same_host',
+        authorization_endpoint: null,
         way: 'client_secret',
         values: { client_id: server.clients.confidential.client_id, client_secret: null },
         accounts: 0,
@@ -164,13 +204,25 @@ describe('configuring EMR apps', () => {
   });
 
   test('rejects what cannot work, and names the field', async () => {
-    const valid = { name: 'A', emr: 'fhir', emr_address: server.url, credentials: by_secret() };
+    const valid = appFor(server.url, by_secret());
     const cases: [Record<string, unknown>, string][] = [
       [{ emr: 'papyrus' }, 'emr'],
-      [{ emr_address: 'https://10.0.0.1/fhir' }, 'emr_address'],
+      [{ hosts: [] }, 'hosts'],
+      [{ hosts: ['10.0.0.1'] }, 'hosts'],
+      [{ hosts: ['https://emr.example.org/fhir'] }, 'hosts'],
+      [{ hosts: ['*.org'] }, 'hosts'],
+      [{ hosts: ['*'] }, 'hosts'],
+      [{ hosts: ['a.*.example.org'] }, 'hosts'],
+      [{ hosts: ['emr.example.org.'] }, 'hosts'],
+      [{ hosts: ['*.10.0.0.1'] }, 'hosts'],
+      [{ token_endpoint: 'http://emr.example.org/token' }, 'token_endpoint'],
+      [{ token_endpoint: 'https://{hosts}/token' }, 'token_endpoint'],
+      [{ token_endpoint: 'https://{tenant}.example.org/token' }, 'token_endpoint'],
+      [{ token_endpoint: 'https://10.0.0.1/token' }, 'token_endpoint'],
+      [{ issuer: 'emr' }, 'issuer'],
       [{ credentials: { way: 'bearer_token', bearer_token: 'x' } }, 'credentials.way'],
       [{ credentials: { way: 'client_secret', client_id: 'x' } }, 'credentials.client_secret'],
-      [{ emr: 'larkspur', emr_address: null }, 'credentials.way'],
+      [{ emr: 'larkspur' }, 'credentials.way'],
       [{ logo: 'https://example.org/logo.png' }, 'logo'],
     ];
     for (const [fields, field] of cases) {
@@ -180,35 +232,79 @@ describe('configuring EMR apps', () => {
     expect(await fixture.owner`SELECT FROM emr_apps`).toHaveLength(0);
   });
 
-  test('allows one app per address', async () => {
-    await addApp();
-    const again = await owner.post(path, {
-      name: 'B',
-      emr: 'fhir',
-      emr_address: `${server.url}/`,
-      credentials: by_secret(),
-    });
-    expect([again.status, again.body.code]).toEqual([409, 'emr_app_exists']);
-    await addApp({ emr_address: null });
-    const second_default = await owner.post(path, { name: 'C', emr: 'fhir', credentials: by_secret() });
-    expect(second_default.status).toBe(409);
+  test('allows one app per host', async () => {
+    await addApp({ hosts: ['emr.example.org', '*.vendor.example'] });
+    const other = { ...by_secret(), client_id: 'another' };
+    for (const host of ['EMR.example.org', 'emr.example.org:443', '*.vendor.example']) {
+      const again = await owner.post(path, appFor(server.url, other, { hosts: ['x.example.org', host] }));
+      expect([again.status, again.body.code, again.body.field]).toEqual([409, 'emr_app_exists', 'hosts']);
+    }
+    const distinct = appFor(server.url, other, { hosts: ['one.vendor.example', 'emr.example.org:8443'] });
+    expect((await owner.post(path, distinct)).status).toBe(200);
+  });
+
+  test('allows one app per token endpoint and client ID in the whole installation', async () => {
+    const other = await newClient(fixture);
+    const theirs = `clients/${other.client_id}/emr-apps`;
+    const credentials = { way: 'backend_services', client_id: 'registered-by-a' };
+    const template = 'https://auth.vendor.example/{tenant}/token';
+    await addApp({ credentials, hosts: ['*.vendor.example'], token_endpoint: template });
+    await addApp({ credentials: { ...credentials, client_id: 'b' }, hosts: ['emr.example.org'] });
+    const add = (client_id: string, host: string, token_endpoint: string) => {
+      const fields = { hosts: [host], token_endpoint };
+      return owner.post(theirs, appFor(server.url, { way: 'backend_services', client_id }, fields));
+    };
+    const taken: [string, string, string][] = [
+      // Another host does not matter: the token endpoint is the same.
+      ['registered-by-a', 'elsewhere.example', template],
+      // Narrower and wider than the other app.
+      ['registered-by-a', 'elsewhere.example', 'https://auth.vendor.example/hospital/token'],
+      ['registered-by-a', 'auth.vendor.example', 'same_host'],
+      ['registered-by-a', '*.vendor.example', 'same_host'],
+      ['b', 'emr.example.org', 'same_host'],
+      ['b', 'emr.example.org', 'https://{host}/oauth/token'],
+      ['b', '*.example.org', 'same_host'],
+    ];
+    for (const each of taken) {
+      const refused = await add(...each);
+      expect([refused.status, refused.body.code], String(each)).toEqual([409, 'emr_app_pair_taken']);
+      expect(JSON.stringify(refused.body)).not.toContain('Hillside');
+    }
+    expect((await add('another', 'elsewhere.example', template)).status).toBe(200);
+    expect((await add('registered-by-a', 'third.example', 'https://auth.vendor.example/oauth2')).status).toBe(200);
   });
 
   test('requires an owner', async () => {
     const operator = await newOperator(fixture, 'operator');
-    expect((await operator.post(path, { name: 'A', emr: 'fhir', credentials: by_secret() })).status).toBe(403);
+    expect((await operator.post(path, appFor(server.url, by_secret()))).status).toBe(403);
   });
 
   test('works from the command line', async () => {
     const file = join(fixture.env.DATA_DIR ?? '', 'app.json');
     await writeFile(file, JSON.stringify(by_secret()));
     const client = fixture.sandbox.client_id;
-    const added = await command('add', { client, name: 'Hillside', emr: 'fhir', 'credentials-file': file });
+    const given = { client, name: 'Hillside', emr: 'fhir', 'credentials-file': file };
+    const added = await command('add', { ...given, host: ['emr.example.org', '*.vendor.example'] });
     const [, id = ''] = /^emr_app_id (\w{32})$/m.exec(added) ?? [];
-    expect(await command('list', { client })).toContain(`${id}  Hillside  fhir  (default)`);
+    expect(await command('list', { client })).toContain(`${id}  Hillside  fhir  emr.example.org,*.vendor.example`);
+    await expect(command('add', given)).rejects.toThrow('hosts must list at least one host');
     await expect(command('remove', { client, app: 'x' })).rejects.toThrow('--app must be the ID of an EMR app');
     await expect(command('add', { client, name: 'Hillside', emr: 'fhir' })).rejects.toThrow('--credentials-file');
     await expect(command('list', { client: 'x' })).rejects.toThrow('--client must be');
+    await writeFile(file, JSON.stringify({ way: 'backend_services' }));
+    const token_endpoint = 'https://auth.example.org/{tenant}/token';
+    const changes = {
+      client,
+      app: id,
+      'credentials-file': file,
+      host: ['a.example.org'],
+      'token-endpoint': token_endpoint,
+    };
+    const key_set_url = `${fixture.ctx.config.base_url}/.well-known/jwks/${client}/${id}.json`;
+    expect(await command('change', changes)).toBe(`emr_app_id ${id}\nkey_set_url ${key_set_url}\n`);
+    const listed = JSON.parse(await command('list', { client, json: true }));
+    const pins = { hosts: ['a.example.org'], token_endpoint, registered: false, key_set_url };
+    expect(listed.emr_apps).toMatchObject([{ emr_app_id: id, way: 'backend_services', ...pins }]);
     expect(await command('remove', { client, app: id })).toBe('Removed.\n');
     expect(await fixture.owner`SELECT FROM emr_apps`).toHaveLength(0);
   });

@@ -4,6 +4,7 @@ import { fhir } from '../../src/connectors/fhir/fhir.ts';
 import { apiOf, expectApiError, expectSchema } from '../api/support.ts';
 import { statedTypes } from '../connectors/fhir/fixture.ts';
 import type { Api } from '../harness/api.ts';
+import { redirectUri, sandboxKeySet } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from './linkSteps.ts';
@@ -14,9 +15,8 @@ let steps: LinkSteps;
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
   steps = linkSteps(fixture);
-  const { base_url } = fixture.sandbox;
-  server.register({ client_id: 'by-key', jwks_url: `${base_url}/.well-known/jwks.json` });
-  server.register({ client_id: 'by-page', redirect_uris: [`${base_url}/link/v1/oauth/callback`] });
+  server.register({ client_id: 'by-key', jwks_url: sandboxKeySet(fixture) });
+  server.register({ client_id: 'by-page', redirect_uris: [await redirectUri(fixture, server.url)] });
 });
 afterEach(() => server.reset());
 afterAll(async () => {
@@ -48,22 +48,21 @@ describe('a FHIR server is linked', () => {
       expectSchema('settings.get', settings);
       expect(settings.body.data).toMatchObject({ emr_name: 'fhir' });
     }
-    const { body, headers } = await fixture.api.call('GET', '/.well-known/jwks.json', {
-      headers: { access_token: null },
-    });
+    const { pathname } = new URL(sandboxKeySet(fixture));
+    const { body, headers } = await fixture.api.call('GET', pathname, { headers: { access_token: null } });
     expect(body.keys.map(({ alg }: { alg: string }) => alg).sort()).toEqual(['ES384', 'RS384']);
     expect(headers.get('cache-control')).toContain('max-age');
   });
 
   test('by key without counting the creation of the first keys against the time of the sign-in', async () => {
     await fixture.owner`DELETE FROM signing_keys`;
-    const { signing_keys } = fixture.ctx;
     const order: string[] = [];
-    const { ensure } = signing_keys;
-    signing_keys.ensure = async () => {
-      await ensure();
-      order.push('keys created');
-    };
+    const generate = crypto.subtle.generateKey.bind(crypto.subtle);
+    const generated = vi.spyOn(crypto.subtle, 'generateKey').mockImplementation((async (...args: never) => {
+      const pair = await generate(...(args as Parameters<typeof generate>));
+      order.push('key created');
+      return pair;
+    }) as typeof generate);
     const timer = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
       if (ms === 30_000) order.push('time limit started');
       return new AbortController().signal;
@@ -72,9 +71,9 @@ describe('a FHIR server is linked', () => {
       await link({ way: 'backend_services', client_id: 'by-key' });
     } finally {
       timer.mockRestore();
-      signing_keys.ensure = ensure;
+      generated.mockRestore();
     }
-    expect(order.slice(0, 2)).toStrictEqual(['keys created', 'time limit started']);
+    expect(order.slice(0, 3)).toStrictEqual(['key created', 'key created', 'time limit started']);
   });
 
   test('and its credentials are stored encrypted', async () => {
@@ -150,7 +149,7 @@ describe('a refused sign-in', () => {
         {},
         { way: 'backend_services', client_id: 'x' },
         'emr_key_refused',
-        `FHIR R4 does not accept our signing key for this client ID. Register our key set with it: ${fixture.sandbox.base_url}/.well-known/jwks.json`,
+        `FHIR R4 does not accept our signing key for this client ID. Register our key set with it: ${sandboxKeySet(fixture)}`,
       ],
       [
         { services_need_key: true },
@@ -218,7 +217,7 @@ describe('the capabilities of a server', () => {
     // Nobody knows whose token this is.
     expect((await signIn(again, bearerCredentials())).body.code).toBe('emr_user_mismatch');
     const { client_id } = client;
-    server.register({ client_id, jwks_url: `${fixture.sandbox.base_url}/.well-known/jwks.json` });
+    server.register({ client_id, jwks_url: sandboxKeySet(fixture) });
     const response = await signIn(again, { way: 'backend_services', client_id });
     expect(response.status, JSON.stringify(response.body)).toBe(200);
     expect((await api.call('GET', '/v1/settings')).status).toBe(200);
@@ -257,8 +256,11 @@ describe('a sign-in on the EMR’s page', () => {
       headers: { access_token: null, client_id: null, client_secret: null, 'link-token': link_token },
       ...(body && { body }),
     });
-  const finish = (query: string, window: string) =>
-    fixture.api.call('POST', '/link/v1/oauth/finish', { headers: { access_token: null }, body: { query, window } });
+  const finish = async (query: string, window: string) => {
+    const callback_id = (await redirectUri(fixture, server.url)).split('/').at(-1);
+    const body = { query, window, callback_id };
+    return fixture.api.call('POST', '/link/v1/oauth/finish', { headers: { access_token: null }, body });
+  };
 
   async function startPageSignIn(link_token: string) {
     await steps.consent(link_token);

@@ -12,9 +12,8 @@ import { loadConfig } from '../../src/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
-import { loadMasterKeys } from '../../src/security/masterKeys.ts';
 import { type Keys, openKeys, rotation_steps } from '../../src/security/openKeys.ts';
-import { sealWith } from '../../src/security/seal.ts';
+import { clientKeys } from '../../src/security/signingKeys.ts';
 import { freshDatabase, template, urlOf } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 
@@ -93,7 +92,7 @@ test.each(rotation_steps)('a process killed at the step %s leaves everything rea
   const { tenant, open, owner, data_dir, url } = await install();
   const before = await open();
   const sealed = await seal(before, tenant, newOwnerId(), 'kept');
-  const kid = await addSigningKey(owner, data_dir);
+  const kid = await addSigningKey(before, tenant);
   const hash = before.keys.system_keys.key('audit.chain');
   await killedAt(step, data_dir, url);
 
@@ -104,7 +103,8 @@ test.each(rotation_steps)('a process killed at the step %s leaves everything rea
   expect(await unseal(after, tenant, sealed)).toBe('kept');
   if (new_value) expect(await unseal(after, tenant, new_value)).toBe('new');
   expect(after.keys.system_keys.key('audit.chain')).toStrictEqual(hash);
-  expect((await after.keys.signing_keys.current('ES384')).kid).toBe(kid);
+  const keys = clientKeys({ db: after.db, vault: after.keys.vault }, tenant.client_id);
+  expect((await keys.current('ES384')).kid).toBe(kid);
 
   expect(await after.keys.key_ring.rotate()).toBeGreaterThan(0);
   expect(await unseal(await open(), tenant, sealed)).toBe('kept');
@@ -131,13 +131,14 @@ test('a rotation by restart with MASTER_KEY_PREVIOUS is recorded in the audit lo
 });
 
 /** Faster than the service, which also creates an RSA key. */
-async function addSigningKey(owner: Sql, data_dir: string): Promise<string> {
-  const { current } = await loadMasterKeys({ data_dir });
+async function addSigningKey({ db, keys }: { db: Database; keys: Keys }, { client_id }: Tenant): Promise<string> {
   const { privateKey } = await generateKeyPair('ES384', { extractable: true });
-  const kid = newOwnerId();
-  const sealed = sealWith(current.key, Buffer.from(await exportPKCS8(privateKey)), `signing_keys:${kid}`);
-  await owner`INSERT INTO signing_keys (kid, alg, public_jwk, private_sealed, master_key_id, signs_from)
-    VALUES (${kid}, 'ES384', '{}', ${sealed}, ${current.id}, now())`;
+  const [kid, pem] = [newOwnerId(), await exportPKCS8(privateKey)];
+  await db.tenant(client_id, async (tx) => {
+    const sealed = await keys.vault.seal(tx, { client_id, owner_id: client_id }, `signing_keys:${kid}`, pem);
+    await tx`INSERT INTO signing_keys (kid, client_id, alg, public_jwk, private_sealed, signs_from)
+      VALUES (${kid}, ${client_id}, 'ES384', '{}', ${sealed}, now())`;
+  });
   return kid;
 }
 

@@ -22,7 +22,6 @@ beforeAll(async () => {
       wrapped bytea NOT NULL, created_at timestamptz DEFAULT now())`;
   await sql`CREATE TABLE master_keys (id text PRIMARY KEY, check_value bytea NOT NULL, created_at timestamptz DEFAULT now())`;
   await sql`CREATE TABLE system_keys (name text PRIMARY KEY, master_key_id text NOT NULL, wrapped bytea NOT NULL)`;
-  await sql`CREATE TABLE signing_keys (master_key_id text NOT NULL)`;
 });
 beforeEach(() => sql`TRUNCATE data_keys, master_keys, system_keys`);
 afterAll(async () => {

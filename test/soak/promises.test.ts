@@ -7,8 +7,10 @@ import { stages } from '../../scripts/soak/stages.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-test('the catalogue has all 42 promises, in order', () => {
-  expect(promises.map(({ row }) => row)).toStrictEqual(Array.from({ length: 42 }, (_, n) => n + 1));
+test('the catalogue has the promises 1 to 42 and later ones, each once', () => {
+  const rows = promises.map(({ row }) => row);
+  expect(rows).toEqual(expect.arrayContaining(Array.from({ length: 42 }, (_, n) => n + 1)));
+  expect(new Set(rows).size).toBe(rows.length);
 });
 
 test('every test that the catalogue names exists', () => {

@@ -33,7 +33,6 @@ const installation_tables = [
   'operators',
   'restores',
   'schema_migrations',
-  'signing_keys',
   'sso_sign_ins',
   'system_keys',
 ];
@@ -80,8 +79,13 @@ beforeAll(async () => {
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts`;
   await fixture.owner`INSERT INTO link_consents (id, client_id, account_id, terms, terms_hash, language, shown_text, given_at)
     SELECT gen_random_uuid(), client_id, id, '{}', 'x', 'en', 'x', now() FROM accounts`;
-  await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, credentials_sealed)
-    SELECT gen_random_uuid(), id, 'App', 'fhir', 'x' FROM clients`;
+  await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, hosts, token_endpoint, registered,
+      credentials_sealed)
+    SELECT gen_random_uuid(), id, 'App', 'fhir', '{emr.example.org}', 'same_host', true, 'x' FROM clients`;
+  await fixture.owner`INSERT INTO emr_app_pairs (emr_app_id, client_id, pair_hash, wider)
+    SELECT id, client_id, 'x', false FROM emr_apps`;
+  await fixture.owner`INSERT INTO signing_keys (kid, client_id, alg, public_jwk, private_sealed, signs_from)
+    SELECT id::text, id, 'ES384', '{}', 'x', now() FROM clients`;
   await fixture.owner`INSERT INTO alerts (id, code, subject, client_id, summary, page, count, opened_at, last_seen_at)
     SELECT gen_random_uuid(), 'test', coalesce(id::text, 'installation'), id, 'x', '/', 1, now(), now()
       FROM (SELECT id FROM clients UNION ALL SELECT NULL) AS subject`;

@@ -36,6 +36,7 @@ test.each(releases)('the service continues with the data of %s', async (file) =>
   if (!sandbox) throw new Error('The service did not start in sandbox mode.');
   expect(await isMigrated(ctx.db.system)).toBe(true);
   expect(await verifyAudit(ctx)).toMatchObject({ ok: true });
+  expect(await pinsOf(database.address)).toEqual([['emr.example.org:8443', 'same_host']]);
 
   // This EMR is a new one, where the account has to sign in again.
   const api = openApi(sandbox);
@@ -48,6 +49,18 @@ test.each(releases)('the service continues with the data of %s', async (file) =>
   const { body } = await api.callIn();
   expect((await api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
 });
+
+/** Where the EMR apps of an earlier release are used now. The keys that all clients shared are gone. */
+async function pinsOf(address: DatabaseAddress): Promise<string[][]> {
+  const owner = connect(address, { max: 1 });
+  try {
+    expect(await owner`SELECT FROM signing_keys`).toHaveLength(0);
+    const apps = await owner<{ hosts: string[]; token_endpoint: string }[]>`SELECT hosts, token_endpoint FROM emr_apps`;
+    return apps.map(({ hosts, token_endpoint }) => [...hosts, token_endpoint]);
+  } finally {
+    await owner.end();
+  }
+}
 
 async function readRelease(file: string): Promise<Release> {
   const text = await readFile(join(import.meta.dirname, file), 'utf8');
@@ -79,6 +92,9 @@ async function load(address: DatabaseAddress, { migrations, rows }: Release): Pr
     // Neither foreign keys nor triggers: the rows come in any order, and in every state.
     await owner`SET session_replication_role = replica`;
     for (const [table, of_table] of rows) await insertRows(owner, table, of_table);
+    // An app of that release had one address.
+    await owner`INSERT INTO emr_apps (id, client_id, name, connector, emr_address, credentials_sealed)
+      SELECT gen_random_uuid(), id, 'Hillside', 'fhir', 'https://emr.example.org:8443/fhir/R4', '' FROM clients`;
     // As if the upgrade followed at once: an hour after its first attempt a job would fail for good.
     await owner`UPDATE jobs SET retry_since = now() WHERE state = 'queued' AND retry_since IS NOT NULL`;
   } finally {

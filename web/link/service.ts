@@ -15,8 +15,7 @@ export type SignInMethod = {
   about: string;
   fields: string[];
   on_page: boolean;
-  /** Where the person signs in, or where the input is sent to; null if the server did not say so. */
-  sign_in_host: string | null;
+  sign_in_host: string;
   tells: { what: string; value: string } | null;
 };
 
@@ -72,8 +71,8 @@ export function openService(token: string) {
 }
 
 /** Sends what the EMR's page returned. */
-export function finishPage(query: string, window: string): Promise<object | ErrorResult> {
-  return request<object>('oauth/finish', {}, { query, window });
+export function finishPage(query: string, window: string, callback_id: string): Promise<object | ErrorResult> {
+  return request<object>('oauth/finish', {}, { query, window, callback_id });
 }
 
 async function request<T>(path: string, headers: Record<string, string>, body?: unknown): Promise<T | ErrorResult> {

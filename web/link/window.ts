@@ -10,7 +10,9 @@ import { error_texts } from './wording.ts';
 const main = document.getElementById('link') ?? document.body;
 const secret_key = 'chartwire-window';
 const language_key = 'chartwire-language';
-const returned = location.pathname.endsWith('/callback');
+/** The last part of the redirect URI, after the EMR's page has returned to it. */
+const [, callback_id] = /\/callback\/([^/]+)$/.exec(location.pathname) ?? [];
+const returned = callback_id !== undefined;
 // Link's language, which is passed on when the window opens.
 const preferred = returned
   ? sessionStorage.getItem(language_key)
@@ -19,7 +21,7 @@ const language = chooseLanguage(preferred ?? '', navigator.languages);
 const t = translator(language, { emr: 'EMR', client: '' });
 document.documentElement.lang = language;
 
-if (returned) void finishSignIn();
+if (callback_id !== undefined) void finishSignIn(callback_id);
 else startSignIn();
 
 function startSignIn(): void {
@@ -46,7 +48,7 @@ function startSignIn(): void {
   opener.postMessage({ type: 'chartwire:window' }, location.origin);
 }
 
-async function finishSignIn(): Promise<void> {
+async function finishSignIn(callback_id: string): Promise<void> {
   const { search } = location;
   // Remove what the EMR sent from the URL and the history.
   history.replaceState(null, '', location.pathname);
@@ -54,7 +56,7 @@ async function finishSignIn(): Promise<void> {
   sessionStorage.removeItem(secret_key);
   if (!secret || !search) return show('page_lost');
   showLoading(main, t('page_finishing'));
-  const result = await finishPage(search, secret);
+  const result = await finishPage(search, secret, callback_id);
   // EMR errors are shown in Link's window, where they can be fixed. It closes this window if it can.
   if (isError(result)) {
     return show(result.code.startsWith('emr_') ? 'page_failed' : (error_texts[result.code] ?? 'trouble_plain'));

@@ -86,7 +86,7 @@ function capitalized(text: string): string {
 }
 
 /** Errors of the EMR's sign-in page, which have nothing to do with the input here. */
-export const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign_in_unknown'];
+export const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign_in_mixed_up', 'page_sign_in_unknown'];
 
 /**
  * The EMR's reason for a failed sign-in is meant for its administrator and shown unchanged. The name of an account's EMR
@@ -119,8 +119,8 @@ export function problemText({ session, t }: Wording): string {
 export function errorDetail({ t }: Wording, code: string, message: string, method?: SignInMethod) {
   const name = `${code}_detail`;
   if (!isText(name)) return {};
-  const [, scopes] = code === 'emr_scope_refused' ? message.split(/: (.*)/s) : [];
-  const value = code === 'emr_key_refused' ? method?.tells?.value : scopes;
+  const [, named] = ['emr_scope_refused', 'emr_key_refused'].includes(code) ? message.split(/: (.*)/s) : [];
+  const value = method?.tells?.what === 'key_set' ? method.tells.value : named;
   return { detail: t(name), ...(value && { value }) };
 }
 
@@ -139,6 +139,7 @@ export const error_texts: Record<string, TextName> = {
   emr_page_required: 'popup_closed',
   emr_page_declined: 'emr_page_declined',
   page_sign_in_unknown: 'page_lost',
+  page_sign_in_mixed_up: 'page_lost',
   emr_unavailable: 'emr_unavailable',
   emr_sign_in_refused: 'emr_sign_in_refused',
   emr_host_not_found: 'emr_host_not_found',

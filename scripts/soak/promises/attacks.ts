@@ -119,4 +119,21 @@ export const attackPromises: readonly PromiseRow[] = [
       ),
     ],
   },
+  {
+    row: 45,
+    fault:
+      'Two clients, two honest EMRs and a hostile one that names their endpoints as its own, with every way to sign in',
+    promise:
+      'No secret, assertion, code, verifier or token of one reaches another; the sign-in is refused before anything is sent',
+    tests: [
+      ...test('promises/trust', 'promise 45: $way (EMR app: $app) gives no server anything of another'),
+      ...test(
+        'linking/signInAttacks',
+        'of one client does not sign for the client ID that another client has registered',
+        'signs nothing for the token endpoint of another EMR that a server names',
+        'that another server took the place of does not get the code or the verifier to the first one',
+        'are sent to the hosts that its owner listed, and to no other server that is linked',
+      ),
+    ],
+  },
 ];

@@ -31,6 +31,8 @@ export type ErrorCode =
   | 'emr_address_wrong'
   | 'emr_app_mismatch'
   | 'emr_app_not_found'
+  | 'emr_app_required'
+  | 'emr_app_unregistered'
   | 'emr_client_refused'
   | 'emr_code_required'
   | 'emr_code_wrong'
@@ -936,7 +938,7 @@ export type LinkTokenCreate = {
   emr_name?: string | null;
   /** URL of the EMR instance. Required for the first user of a new organization */
   emr_instance_domain?: string | null;
-  /** EMR app to sign in with, configured by an operator. By default the one for the address. With it, `emr_name` and `emr_instance_domain` of a new organization may be omitted if the app has an address */
+  /** EMR app to sign in with, configured by an owner. By default the one whose hosts include the EMR’s. With it, `emr_name` of a new organization may be omitted */
   emr_app_id?: string | null;
   /** Update mode: access token of the account to re-link */
   access_token?: string | null;

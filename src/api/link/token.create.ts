@@ -23,6 +23,8 @@ export default endpoint({
     'emr_domain_invalid',
     'emr_app_not_found',
     'emr_app_mismatch',
+    'emr_app_required',
+    'emr_app_unregistered',
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],

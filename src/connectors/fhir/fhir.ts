@@ -10,6 +10,7 @@ import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { signIn } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { signOut } from './sign-in/signOut.ts';
+import { unexpectedEndpoint } from './sign-in/trustedEndpoints.ts';
 import { openClient } from './transport/client.ts';
 import { documentBytesMax, serverFindings } from './transport/serverFindings.ts';
 import { unsupported_fields } from './writes/unsupportedFields.ts';
@@ -22,7 +23,12 @@ export const fhir: Connector = {
   sign_in_ways,
   offeredWays: async (endpoint) => {
     const authority = await readSmartConfiguration(endpoint);
-    return authority && offeredWays(authority);
+    return authority && { ways: offeredWays(authority), sign_in_page: authority.authorization_endpoint };
+  },
+  unexpectedEndpoint: async (endpoint) => {
+    if (!endpoint.pins) return undefined;
+    const authority = await readSmartConfiguration(endpoint);
+    return authority && unexpectedEndpoint(endpoint, authority);
   },
   describeServer,
   page_sign_in: pageSignIn,

@@ -9,13 +9,20 @@ export const emr_app = Type.Object({
   logo: nullable(Type.String()),
   emr: Type.String(),
   emr_name: Type.String(),
-  /** Null: the default for every address. */
-  emr_address: nullable(Type.String()),
+  hosts: Type.Array(Type.String()),
+  token_endpoint: Type.String(),
+  authorization_endpoint: nullable(Type.String()),
+  issuer: nullable(Type.String()),
   mrn_system: nullable(Type.String()),
   mrn_type: nullable(Type.String()),
   way: Type.String(),
   /** The credential fields that are set; null for secrets. */
   values: Type.Record(Type.String(), nullable(Type.String())),
+  /** False: the EMR has not issued a client ID yet, and the app is not used. */
+  registered: Type.Boolean(),
+  /** What must be registered with the EMR for the sign-in method; null if nothing. */
+  key_set_url: nullable(Type.String()),
+  redirect_uri: nullable(Type.String()),
   accounts: Type.Integer(),
   created_at: date_time,
 });
@@ -32,6 +39,10 @@ export const emr_app_choice = Type.Object({
       name: Type.String(),
       label: Type.String(),
       about: Type.String(),
+      /** Whether the person signs in on a page of the EMR. */
+      on_page: Type.Boolean(),
+      /** Whether the app has URLs that must be registered before the EMR issues a client ID. */
+      registers: Type.Boolean(),
       fields: Type.Array(
         Type.Object({ name: Type.String(), label: Type.String(), secret: Type.Boolean(), optional: Type.Boolean() }),
       ),
@@ -43,21 +54,34 @@ const name = Type.String({ minLength: 1, maxLength: 100 });
 /** A `data:` URL. */
 const logo = nullable(Type.String({ maxLength: 90_000 }));
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
+const hosts = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 100 });
+const url = Type.String({ maxLength: 2000 });
+
+/** Where the app is used, and where its credentials may go. Without an endpoint: the host of the EMR. */
+const endpoints = {
+  token_endpoint: Type.Optional(url),
+  authorization_endpoint: Type.Optional(nullable(url)),
+  issuer: Type.Optional(nullable(url)),
+};
 
 export const new_app = Type.Object({
   name,
   logo: Type.Optional(logo),
   emr: Type.String(),
-  emr_address: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
+  hosts,
+  ...endpoints,
   credentials,
   ...mrn_setting,
 });
 export type NewApp = Static<typeof new_app>;
 
-/** Fields that are not sent stay as they are. The address cannot change: accounts belong to it. */
+/** Fields that are not sent stay as they are. */
 export const app_changes = Type.Object({
   name: Type.Optional(name),
   logo: Type.Optional(logo),
+  hosts: Type.Optional(hosts),
+  ...endpoints,
   credentials: Type.Optional(credentials),
   ...mrn_setting,
 });
+export type AppChanges = Static<typeof app_changes>;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessibilityViolations } from '../../harness/browser.ts';
+import { appFor } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openOperator } from '../../harness/operator.ts';
 import { agree, endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
@@ -8,8 +9,6 @@ let fixture: LinkFixture;
 let server: FhirServer;
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'small' })]);
-  const { base_url } = fixture.product.sandbox;
-  server.register({ client_id: 'by-page', redirect_uris: [`${base_url}/link/v1/oauth/callback`] });
 });
 afterAll(async () => {
   await fixture.close();
@@ -20,9 +19,11 @@ const square = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.
 
 async function configureApp(name: string, credentials: Record<string, string>): Promise<string> {
   const operator = await openOperator(fixture.product);
-  const body = { name, logo: square, emr: 'fhir', emr_address: server.url, credentials };
+  const body = appFor(server.url, credentials, { name, logo: square });
   const { status, body: added } = await operator.post('clients/{client}/emr-apps', body);
   expect(status, JSON.stringify(added)).toBe(200);
+  const redirect_uris = [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback/${added.id}`];
+  server.register({ client_id: 'by-page', redirect_uris });
   return fixture.steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
 }
 

@@ -1,10 +1,12 @@
 import type { Frame, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Connector } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { accessibilityViolations } from '../../harness/browser.ts';
+import { appFor, redirectUri } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../../harness/linkHost.ts';
+import { openOperator } from '../../harness/operator.ts';
 import { expectAccessible, signIn } from '../dashboardFixture.ts';
 import { agree, endings, focused, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
@@ -14,7 +16,7 @@ beforeAll(async () => {
   [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'small' })]);
   server.register({
     client_id: 'by-page',
-    redirect_uris: [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`],
+    redirect_uris: [await redirectUri(fixture.product, server.url)],
   });
 });
 afterEach(() => server.reset());
@@ -63,7 +65,6 @@ async function atPage(token: string): Promise<{ window: LinkWindow; frame: Frame
 
 describe('sign-in methods', () => {
   test('starts with the EMR’s own page; the other methods are for administrators, with what they need', async () => {
-    const { base_url } = fixture.product.sandbox;
     const { host } = new URL(server.url);
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
@@ -76,7 +77,7 @@ describe('sign-in methods', () => {
     await expect.poll(() => frame.locator('button.choice').first().isVisible()).toBe(false);
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await frame.locator('summary').press('Enter');
-    await untilFacts(frame, `${base_url}/link/v1/oauth/callback`);
+    await untilFacts(frame, await redirectUri(fixture.product, server.url));
     await expect.poll(() => frame.locator('button.choice strong').allInnerTexts()).toContain('Client ID and secret');
     await expect.poll(() => accessibilityViolations(frame)).toEqual([]);
     await choose(frame, 'Client ID and secret');
@@ -114,7 +115,7 @@ describe('sign-in methods', () => {
     const mail = decodeURIComponent((await frame.locator('a[href^="mailto:"]').getAttribute('href')) ?? '');
     expect(mail).toContain('Sandbox wants to connect to our EMR for asks-administrator.');
     expect(mail).toContain(`${new URL(server.url).host}/fhir/R4`);
-    expect(mail).toContain(`Our redirect URI: ${base_url}/link/v1/oauth/callback`);
+    expect(mail).toContain(`Our redirect URI: ${base_url}/link/v1/oauth/callback/`);
     expect(mail).not.toContain(token);
     // The frame has the focus, and only a focused document may read the clipboard.
     await window.page.keyboard.press('Escape');
@@ -126,7 +127,7 @@ describe('sign-in methods', () => {
   test('says that an administrator is needed if the server has no sign-in page', async () => {
     // Tests run in the product's process and can change its connectors.
     const connectors = fixture.product.ctx.connectors as Map<string, Connector>;
-    const offeredWays = async () => ['client_secret', 'bearer_token'];
+    const offeredWays = async () => ({ ways: ['client_secret', 'bearer_token'] });
     connectors.set('pageless', { ...fhir, name: 'pageless', offeredWays });
     const window = await fixture.open();
     const frame = await window.start(await tokenFor({ emr_name: 'pageless' }));
@@ -146,7 +147,7 @@ describe('sign-in methods', () => {
     await focused(frame, 'client_id');
     await frame.locator('summary', { hasText: 'Para administradores' }).press('Enter');
     await frame.locator('button.choice', { hasText: 'ID y secreto de cliente' }).waitFor();
-    const value = frame.locator('dd', { hasText: 'oauth/callback' });
+    const value = frame.locator('dd', { hasText: '/oauth/callback/' });
     expect((await value.boundingBox())?.width).toBeGreaterThan(200);
     await frame.waitForSelector('button[type="submit"]:has-text("Abrir la página")');
     await expect
@@ -155,7 +156,7 @@ describe('sign-in methods', () => {
     await frame.fill('input[name="client_id"]', 'by-page');
     const popup = await openedPage(window, frame);
     // The link's language, not the browser's.
-    await popup.goto(`${fixture.product.sandbox.base_url}/link/v1/oauth/callback?state=another&code=x`);
+    await popup.goto(`${await redirectUri(fixture.product, server.url)}?state=another&code=x`);
     await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
     await window.page.context().close();
   });
@@ -231,14 +232,18 @@ describe('a server that deviates from the standards', () => {
     await window.page.context().close();
   });
 
-  test('is linked by key, after the key set was registered', async () => {
+  test('is linked by key, after the key set of its EMR app was registered', async () => {
     deviate();
-    const key_set = `${fixture.product.sandbox.base_url}/.well-known/jwks.json`;
+    const operator = await openOperator(fixture.product);
+    const credentials = { way: 'backend_services', client_id: 'by-key' };
+    const { id } = (await operator.post('clients/{client}/emr-apps', appFor(server.url, credentials))).body;
+    onTestFinished(async () => void (await fixture.product.owner`DELETE FROM emr_apps WHERE id = ${id}`));
+    const { base_url, client_id } = fixture.product.sandbox;
+    const key_set = `${base_url}/.well-known/jwks/${client_id}/${id}.json`;
     server.register({ client_id: 'by-key', jwks: { keys: [] } });
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
-    await choose(frame, 'Signing key');
-    await fillIn(frame, { client_id: 'by-key' });
+    await submit(frame);
     await untilAlert(frame, /does not accept our signing key/);
     await expect.poll(() => frame.locator('.message code').innerText()).toBe(key_set);
     server.register({ client_id: 'by-key', jwks_url: key_set });
@@ -324,7 +329,7 @@ describe('the EMR’s sign-in page', () => {
   });
 
   test('shows a wrong client secret at its field', async () => {
-    const redirect_uris = [`${fixture.product.sandbox.base_url}/link/v1/oauth/callback`];
+    const redirect_uris = [await redirectUri(fixture.product, server.url)];
     server.register({ client_id: 'by-page-secret', client_secret: 'right', redirect_uris });
     const { window, frame } = await atPage(await tokenFor());
     await frame.fill('input[name="client_id"]', 'by-page-secret');

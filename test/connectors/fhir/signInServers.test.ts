@@ -158,11 +158,13 @@ describe('the scopes', () => {
 });
 
 describe('the offered ways to sign in', () => {
-  const offered = () => required(fhir.offeredWays)(openEndpoint(server.url));
+  const offered = async () => (await required(fhir.offeredWays)(openEndpoint(server.url)))?.ways;
   const all = ['backend_services', 'client_secret', 'authorization_code', 'bearer_token'];
 
   test('are those that discovery allows', async () => {
     expect(await offered()).toEqual(all);
+    const { sign_in_page } = required(await required(fhir.offeredWays)(openEndpoint(server.url)));
+    expect(sign_in_page).toBe(`${server.issuer}/authorize`);
     server.faults.auth_methods = ['private_key_jwt'];
     expect(await offered()).toEqual(['backend_services', 'authorization_code', 'bearer_token']);
     server.faults.auth_methods = ['client_secret_post'];

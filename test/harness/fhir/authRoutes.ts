@@ -29,14 +29,16 @@ type Parts = {
   clients: Map<string, RegisteredClient>;
   tokens: Tokens;
   authorize: Authorize;
+  published: Record<string, unknown>;
 };
 
 /** The EMR's authorization server: discovery, the authorize page, and tokens by secret, signed assertion and code. */
-export async function openAuthServer({ faults, issuer, clients, tokens, authorize }: Parts): Promise<AuthServer> {
+export async function openAuthServer(parts: Parts): Promise<AuthServer> {
+  const { faults, issuer, clients, tokens, authorize, published } = parts;
   const key = await generateKeyPair('ES384');
   const jwk = { ...(await exportJWK(key.publicKey)), kid: 'emr-1', alg: 'ES384', use: 'sig' };
   const spent = new Set<string>();
-  const discovery = () => discoveryOf(issuer, faults);
+  const discovery = () => ({ ...discoveryOf(issuer, faults), ...published });
 
   /** The authenticated client of a token request, or what is wrong with it. */
   async function clientOf(

@@ -35,6 +35,7 @@ export function openAuthorize(
   people: readonly Person[],
   base: string,
   faults: FaultSwitches,
+  { page: signInPage, issued }: { page: { iss?: string }; issued: string[] },
 ): Authorize {
   const codes = new Map<string, Code>();
 
@@ -42,6 +43,7 @@ export function openAuthorize(
     const redirect_uri = query.get('redirect_uri') ?? '';
     const back = new URL(redirect_uri);
     back.searchParams.set('state', query.get('state') ?? '');
+    if (signInPage.iss !== undefined) back.searchParams.set('iss', signInPage.iss);
     if (form.get('decision') === 'deny') {
       back.searchParams.set('error', 'access_denied');
       return redirect(back);
@@ -54,6 +56,7 @@ export function openAuthorize(
     const person = people.find((one) => one.username === typed[0] && one.password === typed[1]);
     if (!person) return page(query, 'The user name or password is wrong.');
     const code = randomBytes(16).toString('base64url');
+    issued.push(code);
     codes.set(code, {
       client_id: query.get('client_id') ?? '',
       redirect_uri,

@@ -56,6 +56,12 @@ export type FhirServer = {
   remove(type: string, id: string): Promise<void>;
   clients: { confidential: { client_id: string; client_secret: string }; public: { client_id: string } };
   people: readonly Person[];
+  /** Overrides of the published metadata, by which a hostile server names the endpoints of another one. */
+  published: Record<string, unknown>;
+  /** The issuer that the sign-in page returns (RFC 9207). */
+  page: { iss?: string };
+  /** Every token and code that was issued. */
+  issued: string[];
   register(client: RegisteredClient): void;
   /** A token issued by hand. */
   bearerToken(): string;
@@ -70,6 +76,8 @@ export type FhirServer = {
 
 export type FhirServerOptions = {
   port?: number;
+  /** The host name that the server uses for itself, for tests with several hosts. Default: its IP address. */
+  name?: string;
   /** Defaults to `none`. */
   data?: PracticeSize;
   /** The redirect URIs of the public client. */
@@ -84,7 +92,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const server = createServer((request, response) => void handle(request, response));
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = `http://${options.name ?? '127.0.0.1'}:${(server.address() as AddressInfo).port}`;
   const base = origin + mount;
   const issuer = `${origin}/auth`;
   const faults: FaultSwitches = structuredClone(default_behavior);
@@ -92,10 +100,11 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const ledger: Entry[] = [];
   const repo = new CheckedRepository(faults);
   await seedPractice(repo, options.data ?? 'none');
-  const tokens = openTokens(faults);
+  const [published, page, issued]: [Record<string, unknown>, { iss?: string }, string[]] = [{}, {}, []];
+  const tokens = openTokens(faults, issued);
   const clients = clientsOf(options.redirect_uris ?? []);
-  const authorize = openAuthorize(clients, people, base, faults);
-  const auth = await openAuthServer({ faults, issuer, clients, tokens, authorize });
+  const authorize = openAuthorize(clients, people, base, faults, { page, issued });
+  const auth = await openAuthServer({ faults, issuer, clients, tokens, authorize, published });
   const writing = { now: 0, most: 0 };
   const store: Store = { repo, searches: openSearches(repo, base, faults), faults, base, creating: 0, writing };
 
@@ -134,6 +143,8 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     reset: () => {
       incidents.length = 0;
       Object.assign(faults, structuredClone(default_behavior));
+      for (const name of Object.keys(published)) delete published[name];
+      delete page.iss;
     },
     ledger,
     writing,
@@ -145,6 +156,9 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     remove: (type, id) => repo.deleteResource(type, id),
     clients: { confidential, public: { client_id: public_client_id } },
     people,
+    published,
+    page,
+    issued,
     register: (client) => void clients.set(client.client_id, client),
     bearerToken: () =>
       tokens.issue({ client_id: 'by-hand', scope: 'user/*.*', user: undefined }, { refresh: false }).access_token,

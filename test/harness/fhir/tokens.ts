@@ -18,27 +18,29 @@ export type Tokens = {
   expire(which: 'access' | 'all'): void;
 };
 
-export function openTokens(faults: FaultSwitches): Tokens {
+export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens {
   const access = new Map<string, Access>();
   const refresh = new Map<string, Issued>();
   const ended = new Map<string, Issued>();
   const redemptions = new Map<string, number>();
-  const issue = (issued: Issued, options: { refresh: boolean }): Response => {
+  const issue = (granted: Issued, options: { refresh: boolean }): Response => {
     const expires_in = faults.token_life_s;
     const access_token = `at-${randomBytes(24).toString('base64url')}`;
+    issued.push(access_token);
     access.set(access_token, {
-      ...issued,
+      ...granted,
       ends_at: Date.now() + expires_in * 1000,
       uses_left: faults.token_uses_max,
     });
     if (!options.refresh) return { access_token, expires_in };
     const refresh_token = `rt-${randomBytes(24).toString('base64url')}`;
-    refresh.set(refresh_token, issued);
+    issued.push(refresh_token);
+    refresh.set(refresh_token, granted);
     return { access_token, expires_in, refresh_token };
   };
   const endSignIn = (sign_in: string) => {
-    for (const issued of [access, refresh]) {
-      for (const [token, each] of issued) if (each.sign_in === sign_in) issued.delete(token);
+    for (const tokens of [access, refresh]) {
+      for (const [token, each] of tokens) if (each.sign_in === sign_in) tokens.delete(token);
     }
   };
   return {
@@ -47,13 +49,13 @@ export function openTokens(faults: FaultSwitches): Tokens {
       redemptions.set(refresh_token, (redemptions.get(refresh_token) ?? 0) + 1);
       const stolen = ended.get(refresh_token);
       if (stolen && faults.refresh_reuse === 'ends_sign_in') endSignIn(stolen.sign_in);
-      const issued = refresh.get(refresh_token);
-      if (issued?.client_id !== client_id) return undefined;
+      const granted = refresh.get(refresh_token);
+      if (granted?.client_id !== client_id) return undefined;
       if (faults.refresh_rotates) {
         refresh.delete(refresh_token);
-        ended.set(refresh_token, issued);
+        ended.set(refresh_token, granted);
       }
-      return { ...issue(issued, { refresh: true }), scope: issued.scope };
+      return { ...issue(granted, { refresh: true }), scope: granted.scope };
     },
     redemptions,
     accepts: (access_token) => {
@@ -61,7 +63,7 @@ export function openTokens(faults: FaultSwitches): Tokens {
       return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;
     },
     revoke: (token, client_id) => {
-      for (const issued of [access, refresh]) if (issued.get(token)?.client_id === client_id) issued.delete(token);
+      for (const known of [access, refresh]) if (known.get(token)?.client_id === client_id) known.delete(token);
     },
     expire: (which) => {
       access.clear();

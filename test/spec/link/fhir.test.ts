@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { expectApiError } from '../../api/support.ts';
+import { expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { linkFhir } from '../../harness/fhir/linkFhir.ts';
+import { appFor, sandboxKeySet } from '../../harness/fhir/registrations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
+import { openOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
@@ -124,7 +126,7 @@ test(row('REP-01'), async () => {
 test(row('REP-02'), async () => {
   const { client_id, client_secret } = server.clients.confidential;
   // Creates the keys, which takes long on a busy machine.
-  await fixture.api.call('GET', '/.well-known/jwks.json');
+  await fixture.api.call('GET', new URL(sandboxKeySet(fixture)).pathname);
   const refusals: [string, Partial<FaultSwitches>, Record<string, string>, RegExp][] = [
     [
       'emr_client_refused',
@@ -138,7 +140,12 @@ test(row('REP-02'), async () => {
       { way: 'client_secret', client_id, client_secret: 'x' },
       /secret/,
     ],
-    ['emr_key_refused', {}, { way: 'backend_services', client_id }, /https?:\S+\/\.well-known\/jwks\.json$/],
+    [
+      'emr_key_refused',
+      {},
+      { way: 'backend_services', client_id },
+      /https?:\S+\/\.well-known\/jwks\/ci_test_\w+\/sandbox\.json$/,
+    ],
     [
       'emr_method_refused',
       { auth_methods: ['private_key_jwt'] },
@@ -157,4 +164,39 @@ test(row('REP-02'), async () => {
     expect(response.body.message).toMatch(message);
     server.reset();
   }
+});
+
+test(row('KEY-01'), async () => {
+  const owner = await openOperator(fixture);
+  const credentials = { way: 'backend_services' };
+  const app = await owner.post('clients/{client}/emr-apps', appFor('https://emr.example.org/r4', credentials));
+  expect(app.status, JSON.stringify(app.body)).toBe(200);
+  const { client_id, base_url } = fixture.sandbox;
+  const other = await newClient(fixture);
+  const get = (client: string, label: string) =>
+    fixture.api.call('GET', `/.well-known/jwks/${client}/${label}.json`, { headers: { access_token: null } });
+  expect(app.body.key_set_url).toBe(`${base_url}/.well-known/jwks/${client_id}/${app.body.id}.json`);
+  const mine = (await get(client_id, app.body.id)).body.keys;
+  expect(mine.map(({ alg }: { alg: string }) => alg).sort()).toEqual(['ES384', 'RS384']);
+  expect((await get(other.client_id, app.body.id)).status).toBe(404);
+  expect((await get(client_id, unknown_id)).status).toBe(404);
+  const theirs = (await get(other.client_id, 'sandbox')).body.keys;
+  const kids = [...mine, ...theirs].map(({ kid }: { kid: string }) => kid);
+  expect(new Set(kids).size).toBe(4);
+});
+
+test(row('KEY-02'), async () => {
+  const headers = { access_token: null };
+  const who = { user_id: 'by-key', org_id: 'by-key', emr_name: 'fhir', emr_instance_domain: server.url };
+  const { token } = (await fixture.api.call('POST', '/link/token/create', { body: who, headers })).body;
+  const as_link = { access_token: null, client_id: null, client_secret: null, 'link-token': token };
+  const { ways } = (await fixture.api.call('GET', '/link/v1/session', { headers: as_link })).body;
+  expect(ways.map(({ name }: { name: string }) => name)).toEqual([
+    'client_secret',
+    'authorization_code',
+    'bearer_token',
+  ]);
+  const credentials = { way: 'backend_services', client_id: 'registered' };
+  const refused = await fixture.api.call('POST', '/link/v1/sign-in', { headers: as_link, body: { credentials } });
+  expectApiError(refused, 409, /^Sign-in with a signing key needs an EMR app\. An owner must add one for /);
 });

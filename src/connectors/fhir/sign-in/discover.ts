@@ -15,6 +15,8 @@ export type AuthorizationServer = {
   revocation_endpoint?: string | undefined;
   /** Absent if the server does not publish its issuer. */
   issuer?: string | undefined;
+  /** Whether responses of the sign-in page always name the issuer (RFC 9207). */
+  sends_issuer?: boolean | undefined;
   /** Absent lists: the server does not say. */
   scopes?: string[] | undefined;
   auth_methods?: string[] | undefined;
@@ -90,6 +92,7 @@ async function readDocument(endpoint: EmrEndpoint, address: string): Promise<Aut
     authorization_endpoint: urlIn(fields.authorization_endpoint),
     revocation_endpoint: urlIn(fields.revocation_endpoint),
     issuer: urlIn(fields.issuer),
+    sends_issuer: fields.authorization_response_iss_parameter_supported === true || undefined,
     scopes: textsIn(fields.scopes_supported),
     auth_methods: textsIn(fields.token_endpoint_auth_methods_supported),
     grant_types: textsIn(fields.grant_types_supported),

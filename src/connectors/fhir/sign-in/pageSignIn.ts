@@ -5,6 +5,7 @@ import { type AuthorizationServer, discoverAuthorization, readCapabilityStatemen
 import { toRefusal } from './refusals.ts';
 import { scopesFor } from './scopes.ts';
 import { exchangeCode, oauthConfiguration } from './tokens.ts';
+import { requireIssuer, requireTrusted } from './trustedEndpoints.ts';
 
 /** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
 export const pageSignIn: PageSignIn = {
@@ -15,6 +16,7 @@ export const pageSignIn: PageSignIn = {
     if (!authorization_endpoint) {
       throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way to sign in.');
     }
+    requireTrusted(endpoint, authority, { page: true });
     const verifier = oauth.randomPKCECodeVerifier();
     const supported = scopesFor('user', authority.scopes);
     const scope = authority.issuer ? supported : withoutIdentity(supported);
@@ -43,8 +45,11 @@ export const pageSignIn: PageSignIn = {
     const { endpoint, steps, add } = collectSteps(at, pending.steps);
     // Written by `start` from a value of this type.
     const authority: AuthorizationServer = JSON.parse(pending.authority ?? '{}');
-    // Without a known issuer there is nothing to compare it with. The state already ties the response to this server.
-    if (!authority.issuer) returned.searchParams.delete('iss');
+    // Again, because the owner may have changed the app while the person was on the page.
+    requireTrusted(endpoint, authority, { page: true });
+    requireIssuer(endpoint, authority, returned);
+    // Checked above. openid-client would compare it with an issuer that may be on another host.
+    returned.searchParams.delete('iss');
     const error = returned.searchParams.get('error');
     if (error !== null) {
       const request = `GET ${returned.origin}${returned.pathname}`;

@@ -17,6 +17,7 @@ export const sign_in_ways: readonly SignInWay[] = [
     about: 'The EMR identifies this service by its public keys. No secret is shared.',
     fields: ['client_id'],
     by_app: true,
+    app_required: true,
     must_register: 'key_set',
   },
   {

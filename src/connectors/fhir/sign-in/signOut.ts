@@ -1,9 +1,10 @@
 import type { Access, EmrEndpoint } from '../../connector.ts';
 import { type AuthorizationServer, discoverAuthorization, readCapabilityStatement } from './discover.ts';
 import { revokeToken } from './tokens.ts';
+import { isTrustedRevocation } from './trustedEndpoints.ts';
 
 /**
- * Revokes the refresh token and the access token, if the server publishes a revocation endpoint. A bearer token was
+ * Revokes the refresh token and the access token, if the server publishes a trusted revocation endpoint. A bearer token was
  * issued to someone else, and only they can revoke it.
  */
 export async function signOut(
@@ -13,7 +14,7 @@ export async function signOut(
   if (!grant.authority) return false;
   // Written by signIn from a value of this type.
   const authority = await withRevocation(endpoint, JSON.parse(grant.authority));
-  if (!authority.revocation_endpoint) return false;
+  if (!isTrustedRevocation(authority)) return false;
   for (const name of ['refresh_token', 'access_token'] as const) {
     const token = grant[name];
     if (token) await revokeToken(endpoint, authority, credentials, token, name);

@@ -7,6 +7,7 @@ import { authenticationsOf } from './clientAuthentication.ts';
 import type { AuthorizationServer } from './discover.ts';
 import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
 import { scopesFor } from './scopes.ts';
+import { requireTrusted } from './trustedEndpoints.ts';
 
 /** The tokens, with what was learned about the server, or a rejection. */
 export type TokenOutcome = { tokens: Tokens; authority: AuthorizationServer } | TokenRefusal;
@@ -90,6 +91,7 @@ export async function revokeToken(
   token: string,
   token_type_hint: 'access_token' | 'refresh_token',
 ): Promise<void> {
+  requireTrusted(endpoint, authority);
   const [authentication] = await authenticationsOf(endpoint, authority, credentials);
   const config = oauthConfiguration(endpoint, authority, credentials, authentication?.auth);
   try {
@@ -168,6 +170,8 @@ async function obtainTokens(
   credentials: Credentials,
   exchange: (config: oauth.Configuration, exchanged: Exchanged) => Promise<TokenResponse>,
 ): Promise<TokenOutcome> {
+  // Before anything is signed: an assertion is valid wherever its audience accepts it.
+  requireTrusted(endpoint, authority);
   let refusal: TokenRefusal | undefined;
   for (const { auth, secret_method } of await authenticationsOf(endpoint, authority, credentials)) {
     const exchanged: Exchanged = {};

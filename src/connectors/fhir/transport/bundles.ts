@@ -1,7 +1,15 @@
 import type * as fhir from 'fhir/r4.js';
 import { parseUrl } from '../../../parseUrl.ts';
 import { EmrFailure } from '../../connector.ts';
-import { type FhirResponse, issuesCode, issuesOf, outcomeMessage, rejection, unreadable_response } from './call.ts';
+import {
+  type FhirResponse,
+  isBelowBase,
+  issuesCode,
+  issuesOf,
+  outcomeMessage,
+  rejection,
+  unreadable_response,
+} from './call.ts';
 
 export type Bundle = fhir.Bundle<fhir.FhirResource>;
 export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
@@ -29,8 +37,8 @@ export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['res
 }
 
 /**
- * The next page, always at the linked address, so that the token goes nowhere else. A server behind a proxy may use an
- * internal host name; the same path on our host is the same list.
+ * The next page, always below the linked address, so that the token goes nowhere else, not even to another tenant on the
+ * same host. A server behind a proxy may use an internal host name; the same path on our host is the same list.
  */
 export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   const links = Array.isArray(bundle.link) ? bundle.link : [];
@@ -39,11 +47,9 @@ export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
   const below = `${base.href.replace(/\/$/, '')}/`;
   const url = typeof next === 'string' ? parseUrl(next, below) : undefined;
   if (!url) throw new EmrFailure('unavailable', unreadable_response);
-  if (url.origin === base.origin) return url;
-  if (!`${url.pathname}/`.startsWith(new URL(below).pathname)) {
-    throw new EmrFailure('unavailable', 'The EMR continued a list at another address, which is not followed.');
-  }
-  return new URL(url.pathname + url.search, base.origin);
+  const at_base = new URL(url.pathname + url.search, base.origin);
+  if (isBelowBase(base, at_base)) return at_base;
+  throw new EmrFailure('unavailable', 'The EMR continued a list at another address, which is not followed.');
 }
 
 /** Hints are ignored. An unsupported or incomplete search is an error. */

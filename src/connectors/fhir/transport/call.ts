@@ -41,6 +41,7 @@ export async function call(
   access_token: string | undefined,
 ): Promise<FhirResponse> {
   const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
+  if (access_token !== undefined) requireBelowBase(endpoint, request.url);
   const response = await exchange(endpoint, request, access_token, kind_if_sent);
   const { status, headers } = response;
   const sign = loadSign(request, status);
@@ -65,6 +66,26 @@ export async function call(
     throw new EmrFailure(kind_if_sent, unreadable_response);
   const named_ids = parsed && 'json' in parsed && !resource && status < 300 ? idsIn(parsed.json) : [];
   return { status, headers, resource, named_ids, empty };
+}
+
+/**
+ * A token is sent only to the base address that it was obtained for: tenants that share a host have one path each. A
+ * path may also go up in encoded form, which some proxies decode.
+ */
+function requireBelowBase({ address }: EmrEndpoint, url: URL): void {
+  if (isBelowBase(new URL(address), url)) return;
+  throw new EmrFailure('refused', 'The request would leave the EMR’s base address. Nothing was sent.');
+}
+
+export function isBelowBase(base: URL, url: URL): boolean {
+  const path = base.pathname.replace(/\/+$/, '');
+  const below = url.pathname === path || url.pathname.startsWith(`${path}/`);
+  const climbs = url.pathname
+    .replace(/%2f|%5c/gi, '/')
+    .replace(/%2e/gi, '.')
+    .split('/')
+    .includes('..');
+  return url.origin === base.origin && below && !climbs;
 }
 
 /** What a response says about the server's load, if anything. A search may be a POST, too. */

@@ -1,6 +1,7 @@
 import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
 import { createGrantStore } from '../../grantStore.ts';
 import { refreshTokens, requestTokens, type TokenOutcome, toGrant } from '../sign-in/tokens.ts';
+import { requireTrusted } from '../sign-in/trustedEndpoints.ts';
 import { call } from './call.ts';
 import type { SendRequest } from './search.ts';
 
@@ -71,6 +72,8 @@ async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, 
   if (!grant.authority) throw new EmrFailure('login_required', 'The EMR no longer accepts the bearer token.');
   // Written by signIn from a value of this type.
   const authority = JSON.parse(grant.authority);
+  // The owner may have changed the EMR app since.
+  requireTrusted(endpoint, authority, { page: credentials.way === 'authorization_code', kind: 'login_required' });
   if (credentials.way !== 'authorization_code') return requestTokens(endpoint, authority, credentials);
   if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR requires a new sign-in.');
   return refreshTokens(endpoint, authority, credentials, grant.refresh_token);

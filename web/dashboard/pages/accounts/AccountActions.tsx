@@ -94,7 +94,7 @@ function RotateToken({ account }: { account: Account }) {
       opener="Replace token"
       title={`Replace the access token for ${account.user_id}`}
       submit="Replace token"
-      action={(form) => call('accounts.rotate', { ...params, body: { immediately: form.get('immediately') !== null } })}
+      action={(form) => call('accounts.rotate', params, { body: { immediately: form.get('immediately') !== null } })}
       done={({ access_token }) => (
         <>
           <Text size="sm">New access token for {account.user_id}:</Text>

@@ -63,7 +63,7 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
           submit="Rotate"
           action={async (form) => {
             const immediately = form.get('immediately') !== null;
-            return { ...(await call('webhooks.rotate', { ...params, body: { immediately } })), immediately };
+            return { ...(await call('webhooks.rotate', params, { body: { immediately } })), immediately };
           }}
           done={({ webhook_secret, immediately }) => (
             <NewSecret

@@ -1,4 +1,4 @@
-import { Group, NativeSelect, Paper, PasswordInput, Text, TextInput, Title } from '@mantine/core';
+import { Badge, Group, NativeSelect, Paper, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
@@ -7,11 +7,21 @@ import { FormDialog } from '../../parts/FormDialog.tsx';
 import { LogoField } from '../../parts/LogoField.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
-import { type ApiError, call } from '../../service/api.ts';
+import { call } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { EmrApp, EmrAppChoice } from '../../service/types.ts';
 import { MrnFields } from '../accounts/ServerSettings.tsx';
+import {
+  Credentials,
+  credentialsIn,
+  describePin,
+  Endpoints,
+  endpointsIn,
+  mrnIn,
+  NameInput,
+  wayNamed,
+} from './EmrAppFields.tsx';
 
 /** The registrations of a client at EMRs. With one, clinic staff see one button in Link instead of a form. */
 export function EmrApps({ client_id }: { client_id: string }) {
@@ -37,7 +47,7 @@ export function EmrApps({ client_id }: { client_id: string }) {
               rows={emr_apps}
               columns={columnsFor(client_id, emrs, may('owner'))}
               keyOf={(app) => app.id}
-              empty="No EMR apps yet. Link asks clinic staff for the client ID until you add one."
+              empty="No EMR apps yet. Until you add one, Link asks clinic staff for the client ID, and signing keys cannot be used."
             />
           </>
         )}
@@ -48,12 +58,24 @@ export function EmrApps({ client_id }: { client_id: string }) {
 
 function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Column<EmrApp>[] {
   return [
-    { head: 'Name', cell: (app) => app.name },
+    {
+      head: 'Name',
+      cell: (app) => (
+        <Group gap="xs">
+          {app.name}
+          {!app.registered && (
+            <Badge color="orange" variant="light">
+              No client ID yet
+            </Badge>
+          )}
+        </Group>
+      ),
+    },
     { head: 'EMR', cell: (app) => app.emr_name },
-    { head: 'Address', cell: (app) => app.emr_address ?? 'Default for all addresses' },
+    { head: 'Hosts', cell: (app) => <Hosts app={app} /> },
     { head: 'Sign-in method', cell: (app) => wayOf(emrs, app)?.label ?? app.way },
     { head: 'Client ID', cell: (app) => app.values.client_id ?? '' },
-    { head: 'ID', cell: (app) => <Copyable label="EMR app ID" value={app.id} />, phone: 'line' },
+    { head: 'ID and URLs', cell: (app) => <Urls app={app} />, phone: 'line' },
     { head: 'Accounts', cell: (app) => app.accounts },
     ...(owner
       ? [
@@ -70,7 +92,7 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
                     danger
                     action={() => call('emr-apps.delete', { client_id, app_id: app.id })}
                   >
-                    <Text size="sm">Link asks for a client ID again when a new account is linked at this address.</Text>
+                    <Text size="sm">Link asks for a client ID again when a new account is linked at these hosts.</Text>
                   </FormDialog>
                 </ActionMenu>
               </Group>
@@ -79,6 +101,42 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
         ]
       : []),
   ];
+}
+
+function Hosts({ app }: { app: EmrApp }) {
+  return (
+    <div className="own-id">
+      {app.hosts.join(', ') || 'None: this app is not used'}
+      <div className="secondary">Token endpoint: {describePin(app.token_endpoint)}</div>
+      {app.authorization_endpoint !== null && (
+        <div className="secondary">Sign-in page: {describePin(app.authorization_endpoint)}</div>
+      )}
+    </div>
+  );
+}
+
+/** What the EMR's administrator has to register, and the app's own id. */
+function Urls({ app }: { app: Pick<EmrApp, 'id' | 'key_set_url' | 'redirect_uri'> }) {
+  const values = [
+    ['Key set URL (JWKS)', app.key_set_url],
+    ['Redirect URI', app.redirect_uri],
+    ['EMR app ID', app.id],
+  ] as const;
+  return (
+    <Stack gap={4}>
+      {values.map(
+        ([label, value]) =>
+          value && (
+            <div key={label}>
+              <Text size="xs" c="dimmed">
+                {label}
+              </Text>
+              <Copyable label={label} value={value} />
+            </div>
+          ),
+      )}
+    </Stack>
+  );
 }
 
 function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }) {
@@ -93,19 +151,29 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
       title="Add EMR app"
       submit="Add"
       action={async (form) => {
-        const address = String(form.get('emr_address')).trim();
         const body = {
           name: String(form.get('name')),
           logo,
           emr,
-          emr_address: address || null,
+          ...endpointsIn(form, wayNamed(chosen, way)),
           credentials: credentialsIn(form, chosen, way),
           ...mrnIn(form, chosen),
         };
-        await call('emr-apps.create', { client_id }, { body });
+        const added = await call('emr-apps.create', { client_id }, { body });
         // The next app starts without it.
         setLogo(null);
+        return added;
       }}
+      done={(app) => (
+        <>
+          <Text size="sm">
+            {app.key_set_url || app.redirect_uri
+              ? 'Added. Register this URL with the EMR. If the EMR has not issued a client ID yet, add it under Edit.'
+              : 'Added.'}
+          </Text>
+          <Urls app={app} />
+        </>
+      )}
     >
       {(error) => (
         <>
@@ -118,14 +186,9 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
               data={emrs.map((each) => ({ value: each.emr, label: each.emr_name }))}
             />
           )}
-          <TextInput
-            name="emr_address"
-            label="Address"
-            description="Base URL of the EMR. Leave empty to use this app for every address that does not have its own"
-            error={errorAt(error, 'emr_address')}
-          />
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={chosen} way={way} onWay={setWay} error={error} />
+          <Endpoints way={wayNamed(chosen, way)} error={error} />
           {chosen?.has_mrn_rule && <MrnFields error={error} />}
         </>
       )}
@@ -144,7 +207,8 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
       submit="Save"
       action={(form) => {
         const credentials = credentialsIn(form, emr, way);
-        const body = { name: String(form.get('name')), logo, credentials, ...mrnIn(form, emr) };
+        const endpoints = endpointsIn(form, wayNamed(emr, way));
+        const body = { name: String(form.get('name')), logo, credentials, ...endpoints, ...mrnIn(form, emr) };
         return call('emr-apps.update', { client_id, app_id: app.id }, { body });
       }}
     >
@@ -153,6 +217,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
           <NameInput error={error} value={app.name} />
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={emr} way={way} onWay={setWay} error={error} app={app} />
+          <Endpoints way={wayNamed(emr, way)} error={error} app={app} />
           {emr?.has_mrn_rule && <MrnFields setting={app} error={error} />}
         </>
       )}
@@ -160,78 +225,9 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
   );
 }
 
-function NameInput({ error, value }: { error: ApiError | null; value?: string }) {
-  return (
-    <TextInput
-      name="name"
-      label="Name"
-      description="Shown in Link, for example the name of the clinic or EMR"
-      defaultValue={value}
-      required
-      maxLength={100}
-      error={errorAt(error, 'name')}
-      data-autofocus
-    />
-  );
-}
-
-function Credentials({
-  emr,
-  way,
-  onWay,
-  error,
-  app,
-}: {
-  emr: EmrAppChoice | undefined;
-  way: string;
-  onWay: (way: string) => void;
-  error: ApiError | null;
-  app?: EmrApp;
-}) {
-  const chosen = emr?.ways.find(({ name }) => name === way);
-  return (
-    <>
-      <NativeSelect
-        label="Sign-in method"
-        description={chosen?.about}
-        value={way}
-        onChange={(event) => onWay(event.currentTarget.value)}
-        data={(emr?.ways ?? []).map(({ name, label }) => ({ value: name, label }))}
-        error={errorAt(error, 'credentials.way')}
-      />
-      {chosen?.fields.map(({ name, label, secret, optional }) => {
-        const stored = app?.way === way && app.values[name] !== undefined;
-        const Input = secret ? PasswordInput : TextInput;
-        return (
-          <Input
-            key={`${way} ${name}`}
-            name={name}
-            label={label}
-            description={secret && stored ? 'Leave empty to keep the current one' : undefined}
-            defaultValue={stored ? (app.values[name] ?? '') : ''}
-            required={!optional && !(secret && stored)}
-            autoComplete="off"
-            error={errorAt(error, `credentials.${name}`)}
-          />
-        );
-      })}
-    </>
-  );
-}
-
-/** The method and the fields that were filled in. */
-function credentialsIn(form: FormData, emr: EmrAppChoice | undefined, way: string): Record<string, string> {
-  const fields = emr?.ways.find(({ name }) => name === way)?.fields ?? [];
-  const values = fields.map(({ name }) => [name, String(form.get(name) ?? '').trim()] as const);
-  return { way, ...Object.fromEntries(values.filter(([, value]) => value !== '')) };
-}
-
-/** Which identifier is the MRN, as far as it was filled in. */
-function mrnIn(form: FormData, emr: EmrAppChoice | undefined) {
-  const text = (name: string) => String(form.get(name) ?? '').trim() || null;
-  return emr?.has_mrn_rule ? { mrn_system: text('mrn_system'), mrn_type: text('mrn_type') } : {};
-}
-
 function wayOf(emrs: EmrAppChoice[], { emr, way }: EmrApp) {
-  return emrs.find((each) => each.emr === emr)?.ways.find(({ name }) => name === way);
+  return wayNamed(
+    emrs.find((each) => each.emr === emr),
+    way,
+  );
 }
