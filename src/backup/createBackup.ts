@@ -50,7 +50,9 @@ export async function createBackup(
       await rewriteErasedTables(server.owner, { onProgress: (done, total) => onProgress('rewrite', done, total) });
     }
     return await writeFinishedFile(to, async (file, partial) => {
-      await writeFromDatabase(folders, server.owner, { file, passphrase, portable, onProgress });
+      // A key file that MASTER_KEY has replaced does not belong to the database anymore.
+      const keys = config.master_key ? [] : key_files;
+      await writeFromDatabase(folders, server.owner, { file, passphrase, portable, keys, onProgress });
       return checkBackup(partial, passphrase, (done, total) => onProgress('check', done, total));
     });
   } finally {
@@ -58,16 +60,23 @@ export async function createBackup(
   }
 }
 
-type Target = { file: FileHandle; passphrase: string; portable: boolean; onProgress: BackupProgress };
+type Target = {
+  file: FileHandle;
+  passphrase: string;
+  portable: boolean;
+  /** The files in DATA_DIR with the master keys. */
+  keys: readonly string[];
+  onProgress: BackupProgress;
+};
 
 async function writeFromDatabase(folders: Folders, owner: DatabaseAddress, target: Target): Promise<void> {
-  const { file, passphrase, portable, onProgress } = target;
+  const { file, passphrase, portable } = target;
   const db = openDatabase(roleAddresses(owner), 2);
   const as_owner = connect(owner, { max: 1 });
   try {
     const platform = portable ? any_platform : own_platform;
     const start = { version, platform, migrations: await appliedMigrations(as_owner) };
-    const copy = (portable ? copyOfRows : copyOfFiles)(folders, owner, db.system, onProgress);
+    const copy = (portable ? copyOfRows : copyOfFiles)(folders, owner, db.system, target);
     await pipeline(
       Readable.from(pack(start, copy.files(), copy.end)),
       createGzip({ level: compression }),
@@ -83,7 +92,8 @@ async function writeFromDatabase(folders: Folders, owner: DatabaseAddress, targe
 /** The files of a backup in the order in which they are read, and what is known after the last one. */
 type Copy = { files(): AsyncGenerator<ArchiveFile>; end(): Omit<ArchiveEnd, 'files' | 'bytes'> };
 
-function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, onProgress: BackupProgress): Copy {
+function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, target: Target): Copy {
+  const { onProgress } = target;
   let known: ReturnType<Copy['end']> | undefined;
   async function* files(): AsyncGenerator<ArchiveFile> {
     // The anchor is read first: it must not be newer than the log.
@@ -100,7 +110,7 @@ function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, onPr
       // No master key is replaced in between: the keys must be those of the copy.
       const { stopped, keys } = await rotationLock(system)(async () => ({
         stopped: await base.stop(),
-        keys: await filesOf(folders.data_dir, key_files),
+        keys: await filesOf(folders.data_dir, target.keys),
       }));
       for await (const file of stopped.files()) yield below(file);
       yield* keys;
@@ -113,14 +123,15 @@ function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, onPr
 }
 
 /** Without the password of the database: it gets a new one. */
-function copyOfRows(folders: Folders, owner: DatabaseAddress, system: Sql, onProgress: BackupProgress): Copy {
+function copyOfRows(folders: Folders, owner: DatabaseAddress, system: Sql, target: Target): Copy {
+  const { onProgress } = target;
   let known: ReturnType<Copy['end']> | undefined;
   async function* files(): AsyncGenerator<ArchiveFile> {
     // The anchor is read first: it must not be newer than the log.
     yield* await filesOf(folders.data_dir, [localAnchorFile(''), 'sandbox.json']);
     const { copy, keys } = await rotationLock(system)(async () => ({
       copy: await startTableCopy(owner),
-      keys: await filesOf(folders.data_dir, key_files),
+      keys: await filesOf(folders.data_dir, target.keys),
     }));
     try {
       yield* keys;
