@@ -222,6 +222,14 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
   opened.add('destination_changed');
 });
 
+test('an alert is open while an EMR names an endpoint that the account’s EMR app does not allow', async () => {
+  await fixture.owner`UPDATE accounts SET unexpected_endpoint = 'https://elsewhere.example.org/token'`;
+  const [alert] = await openAlerts('emr_endpoint_changed', 1);
+  expect(alert).toMatchObject({ summary: expect.stringContaining('now names https://elsewhere.example.org/token.') });
+  await fixture.owner`UPDATE accounts SET unexpected_endpoint = NULL`;
+  await openAlerts('emr_endpoint_changed', 0);
+});
+
 test('a new owner is reported for a day, with the address and the page where access is changed', async () => {
   const { email } = await newOperator(fixture, 'owner');
   const [alert] = await openAlerts('owner_added', 1);

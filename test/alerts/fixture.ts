@@ -32,6 +32,9 @@ export async function createFixture() {
   const opened: { close(): Promise<unknown> }[] = [];
   const lines: string[] = [];
   const tenant = await createTenant(owner, { org_id: 'clinic-1', user_id: 'user-1' });
+  // A worker, without which an alert would be open in every test.
+  await owner`INSERT INTO processes (id, role, host, version, working, seen_at)
+    VALUES (gen_random_uuid(), 'worker', 'test', '0', true, 'infinity')`;
 
   const startProcess = (env: Record<string, string>) => {
     const db = openDatabase(roleAddresses(database.address), 4);

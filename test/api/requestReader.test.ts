@@ -187,7 +187,9 @@ describe('fields with secrets', () => {
     ({ id, name }) =>
       /password|secret|token|(^|_)code$|credentials|^window$/.test(name) &&
       // Lists of jobs are filtered by failure code.
-      !id.startsWith('dashboard.jobs.'),
+      !id.startsWith('dashboard.jobs.') &&
+      // A URL.
+      !name.endsWith('_endpoint'),
   );
 
   test.each(secrets.map((each) => [`${each.id} ${each.name}`, each.field] as const))(

@@ -119,7 +119,7 @@ describe('revealing', () => {
     expect(status).toBe(200);
     expect(body.access_token).toBe(fixture.sandbox.access_token);
     expect(headers.get('cache-control')).toBe('no-store');
-    expect((await operator.get(path)).status).toBe(404);
+    expect((await operator.get(path)).status).toBe(405);
   });
 
   test('is denied to read-only operators', async () => {

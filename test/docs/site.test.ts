@@ -222,7 +222,6 @@ describe('for programs and browsers', () => {
     ['GET', '/docs/images/..%2f..%2fREADME.md'],
     ['GET', '/docs/docs.js.map'],
     ['GET', '/v1/docs/x'],
-    ['POST', '/docs/x'],
   ])('%s %s is not found, with JSON', async (method, path) => {
     const response = await fetch(fixture.sandbox.base_url + path, { method });
     expect([response.status, await response.json()]).toMatchObject([404, { code: 'route_not_found' }]);

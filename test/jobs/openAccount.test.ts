@@ -29,7 +29,7 @@ beforeAll(async () => {
   };
   // The parts of the context that are used here.
   ctx = {
-    ...{ db: fixture.db, vault: openVault(master), telemetry: telemetry_off },
+    ...{ db: fixture.db, vault: openVault(master), telemetry: telemetry_off, config: { sandbox: false } },
     connectors: new Map([['larkspur', connector]]),
   } as unknown as Context;
 });

@@ -79,7 +79,7 @@ async function open(db: Context['db'] = fixture.db): Promise<RenewingAccess> {
   };
   // The parts of the context that are used here.
   const ctx = {
-    ...{ db, vault: openVault(master), telemetry: telemetry_off },
+    ...{ db, vault: openVault(master), telemetry: telemetry_off, config: { sandbox: false } },
     connectors: new Map([['larkspur', connector]]),
   } as unknown as Context;
   const { client_id, account_id } = fixture.tenant;

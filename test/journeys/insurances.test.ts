@@ -187,19 +187,19 @@ test('an invalid request is rejected with the field name and stores nothing', as
       { ...good, relationship_to_subscriber: '02' },
       400,
       /subscriber_demographics\.first_name/,
-      'subscriber_demographics',
+      'subscriber_demographics.first_name',
     ],
     [
       { ...good, subscriber_demographics: { zip: '129990001' } },
       400,
       /subscriber_demographics\.zip/,
-      'subscriber_demographics',
+      'subscriber_demographics.zip',
     ],
     [
       { ...good, subscriber_demographics: { age: '9' } },
       400,
       /subscriber_demographics\.age/,
-      'subscriber_demographics',
+      'subscriber_demographics.age',
     ],
   ];
   for (const [body, status, message, field] of rejected) expectApiError(await add(mrn, body), status, message, field);
@@ -210,7 +210,7 @@ test('an invalid request is rejected with the field name and stores nothing', as
     await update(mrn, '1', { subscriber_demographics: { city: 'X' } }),
     400,
     /first_name/,
-    'subscriber_demographics',
+    'subscriber_demographics.first_name',
   );
   expect(await countRows(fixture.owner)).toStrictEqual(before);
 });

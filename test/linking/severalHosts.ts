@@ -72,8 +72,14 @@ export async function startSeveralHosts(): Promise<SeveralHosts> {
     },
     linkToken: ({ api }, server, body = {}) =>
       steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...body }, api),
-    signIn: (link_token, credentials = {}) => asLink('sign-in', link_token, { credentials }),
-    startPage: (link_token, credentials = {}) => asLink('oauth/start', link_token, { credentials }),
+    signIn: async (link_token, credentials = {}) => {
+      await steps.consent(link_token);
+      return asLink('sign-in', link_token, { credentials });
+    },
+    startPage: async (link_token, credentials = {}) => {
+      await steps.consent(link_token);
+      return asLink('oauth/start', link_token, { credentials });
+    },
     finishPage: (returned, window, callback_id = returned.pathname.split('/').at(-1) ?? '') =>
       fixture.api.call('POST', '/link/v1/oauth/finish', {
         headers: { access_token: null, client_id: null, client_secret: null },

@@ -27,7 +27,7 @@ export function boundResult(sent: object, parameters: readonly string[]): string
 }
 
 /**
- * Without the fields that repeat those of an inner object or of the only element of a list. The API sends some twice, so
+ * Without the fields that repeat those of the only element of a list, and without an inner object that repeats fields. The API sends some twice, so
  * that clients of both generations find them.
  */
 function withoutCopies(result: object): Record<string, unknown> {
@@ -40,7 +40,10 @@ function withoutCopies(result: object): Record<string, unknown> {
     const repeated = fields.every(
       ([name, each]) => name !== holder && JSON.stringify(shown[name]) === JSON.stringify(each),
     );
-    if (repeated) for (const [name] of fields) delete shown[name];
+    if (!repeated || fields.length === 0) continue;
+    // The record in a list is complete; an inner object has nothing of its own.
+    if (Array.isArray(value)) for (const [name] of fields) delete shown[name];
+    else delete shown[holder];
   }
   return shown;
 }

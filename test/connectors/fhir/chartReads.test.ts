@@ -61,7 +61,7 @@ describe('a patient', () => {
   });
 
   test('is searched by a name in every usual spelling of its apostrophes and hyphens', () => {
-    expect(nameForms("O'Neil")).toBe("O'Neil,O’Neil");
+    expect(nameForms("O'Neil")).toBe("O'Neil,O’Neil,oneil");
     expect(nameForms('O’Neil')).toContain("O'Neil");
     expect(nameForms('Anne-Marie').split(',')).toEqual(expect.arrayContaining(['Anne-Marie', 'Anne Marie']));
     expect(nameForms('Testpatient')).toBe('Testpatient');

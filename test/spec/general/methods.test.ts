@@ -24,7 +24,7 @@ const pages = [
   ...['/dashboard', '/dashboard/jobs', '/dashboard/files/main.js', '/link', '/link/v1/link.js'],
   `/link/v1/frame/${'0'.repeat(64)}`,
 ];
-const without_head = ['/link/v1/oauth/callback', '/dashboard/sign-in/callback'];
+const without_head = ['/link/v1/oauth/callback/0', '/dashboard/sign-in/callback'];
 
 let fixture: TestSandbox;
 let credentials: Record<string, string>;

@@ -7,6 +7,7 @@ import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harn
 import { openOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { linkSteps } from '../../linking/linkSteps.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
@@ -132,7 +133,7 @@ test(row('REP-02'), async () => {
       'emr_client_refused',
       { client_errors: 'described' },
       { way: 'client_secret', client_id: 'x', client_secret },
-      /ID\.$/,
+      /ID\. FHIR R4 says: "/,
     ],
     [
       'emr_secret_refused',
@@ -144,13 +145,13 @@ test(row('REP-02'), async () => {
       'emr_key_refused',
       {},
       { way: 'backend_services', client_id },
-      /https?:\S+\/\.well-known\/jwks\/ci_test_\w+\/sandbox\.json$/,
+      /https?:\S+\/\.well-known\/jwks\/ci_test_\w+\/sandbox\.json\b/,
     ],
     [
       'emr_method_refused',
       { auth_methods: ['private_key_jwt'] },
       { way: 'client_secret', client_id, client_secret: 'x' },
-      /backend_services, authorization_code, bearer_token$/,
+      /backend_services, authorization_code, bearer_token\b/,
     ],
   ];
   for (const [code, faults, credentials, message] of refusals) {
@@ -196,6 +197,7 @@ test(row('KEY-02'), async () => {
     'authorization_code',
     'bearer_token',
   ]);
+  await linkSteps(fixture).consent(token);
   const credentials = { way: 'backend_services', client_id: 'registered' };
   const refused = await fixture.api.call('POST', '/link/v1/sign-in', { headers: as_link, body: { credentials } });
   expectApiError(refused, 409, /^Sign-in with a signing key needs an EMR app\. An owner must add one for /);

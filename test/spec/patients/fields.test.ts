@@ -65,7 +65,7 @@ test(row('PAT-04'), async () => {
 test(row('PAT-10'), async () => {
   const insured = { insurance_name: 'Demo Medicare', insurance_subscriber_number: 'E-1' };
   for (const check_eligibility of ['true', 'false']) await charts.created({ ...insured, check_eligibility });
-  await rejectsValues('check_eligibility', ['yes', 'no', 'TRUE', 'True', '', '1', 1, 0, {}], insured);
+  await rejectsValues('check_eligibility', ['yes', 'no', 'TRUE', 'True', '1', 1, 0, {}], insured);
 });
 
 test(row('PAT-11'), async () => {
@@ -74,7 +74,7 @@ test(row('PAT-11'), async () => {
     const { chart } = await charts.created({ ...insured, insurance_sequence });
     expect(await charts.insurances(chart)).toMatchObject([{ companyName: 'Demo Medicare', priority }]);
   }
-  await rejectsValues('insurance_sequence', ['quaternary', 'Primary', '1', 1, ''], insured);
+  await rejectsValues('insurance_sequence', ['quaternary', 'Primary', '1', 1], insured);
 });
 
 test(row('PAT-18'), async () => {

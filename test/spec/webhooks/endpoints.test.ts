@@ -49,8 +49,13 @@ test(row('DEC-328'), async () => {
   for (const absent of [{}, { webhook_url: null }, { webhook_url: '' }]) {
     expectApiError(await post(absent), 400, 'Missing required field: webhook_url', 'webhook_url');
   }
-  for (const event_types of [['no.such.event'], [], 'login_required', [5]]) {
-    expectApiError(await post({ webhook_url: url(1), event_types }), 400, /^event_types/, 'event_types');
+  for (const [event_types, field] of [
+    [['no.such.event'], 'event_types[0]'],
+    [[], 'event_types'],
+    ['login_required', 'event_types'],
+    [[5], 'event_types[0]'],
+  ] as const) {
+    expectApiError(await post({ webhook_url: url(1), event_types }), 400, /^event_types/, field);
   }
   expect((await list()).webhook_urls).toStrictEqual([]);
   expect((await post({ webhook_url: url(1) })).status).toBe(200);
