@@ -127,7 +127,7 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
     await performWrite(write(emr), input as never, newMarker());
     lose(requests(), 'after');
     const marker = newMarker();
-    // A patient and an appointment are found by what was sent. Everything else is left to a person.
+    // A patient is found by what was sent. Everything else is left to a person.
     const outcome = await performWrite(write(emr), input as never, marker).catch((error: Error) => error.message);
     if (typeof outcome === 'string') expect(outcome).toMatch(/no find|did not finish/);
     for (const [type, number] of Object.entries(makes)) {

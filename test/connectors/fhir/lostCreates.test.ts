@@ -41,6 +41,15 @@ describe('on a server that drops our marker, a lost create of a patient', () => 
     expect(await named('Namesake')).toHaveLength(2);
   });
 
+  test('is sent twice under one marker and stored once', async () => {
+    Object.assign(server.faults, drops_markers);
+    const { emr } = await openCharts(server);
+    const [input, marker] = [{ ...empty_patient, last_name: 'Senttwice' }, newMarker()];
+    const first = await emr.createPatient.send(input, marker);
+    expect(await emr.createPatient.send(input, marker)).toEqual(first);
+    expect(await named('Senttwice')).toHaveLength(1);
+  });
+
   test('is not decided if two new charts have the same name and birth date', async () => {
     Object.assign(server.faults, drops_markers);
     const { emr } = await openCharts(server);

@@ -15,7 +15,7 @@ import {
   findFreeSlot,
   throwOnConflict,
 } from './conflicts.ts';
-import { canFindLostAppointment, findLostAppointment } from './lostCreates.ts';
+import { findLostAppointment } from './lostCreates.ts';
 import { requireRecords } from './requireRecords.ts';
 import { claimSlots, type FreeSlots, findFreeSlots, releaseSlots, storageKey } from './slots.ts';
 import { afterCreate, idOf, rejectUnsupported } from './steps.ts';
@@ -53,7 +53,7 @@ export function createAppointment(emr: Emr): Write {
       const free = await findFreeSlots(emr, requested, type);
       return confirm(await storeAppointment(emr, appointment, free, input, marker), input, marker);
     },
-    ...(canFindLostAppointment(client) && {
+    ...(client.canFind('Appointment') && {
       find: async (marker, input) => {
         const start_ms = instantOf(input.starts_at, emr.timezone);
         const created = await findLostAppointment(emr, input, start_ms, marker);

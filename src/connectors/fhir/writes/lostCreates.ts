@@ -43,8 +43,20 @@ export async function findLostPatient(emr: Emr, input: NewPatient, marker: strin
   return onlyNew(alike, marker);
 }
 
-export function canFindLostAppointment(client: FhirClient): boolean {
-  return client.canFind('Appointment') || patientParam(client) !== undefined;
+/**
+ * The same before a create: what an earlier attempt stored on a server that cannot be searched by marker. If that cannot
+ * be told, it is a first attempt, because a repeated one is looked up by `findLostPatient` first.
+ */
+export async function findEarlierPatient(
+  emr: Emr,
+  input: NewPatient,
+  marker: string,
+): Promise<fhir.Patient | undefined> {
+  if (emr.client.canFind('Patient') || !canFindLostPatient(emr.client)) return undefined;
+  return findLostPatient(emr, input, marker).catch((error: unknown) => {
+    if (error instanceof EmrFailure && error.kind === 'unknown_outcome') return undefined;
+    throw error;
+  });
 }
 
 /**

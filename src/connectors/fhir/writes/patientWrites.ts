@@ -19,7 +19,7 @@ import {
 } from './fields.ts';
 import { createGuarantor, guarantor_requires, hasGuarantor } from './guarantors.ts';
 import { resolveCoverage } from './insuranceWrites.ts';
-import { canFindLostPatient, findLostPatient } from './lostCreates.ts';
+import { canFindLostPatient, findEarlierPatient, findLostPatient } from './lostCreates.ts';
 import { patient_fields, patientValues } from './patientFields.ts';
 import { droppedPharmacy, hasPharmacy, new_patient_pharmacy, pharmacy_field } from './pharmacyWrites.ts';
 import {
@@ -62,7 +62,7 @@ export function createPatient(emr: Emr): Operations['createPatient'] {
       // Resolved first: an insurance company that does not exist must not leave a patient without insurance.
       const coverages = await Promise.all(input.coverages.map((each) => resolveCoverage(emr, each)));
       const blank: fhir.Patient = { resourceType: 'Patient', active: true };
-      const known = incomplete.get(marker);
+      const known = incomplete.get(marker) ?? (await findEarlierPatient(emr, input, marker));
       const { resource: created, found } = known
         ? { resource: known, found: true }
         : await findOrCreate(client, applySettings(blank, settings), marker);
