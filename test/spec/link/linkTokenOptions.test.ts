@@ -77,7 +77,7 @@ test(row('DEC-081'), async () => {
 });
 
 test(row('DEC-082'), async () => {
-  for (const language of [undefined, 'en', 'es'])
+  for (const language of [undefined, 'en', 'es', '', null])
     expect((await create(newOrganization({ language }))).status).toBe(200);
   const before = await tokens();
   for (const language of ['EN', 'fr', 'en-US', 1]) {
