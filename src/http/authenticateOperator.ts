@@ -101,10 +101,9 @@ export function csrfTokenOf(session_token: string): string {
  * Browsers send Origin with every method but GET, so a request without it does not come from a page. The Host header is
  * chosen by the caller, so only the sandbox trusts it: there, pages are opened by several names of this machine.
  */
-export function requireOwnOrigin(ctx: Pick<Context, 'config'>, headers: IncomingHttpHeaders): void {
+export function requireOwnOrigin(ctx: Pick<Context, 'base_url' | 'config'>, headers: IncomingHttpHeaders): void {
   const { origin, host } = headers;
-  const { base_url, sandbox } = ctx.config;
-  const own = [new URL(base_url).origin, ...(sandbox ? [`http://${host}`, `https://${host}`] : [])];
+  const own = [new URL(ctx.base_url).origin, ...(ctx.config.sandbox ? [`http://${host}`, `https://${host}`] : [])];
   const site = headers['sec-fetch-site'];
   if (origin === undefined || !own.includes(origin) || (site !== undefined && site !== 'same-origin')) {
     throw apiError('operator_request_foreign');

@@ -150,7 +150,7 @@ describe('a request that changes data', () => {
   test('is rejected in production from the origin that its Host header names, which the caller chooses', () => {
     const base_url = 'https://chartwire.example.org';
     const headers = { host: 'elsewhere.test', origin: 'https://elsewhere.test' };
-    const config = (sandbox: boolean) => ({ config: { ...fixture.ctx.config, base_url, sandbox } });
+    const config = (sandbox: boolean) => ({ base_url, config: { ...fixture.ctx.config, sandbox } });
     expect(() => requireOwnOrigin(config(false), headers)).toThrow(
       expect.objectContaining({ code: 'operator_request_foreign' }),
     );

@@ -204,8 +204,9 @@ describe('every table', () => {
     for (const table of tables.filter((each) => !installation_tables.includes(each))) {
       if ((await count(table, own)) === 0 || (await count(table, other.id)) === 0) empty.push(table);
     }
-    // Lanes exist only while jobs are queued.
-    expect(empty.filter((table) => table !== 'lanes')).toStrictEqual([]);
+    // These have rows only while jobs are queued, a session is renewed, or an EMR does not respond.
+    const passing = ['lanes', 'grant_renewals', 'emr_outages'];
+    expect(empty.filter((table) => !passing.includes(table))).toStrictEqual([]);
   });
 
   test('returns no rows without a tenant, or with an empty or unknown one', async () => {
