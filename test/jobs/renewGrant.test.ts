@@ -300,7 +300,7 @@ describe('a job whose session the EMR refused', () => {
   }
   const ctx = () =>
     ({
-      ...{ db: fixture.db, vault: openVault(master), telemetry: telemetry_off },
+      ...{ db: fixture.db, vault: openVault(master), telemetry: telemetry_off, config: { sandbox: false } },
       connectors: new Map([
         ['larkspur', { limits: { parallel_max: 4 }, capabilities: [], grant_facts: ['server'], open: () => ({}) }],
       ]),

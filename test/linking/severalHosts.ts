@@ -40,11 +40,12 @@ export async function startSeveralHosts(): Promise<SeveralHosts> {
     ...names.map((name) => startFhirServer({ data: 'small', name })),
   ]);
   const [meadow, larch, hostile] = servers as [FhirServer, FhirServer, FhirServer];
-  await fixture.ctx.emr_outbound.close();
-  fixture.ctx.emr_outbound = createOutbound({
+  // The service closes the one it has opened.
+  const mapped = createOutbound({
     ...emrRules(fixture.ctx.config),
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
   });
+  fixture.ctx.emr_outbound = mapped;
   const owner = await openOperator(fixture);
   const steps = linkSteps(fixture);
   const asLink = (path: string, link_token: string, body: object) => {
@@ -87,6 +88,7 @@ export async function startSeveralHosts(): Promise<SeveralHosts> {
       }),
     close: async () => {
       await fixture.close();
+      await mapped.close();
       await Promise.all(servers.map((server) => server.close()));
     },
   };

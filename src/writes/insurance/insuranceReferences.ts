@@ -78,7 +78,7 @@ export function readSubscriber(body: Request, name_required: boolean): Omit<Insu
     const missing = (['first_name', 'last_name'] as const).find((name) => !person?.[name]);
     if (missing) {
       const field = `subscriber_demographics.${missing}`;
-      throw apiError('missing_field', { field }, { field: 'subscriber_demographics' });
+      throw apiError('missing_field', { field }, { field });
     }
   }
   if (person === null && sent === undefined) {

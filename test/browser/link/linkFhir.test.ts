@@ -243,6 +243,7 @@ describe('a server that deviates from the standards', () => {
     server.register({ client_id: 'by-key', jwks: { keys: [] } });
     const window = await fixture.open();
     const frame = await window.start(await tokenFor());
+    await agree(frame);
     await submit(frame);
     await untilAlert(frame, /does not accept our signing key/);
     await expect.poll(() => frame.locator('.message code').innerText()).toBe(key_set);

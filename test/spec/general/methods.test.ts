@@ -19,7 +19,7 @@ const all: readonly Endpoint[] = [
 ];
 /** Paths that are not declared as endpoints. All but the last two answer HEAD. */
 const pages = [
-  ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/.well-known/jwks.json'],
+  ...['/healthz', '/readyz', '/metrics', '/openapi.json'],
   ...['/', '/docs', '/docs/', '/docs/search.json', '/docs/style.css', '/llms.txt', '/favicon.ico'],
   ...['/dashboard', '/dashboard/jobs', '/dashboard/files/main.js', '/link', '/link/v1/link.js'],
   `/link/v1/frame/${'0'.repeat(64)}`,
