@@ -21,6 +21,7 @@ export function showMenuButton(): void {
     button.focus();
   });
   matchMedia('(min-width: 64rem)').addEventListener('change', () => set(false));
-  one('.side a[aria-current="page"]', HTMLElement)?.scrollIntoView({ block: 'nearest' });
-  scrollTo({ top: scrollY });
+  const current = one('.side a[aria-current="page"]', HTMLElement);
+  // Not scrollIntoView: it also makes the link the place from which Tab continues, past the link that skips the menu.
+  if (current) side.scrollTop = Math.max(0, current.offsetTop - side.clientHeight / 2);
 }

@@ -115,12 +115,19 @@ export function problemText({ session, t }: Wording): string {
   return `${cause} ${t('problem_address', { address: session.emr_address })}`;
 }
 
+const named_values: Record<string, RegExp> = {
+  emr_key_refused: /^\S+/,
+  emr_scope_refused: /^((openid|fhirUser|profile|(offline|online)_access|launch\S*|\S+\/\S+)(\s|$))+/,
+};
+
 /** What the administrator must change, with the key set or the scopes to copy. */
 export function errorDetail({ t }: Wording, code: string, message: string, method?: SignInMethod) {
   const name = `${code}_detail`;
   if (!isText(name)) return {};
-  const [, named] = ['emr_scope_refused', 'emr_key_refused'].includes(code) ? message.split(/: (.*)/s) : [];
-  const value = method?.tells?.what === 'key_set' ? method.tells.value : named;
+  const [, after = ''] = message.split(/: (.*)/s);
+  // What the EMR said may follow.
+  const [named] = named_values[code]?.exec(after) ?? [];
+  const value = method?.tells?.what === 'key_set' ? method.tells.value : named?.trim();
   return { detail: t(name), ...(value && { value }) };
 }
 
