@@ -33,7 +33,7 @@ export const alert_catalogue = {
     cause:
       'Every attempt to reach the EMR of an account has failed for five minutes. Its jobs are retried for an hour and then fail.',
     remedy:
-      'Check that the EMR is up and its address is right; the reason is in the job’s timeline. Jobs resume by themselves.',
+      'Check that the EMR is running and that its address is right; the job’s timeline has the reason. Jobs resume automatically.',
     page: 'Jobs, filtered by “Queued”',
     reminder_days: [1],
   },
