@@ -14,13 +14,14 @@ async function main(): Promise<void> {
   try {
     const { base_url: base, ctx } = service;
     const { pharmacy_ehr_id: _pharmacy, ...fields } = example;
-    let turn = 0;
     // A different patient each time: writes for one patient run one after the other.
-    const body = () => JSON.stringify({ ...fields, patient_mrn: `BENCH${turn++ % 200}`, reason: 'bench' });
+    const bodies = Array.from({ length: 200 }, (_, n) =>
+      JSON.stringify({ ...fields, patient_mrn: `BENCH${n}`, reason: 'bench' }),
+    );
     const read = { base, method: 'GET', headers } as const;
     await compareRecorded(ctx, 'a page of 100 patients', { ...read, path: '/v1/patients' });
     await compareRecorded(ctx, 'one patient by MRN', { ...read, path: `/v1/patients?mrn=${example.patient_mrn}` });
-    const write = { base, method: 'POST', headers, body } as const;
+    const write = { base, method: 'POST', headers, bodies } as const;
     await compareRecorded(ctx, 'an accepted write', { ...write, path: '/v1/telephone-encounters' });
     await chain(ctx);
   } finally {
@@ -33,7 +34,8 @@ async function compareRecorded(ctx: Context, name: string, request: Request): Pr
   const silent: Audit = {
     record: async () => {},
     recordInTransaction: async () => {},
-    recordStatement: (sql) => sql`SELECT 1`,
+    // As many rows as records are expected.
+    recordStatement: (sql) => sql`SELECT FROM operation`,
   };
   const rateWith = (audit: Audit) => () => {
     Object.assign(ctx.audit, audit);

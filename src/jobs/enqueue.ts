@@ -35,17 +35,34 @@ export type AuditStatement = {
 };
 
 /**
+ * A query that checks what a job refers to, within the statement that stores it. It returns one row for the job `sent`
+ * (its columns, with the `input`): `complete`, whether everything was found, and `patient_id`, or null for a patient who
+ * was not synced yet. A known patient's job goes into the patient's lane, and `lane` becomes the earlier one.
+ */
+export type ReferenceCheck = (sql: Query) => Fragment;
+
+/** The result for a job that was not stored because its reference check did not find everything. */
+export const unknown_reference = 'unknown_reference';
+
+/** A job's id, or undefined if its key is in use. */
+export type Queued = number | undefined | typeof unknown_reference;
+
+/**
  * Stores the idempotency key, the operation, its file, the job, its lane and the audit record in one statement, which
  * is one transaction with one synced commit. Returns the job's id, or undefined if the key is in use.
  *
  * A concurrent request with the same key waits on the key's unique index until the first one has committed.
  */
 export async function enqueue(sql: Query, new_job: NewJob): Promise<number | undefined> {
-  const [id] = await enqueueAll(sql, new_job.client_id, [describe(new_job)], {
-    wait: key_wait,
-    upload: new_job.upload,
-  });
-  return id;
+  const queued = await enqueueChecked(sql, new_job, undefined);
+  // There is no check.
+  return queued === unknown_reference ? undefined : queued;
+}
+
+export async function enqueueChecked(sql: Query, new_job: NewJob, check: ReferenceCheck | undefined): Promise<Queued> {
+  const { client_id, upload } = new_job;
+  const [queued] = await enqueueAll(sql, client_id, [describe(new_job)], { wait: key_wait, upload, check });
+  return queued;
 }
 
 /** A job in the form that the statement takes: its columns as JSON text. */
@@ -72,23 +89,21 @@ export function describe(new_job: NewJob): DescribedJob {
 }
 
 /**
- * The same for many jobs of one client, in order; the commit costs no more than that of a single job. Each result is
- * the job's id, or undefined if its key is in use, including by an earlier job of the batch. `wait` limits how long it
- * waits for a key or a lane. `upload` is the file of a single job.
+ * The same for many jobs of one client, in order; the commit costs no more than that of a single job. A key may also be
+ * in use by an earlier job of the batch. `wait` limits how long it waits for a key or a lane. `upload` is the file of a
+ * single job.
  */
 export async function enqueueAll(
   sql: Query,
   client_id: string,
   jobs: readonly DescribedJob[],
-  { wait, upload }: { wait: string; upload?: Buffer | undefined },
-): Promise<(number | undefined)[]> {
-  const rows = await sql<{ id: number; operation_id: string }[]>`
+  { wait, upload, check }: { wait: string; upload?: Buffer | undefined; check?: ReferenceCheck | undefined },
+): Promise<Queued[]> {
+  const rows = await sql<{ id: number | null; operation_id: string }[]>`
     WITH tenant AS MATERIALIZED (
       SELECT set_config('chartwire.client_id', ${client_id}, true)::uuid AS id,
              set_config('lock_timeout', ${wait}, true)
-    ), request AS MATERIALIZED (
-      SELECT tenant.id AS client_id, described.* FROM tenant CROSS JOIN ${describedRows(sql, jobs)}
-    ), accepted AS (
+    ), ${check ? checkedRequests(sql, jobs, check) : requests(sql, jobs)}, accepted AS (
       ${insertOperationKeys(sql)}
     ), operation AS (
       ${insertOperations(sql)}
@@ -96,9 +111,10 @@ export async function enqueueAll(
       ${upload === undefined ? sql`SELECT 1` : insertUpload(sql, upload)}
     ), ${jobsAndLanes(sql)}
     ${auditRecords(sql, jobs)}
-    SELECT id, operation_id FROM job WHERE ${auditIsStored(sql, jobs)}`;
-  const ids = new Map(rows.map(({ id, operation_id }) => [operation_id, id]));
-  return jobs.map(({ operation_id }) => ids.get(operation_id));
+    SELECT job.id, request.operation_id FROM request LEFT JOIN job ON job.operation_id = request.operation_id
+     WHERE ${auditIsStored(sql, jobs)}`;
+  const ids = new Map(rows.map(({ id, operation_id }) => [operation_id, id ?? undefined]));
+  return jobs.map(({ operation_id }) => (ids.has(operation_id) ? ids.get(operation_id) : unknown_reference));
 }
 
 /** Queues another job for an existing operation. The marker stays the same; the input may have changed. */
@@ -115,6 +131,27 @@ export async function enqueueAgain(
     SELECT id FROM job`;
   if (!row) throw new Error('The operation to run again does not exist.');
   return row.id;
+}
+
+/** The CTE `request`: the jobs to store. */
+function requests(sql: Query, jobs: readonly DescribedJob[]): Fragment {
+  return sql`request AS MATERIALIZED (
+      SELECT tenant.id AS client_id, described.* FROM tenant CROSS JOIN ${describedRows(sql, jobs)}
+    )`;
+}
+
+/** The same without those whose references are not known. */
+function checkedRequests(sql: Query, jobs: readonly DescribedJob[], check: ReferenceCheck): Fragment {
+  return sql`sent AS MATERIALIZED (
+      SELECT tenant.id AS client_id, described.* FROM tenant CROSS JOIN ${describedRows(sql, jobs)}
+    ), request AS MATERIALIZED (
+      SELECT sent.client_id, operation_id, organization_id, account_id, type, parallel_max, run_again_of, traceparent,
+             scope_id, key_hash, request_hash, input, position,
+             CASE WHEN found.patient_id IS NULL THEN lane
+               ELSE 'patient:' || replace(found.patient_id::text, '-', '') END AS lane,
+             CASE WHEN found.patient_id IS NOT NULL THEN lane END AS earlier_lane
+        FROM sent CROSS JOIN LATERAL (${check(sql)}) AS found WHERE found.complete
+    )`;
 }
 
 function describedRows(sql: Query, jobs: readonly DescribedJob[]): Fragment {

@@ -177,9 +177,9 @@ async function runJob(
 
 async function finish(ctx: Context, lease: Lease, { job, in_progress }: Attempt, result: JobResult): Promise<void> {
   const deliveries = await finishJob(ctx, lease, job, result, in_progress);
-  // Without deliveries, only open pages are notified: otherwise every worker would look for deliveries.
-  if (deliveries > 0) ctx.notifications.notify('chartwire_deliveries', job.client_id);
-  else if (result.event) ctx.notifications.notify('chartwire_live', `events ${job.client_id}`);
+  // This process delivers the events itself. If every end woke every worker, three would do less than one.
+  if (deliveries > 0) ctx.notifications.notifyHere('chartwire_deliveries', job.client_id);
+  if (result.event) ctx.notifications.notify('chartwire_live', `events ${job.client_id}`);
   ctx.metrics.jobs.observe({ type: job.type, state: result.state }, job.waited_s);
   annotateAttempt(ctx, result.state, result.error?.code);
   ctx.log.info(

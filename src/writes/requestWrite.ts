@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { apiError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { acceptJob } from '../jobs/acceptJob.ts';
-import { type AuditStatement, enqueue, type NewJob } from '../jobs/enqueue.ts';
+import { type AuditStatement, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
 import type { Lane, Write, WriteDeclaration } from './write.ts';
 
@@ -46,16 +46,29 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
 ): Promise<AcceptedWrite<Body, Lookups> | undefined> {
   requireOffered(ctx, account, write);
   rejectFields(ctx, account, write.stored_by, write.sentFields?.(body) ?? sentFields(write.body, body), write);
-  const { lane, lookups } = await write.check({ ctx, account, body, file });
   const id = newId();
-  const input = Object.assign({}, body, lookups);
-  const job: NewJob = {
+  const describeJob = (lane: Lane, input: unknown): NewJob => ({
     ...newJob(ctx, account, { id, type: write.type, input }, lane),
     upload: file,
     idempotency,
     auditStatement: audit,
+  });
+  const accepted = (job_id: number | undefined, input: Static<Body> & Lookups) => {
+    if (job_id === undefined) return undefined;
+    audit?.committed();
+    ctx.notifications.notify('chartwire_jobs', account.client_id);
+    return { id, job_id, input };
   };
-  const { onAccepted } = write;
+  const { quick_check, onAccepted } = write;
+  if (quick_check) {
+    const input = Object.assign({}, body, quick_check.lookups);
+    const queued = await acceptJob(ctx, describeJob({ key: quick_check.lane(body) }, input), quick_check.references);
+    if (queued !== unknown_reference) return accepted(queued, input);
+    // Checked again, to say what is missing. If it has just been synced, the request is accepted after all.
+  }
+  const { lane, lookups } = await write.check({ ctx, account, body, file });
+  const input = Object.assign({}, body, lookups);
+  const job = describeJob(lane, input);
   const job_id = onAccepted
     ? await ctx.db.tenant(account.client_id, async (tx) => {
         const queued = await enqueue(tx, job);
@@ -63,10 +76,7 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
         return queued;
       })
     : await acceptJob(ctx, job);
-  if (job_id === undefined) return undefined;
-  audit?.committed();
-  ctx.notifications.notify('chartwire_jobs', account.client_id);
-  return { id, job_id, input };
+  return accepted(job_id === unknown_reference ? undefined : job_id, input);
 }
 
 export function newJob(

@@ -5,6 +5,7 @@ import type { FieldOperation } from '../connectors/fields.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
 import type { EventOf } from '../events.ts';
+import type { ReferenceCheck } from '../jobs/enqueue.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';
 import type { JobHandler } from '../jobs/run.ts';
@@ -111,6 +112,11 @@ export type WriteDeclaration<Body extends TObject, Lookups, Needs extends Operat
     body: Static<Body>;
     file: Buffer | undefined;
   }) => Promise<{ lane: Lane; lookups: Lookups }>;
+  /**
+   * What `check` does, within the statement that stores the request: a query less for every write. If it does not find
+   * everything, `check` follows and throws the error. For writes without a pending record.
+   */
+  quick_check?: { lane: (body: Static<Body>) => string; lookups: Lookups; references: ReferenceCheck };
   /** Stores the pending record in the transaction that accepts the request. */
   onAccepted?: (accepted: { tx: Tx; account: Account; id: string; input: Static<Body> & Lookups }) => Promise<void>;
   /** The id that the client gets, if it is not the operation's: that of an existing record. */

@@ -121,6 +121,8 @@ describe('an alert is open', () => {
   });
 
   test('while work that could run does not', async () => {
+    // A job that ended meanwhile would make its lane ready anew.
+    await until('no job to run', async () => (await fixture.owner`SELECT FROM lanes`).length === 0);
     await withJobsPaused(fixture, async () => {
       await fixture.api.callIn();
       await openAlerts('queue_stalled', 0);

@@ -19,7 +19,7 @@ async function openStreams() {
   const listen = async (_channel: string, onNotification: (payload: string | undefined) => void) => {
     listeners.push(onNotification);
   };
-  const live = await openLive({ notifications: { listen, notify: () => {} } });
+  const live = await openLive({ notifications: { listen, notify: () => {}, notifyHere: () => {} } });
   const opened: (Readable | undefined)[] = [];
   onTestFinished(() => {
     for (const stream of opened) stream?.destroy();

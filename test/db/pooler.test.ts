@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { connect, openDatabase, type Query, type Sql } from '../../src/db/database.ts';
+import { connect, type Query, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openServer } from '../../src/db/openServer.ts';
 import { type RoleAddresses, throughPooler } from '../../src/db/roles.ts';
@@ -20,7 +20,10 @@ afterAll(async () => {
 });
 
 /** The same server without a pooler in between: what is sent to it can be seen there. `npm run check:pgbouncer` has one. */
-function openPooled(prepare: boolean) {
+async function openPooled(prepare: boolean) {
+  // A process names a limited number of statements, which the files before this one may have used up.
+  vi.resetModules();
+  const { openDatabase } = await import('../../src/db/database.ts');
   const db = openDatabase(throughPooler(direct, database.address, prepare), 2);
   onTestFinished(() => db.close());
   return db;
@@ -32,7 +35,7 @@ test.each([
   ['off', 0],
   ['on', 1],
 ])('with DATABASE_PREPARE=%s, a connection keeps %i statements', async (setting, count) => {
-  const { service } = openPooled(setting === 'on');
+  const { service } = await openPooled(setting === 'on');
   await service.begin(async (tx) => {
     expect(await tx`SELECT ${1}::int AS n`).toStrictEqual([{ n: 1 }]);
     expect(await statementsOf(tx)).toHaveLength(count);
@@ -40,7 +43,7 @@ test.each([
 });
 
 test('pipelined and pooled statements work without names, also many at once', async () => {
-  const { service } = openPooled(false);
+  const { service } = await openPooled(false);
   const numbers = Array.from({ length: 50 }, (_, n) => n);
   for (const sql of [service, service.pooled]) {
     const results = await Promise.all(numbers.map((n) => sql<{ n: number }[]>`SELECT ${n}::int AS n`));
@@ -49,7 +52,7 @@ test('pipelined and pooled statements work without names, also many at once', as
 });
 
 test('behind a pooler, time limits and time zone are those stored with the roles', async () => {
-  const db = openPooled(false);
+  const db = await openPooled(false);
   const settingsOf = (sql: Query) => sql`SELECT current_setting('statement_timeout') AS statement_timeout,
     current_setting('TimeZone') AS time_zone`;
   for (const sql of [db.service, db.service.pooled]) {
@@ -68,7 +71,7 @@ test('behind a pooler, time limits and time zone are those stored with the roles
 });
 
 test('notifications arrive by the direct connection, and the tenant of one statement does not reach the next', async () => {
-  const db = openPooled(false);
+  const db = await openPooled(false);
   const received: (string | undefined)[] = [];
   await db.listen('chartwire_access', (payload) => received.push(payload));
   await db.system`SELECT pg_notify('chartwire_access', 'keys')`;

@@ -5,7 +5,7 @@ import { openStamp } from '../../src/audit/stamp.ts';
 import { openBatches } from '../../src/db/batches.ts';
 import { newId } from '../../src/ids.ts';
 import { acceptJob } from '../../src/jobs/acceptJob.ts';
-import type { NewJob } from '../../src/jobs/enqueue.ts';
+import { type NewJob, type ReferenceCheck, unknown_reference } from '../../src/jobs/enqueue.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
@@ -206,4 +206,58 @@ test('batches of one client run one after the other, and do not wait for those o
   await expect.poll(() => running).toStrictEqual(['busy', 'other', 'busy']);
   finish[2]?.();
   expect(await results).toStrictEqual([1, 2, 3]);
+});
+
+describe('a check within the statement', () => {
+  /** Every job names a provider. Of a patient, only the MRN `SYN1` is known. */
+  const check: ReferenceCheck = (sql) => sql`
+    SELECT EXISTS (SELECT FROM providers WHERE providers.organization_id = sent.organization_id
+             AND ehr_id = sent.input ->> 'provider_id') AS complete,
+           CASE WHEN sent.input ->> 'mrn' = 'SYN1' THEN '0190aaaa-0000-7000-8000-000000000001'::uuid END AS patient_id`;
+  const acceptChecked = (job: NewJob) => acceptJob(fixture, job, check);
+  const jobFor = (provider_id: string, { mrn = 'SYN9', ...options }: Options & { mrn?: string } = {}) => {
+    const job = newJob({ lane: `mrn:${mrn}`, ...options });
+    return { ...job, operation: { ...job.operation, input: { provider_id, mrn } } };
+  };
+  const addProvider = ({ client_id, organization_id }: Tenant, ehr_id: string) => fixture.owner`
+    INSERT INTO providers (id, client_id, organization_id, ehr_id, source, doc, source_hash, seen_in)
+      VALUES (${newId()}, ${client_id}, ${organization_id}, ${ehr_id}, '{}', '{}', '', 1)`;
+
+  test('stores nothing of a job that it refuses, and all others of the batch', async () => {
+    const other = await createTenant(fixture.owner);
+    await addProvider(fixture.tenant, 'known');
+    await addProvider(other, 'of another client');
+    const refused_key = key();
+    const jobs = [
+      jobFor('known'),
+      jobFor('unknown', { key: refused_key, lane: 'mrn:refused' }),
+      jobFor('known', { key: key() }),
+      jobFor('of another client'),
+    ];
+    const results = await Promise.all(jobs.map(acceptChecked));
+    expect(results.map((result) => (typeof result === 'number' ? 'stored' : result))).toStrictEqual([
+      'stored',
+      unknown_reference,
+      'stored',
+      unknown_reference,
+    ]);
+    expect((await stored(jobs)).map(({ id }) => id)).toStrictEqual([results[0], results[2]]);
+    const left = await fixture.owner`
+      SELECT 'operation' AS kind FROM operations WHERE id = ${jobs[1]?.operation.id ?? ''}
+      UNION ALL SELECT 'key' FROM idempotency_keys WHERE key_hash = ${refused_key}
+      UNION ALL SELECT 'lane' FROM lanes WHERE key = 'mrn:refused'`;
+    expect(left).toStrictEqual([]);
+  });
+
+  test('puts the job of a synced patient into the patient’s lane, unless earlier jobs wait in the one by MRN', async () => {
+    await addProvider(fixture.tenant, 'for lanes');
+    const lanesOf = async (jobs: readonly NewJob[]) => (await stored(jobs)).map(({ lane }) => lane);
+    const first = [jobFor('for lanes', { mrn: 'SYN1' }), jobFor('for lanes', { mrn: 'SYN2' })];
+    await Promise.all(first.map(acceptChecked));
+    expect(await lanesOf(first)).toStrictEqual(['patient:0190aaaa000070008000000000000001', 'mrn:SYN2']);
+    await accept(newJob({ lane: 'mrn:SYN1' }));
+    const later = [jobFor('for lanes', { mrn: 'SYN1' })];
+    await Promise.all(later.map(acceptChecked));
+    expect(await lanesOf(later)).toStrictEqual(['mrn:SYN1']);
+  });
 });

@@ -6,8 +6,13 @@ import type { Lane } from '../write.ts';
 
 /** The lane of a patient: by id, or by MRN if the patient has not been synced yet. */
 export function patientLane(mrn: string, patient_id: string | null): Lane {
-  const by_mrn = laneKey('mrn', mrn);
+  const by_mrn = laneByMrn(mrn);
   return patient_id === null ? { key: by_mrn } : { key: `patient:${patient_id}`, earlier: by_mrn };
+}
+
+/** The key of the lane of a patient who has not been synced yet. */
+export function laneByMrn(mrn: string): string {
+  return laneKey('mrn', mrn);
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/accounts.ts';
 import type { Operations } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
-import { readBatch } from '../../db/batches.ts';
+import type { Fragment, Query } from '../../db/database.ts';
 import { type ApiError, apiError } from '../../errors.ts';
 import type { EventOf } from '../../events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
@@ -9,7 +9,7 @@ import type { KindName } from '../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { defineWrite } from '../defineWrite.ts';
-import { patientLane } from '../patients/patientLane.ts';
+import { laneByMrn, patientLane } from '../patients/patientLane.ts';
 import { notOffered, patientNotFound } from '../write.ts';
 import { matchMedication } from './matchMedication.ts';
 
@@ -35,6 +35,12 @@ export const createTelephoneEncounter = defineWrite({
   restricted: 'every_server',
   stored_by: 'createTelephoneEncounter',
   check: checkReferences,
+  quick_check: {
+    lane: ({ patient_mrn }) => laneByMrn(patient_mrn),
+    lookups: {},
+    references: (sql) => sql`SELECT provider AND staff AND location AND pharmacy AS complete, patient_id
+      FROM (${references(sql)}) AS each`,
+  },
   acceptedResponse: ({ id, job_id }) => ({
     success: true,
     message: 'Telephone encounter creation queued. A webhook event follows on completion.',
@@ -141,12 +147,6 @@ function encounterFields(id: string, body: TelephoneEncounterRequest, encounter:
   };
 }
 
-type Asked = Pick<TelephoneEncounterRequest, 'patient_mrn' | 'provider_id' | 'assigned_to_id' | 'location_id'> & {
-  client_id: string;
-  organization_id: string;
-  pharmacy_ehr_id: string | undefined;
-};
-
 type Found = {
   provider: boolean;
   staff: boolean;
@@ -155,30 +155,34 @@ type Found = {
   patient_id: string | null;
 };
 
-const references = readBatch<Asked, Found>((sql) => {
-  const known = (table: string, id: string, condition = sql``) => sql`
+/** What the request `sent` refers to, by its columns and the fields of its `input`. */
+function references(sql: Query): Fragment {
+  const listed = (table: string, id: string, condition = sql``) => sql`
     (SELECT true FROM ${sql(table)} AS listed WHERE listed.organization_id = sent.organization_id
-        AND ehr_id = sent.${sql(id)} ${condition} LIMIT 1) IS NOT NULL`;
+        AND ehr_id = body.${sql(id)} ${condition} LIMIT 1) IS NOT NULL`;
   const active = sql`AND status = 'active'`;
   return sql`SELECT
-    ${known('providers', 'provider_id')} AS provider,
-    ${known('staff', 'assigned_to_id', active)} AS staff,
-    ${known('locations', 'location_id')} AS location,
-    ${known('pharmacies', 'pharmacy_ehr_id', active)} AS pharmacy,
+    ${listed('providers', 'provider_id')} AS provider,
+    ${listed('staff', 'assigned_to_id', active)} AS staff,
+    ${listed('locations', 'location_id')} AS location,
+    body.pharmacy_ehr_id IS NULL OR ${listed('pharmacies', 'pharmacy_ehr_id', active)} AS pharmacy,
     (SELECT id FROM patients WHERE patients.client_id = sent.client_id
-        AND patients.organization_id = sent.organization_id AND mrn = sent.patient_mrn ORDER BY id LIMIT 1) AS patient_id
-    FROM json_to_record(asked.request) AS sent (client_id uuid, organization_id uuid, provider_id text,
-      assigned_to_id text, location_id text, pharmacy_ehr_id text, patient_mrn text)`;
-});
+        AND patients.organization_id = sent.organization_id AND mrn = body.patient_mrn ORDER BY id LIMIT 1) AS patient_id
+    FROM json_to_record(sent.input) AS body (provider_id text, assigned_to_id text, location_id text,
+      pharmacy_ehr_id text, patient_mrn text)`;
+}
 
 type Request = { ctx: Context; account: Account; body: TelephoneEncounterRequest };
 
 /** One query; its results are checked in the order in which errors are reported. */
 async function checkReferences({ ctx, account, body }: Request) {
   const { client_id, organization_id } = account;
-  const { patient_mrn, provider_id, assigned_to_id, location_id, pharmacy_ehr_id } = body;
-  const asked = { patient_mrn, provider_id, assigned_to_id, location_id, pharmacy_ehr_id };
-  const found = await ctx.db.together(client_id, references, { client_id, organization_id, ...asked });
+  const [found] = await ctx.db.read<Found>(
+    client_id,
+    (sql) => sql`SELECT found.* FROM (
+      SELECT ${client_id}::uuid AS client_id, ${organization_id}::uuid AS organization_id, ${sql.json(body)}::text::json AS input
+    ) AS sent CROSS JOIN LATERAL (${references(sql)}) AS found`,
+  );
   const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
   if (!found?.provider) {
     const error = apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
@@ -192,8 +196,8 @@ async function checkReferences({ ctx, account, body }: Request) {
     const error = apiError('location_not_found', { id: body.location_id }, { field: 'location_id' });
     throw await unknown('locations', error);
   }
-  if (body.pharmacy_ehr_id !== undefined && !found.pharmacy) {
-    const error = apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id }, { field: 'pharmacy_ehr_id' });
+  if (!found.pharmacy) {
+    const error = apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id ?? '' }, { field: 'pharmacy_ehr_id' });
     throw await unknown('pharmacies', error);
   }
   return { lane: patientLane(body.patient_mrn, found.patient_id), lookups: {} };
