@@ -6,7 +6,7 @@ import { apiError } from '../errors.ts';
 import { newReference, parseId } from '../ids.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashCredential } from '../security/hash.ts';
 import { knownToWork } from './accountCapabilities.ts';
 import { mrnRule } from './mrnRule.ts';
 
@@ -28,7 +28,7 @@ export type Account = {
 
 /** The account of an access token, current or replaced. A revoked account is treated as unknown. */
 export function findAccountByToken(ctx: Context, access_token: string): Promise<Account | undefined> {
-  const hash = hashToken(access_token);
+  const hash = hashCredential(access_token);
   return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
     const [row] = await ctx.db.system<Account[]>`
       SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,

@@ -5,7 +5,7 @@ import { newId, newReference, newToken } from '../ids.ts';
 import type { ClientRow } from '../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
 import { type DestinationChange, destinationChanges } from '../security/destinations.ts';
-import { hashToken, sameHash } from '../security/hash.ts';
+import { hashCredential, hashToken, sameHash } from '../security/hash.ts';
 
 /** An application that calls the API: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
@@ -46,7 +46,7 @@ export async function authenticateClient(
     return row;
   });
   if (!known) return undefined;
-  const hash = hashToken(secret);
+  const hash = hashCredential(secret);
   const secret_id = known.secret_ids[known.secret_hashes.findIndex((candidate) => sameHash(candidate, hash))];
   if (secret_id === undefined) return undefined;
   ctx.secret_uses.note({ client_id: known.id, secret_id });

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../clients/clients.ts';
@@ -7,6 +6,7 @@ import { apiError } from '../errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
 import { roleIn } from '../operators/operatorAccess.ts';
 import type { Operator } from '../operators/operators.ts';
+import { hashCredential } from '../security/hash.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from './endpoint.ts';
 
@@ -51,7 +51,7 @@ export async function authenticate(
   return { ...anonymous, client, account };
 }
 
-/** A hash of what identifies the caller, to recognize it later without keeping a secret. */
+/** A hash of what identifies the caller, to recognize it later. */
 export function credentialOf(
   ctx: Context,
   { auth }: Pick<Endpoint, 'auth'>,
@@ -63,7 +63,7 @@ export function credentialOf(
     ? [readSessionCookie(ctx, headers)]
     : names.map((name) => headerValues(headers, name).join() || undefined);
   if (values[0] === undefined) return undefined;
-  return hash('sha256', JSON.stringify(values), 'base64');
+  return hashCredential(JSON.stringify(values)).toString('base64');
 }
 
 const link_errors = { expired: 'link_expired', used: 'link_used', exhausted: 'link_exhausted' } as const;
@@ -89,6 +89,12 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
  * too. Node and proxies join the values of a repeated header with commas, which no credential contains.
  */
 function headerValues(headers: IncomingHttpHeaders, name: string): string[] {
-  const values = [headers[name], headers[name.replace('_', '-')]].flat().flatMap((value) => value?.split(',') ?? []);
+  const value = headers[name];
+  const with_hyphen = name.replace('_', '-');
+  // Nearly every request has one value in one spelling.
+  if (typeof value === 'string' && value !== '' && headers[with_hyphen] === undefined && !/[\s,]/.test(value)) {
+    return [value];
+  }
+  const values = [value, headers[with_hyphen]].flat().flatMap((value) => value?.split(',') ?? []);
   return [...new Set(values.map((value) => value.trim()).filter((value) => value !== ''))];
 }

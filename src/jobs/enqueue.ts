@@ -150,7 +150,7 @@ function checkedRequests(sql: Query, jobs: readonly DescribedJob[], check: Refer
              CASE WHEN found.patient_id IS NULL THEN lane
                ELSE 'patient:' || replace(found.patient_id::text, '-', '') END AS lane,
              CASE WHEN found.patient_id IS NOT NULL THEN lane END AS earlier_lane
-        FROM sent CROSS JOIN LATERAL (${check(sql)}) AS found WHERE found.complete
+        FROM sent CROSS JOIN LATERAL (${check(sql)} OFFSET 0) AS found WHERE found.complete
     )`;
 }
 
