@@ -24,6 +24,7 @@ import { type DatabaseServer, openServer } from './db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './errors.ts';
 import { fairSlots } from './fairSlots.ts';
+import { isRead } from './http/endpoint.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { addProbeRoutes } from './http/probeRoutes.ts';
 import { listenForProbes } from './http/probeServer.ts';
@@ -157,7 +158,9 @@ async function announceOwner(
 /** Undefined for JSON lines. The readable form is loaded only if a person watches. */
 async function logDestination({ log_format }: Config): Promise<{ write(line: string): void } | undefined> {
   const format = log_format ?? (process.stdout.isTTY ? 'text' : 'json');
-  return format === 'text' ? (await import('./terminalLog.ts')).terminalLog(process.stdout) : undefined;
+  if (format === 'json') return undefined;
+  const { terminalLog } = await import('./terminalLog.ts');
+  return terminalLog(process.stdout, new Set(endpoints.filter(isRead).map(({ id }) => id)));
 }
 
 async function openContext(

@@ -7,9 +7,13 @@ const hidden = new Set(['level', 'time', 'msg', 'client', 'trace_id', 'span_id']
 
 /**
  * A destination for the log that a person reads: one line per request, job or webhook. Requests that only read and
- * succeeded are left out, because a dashboard page alone sends one per second.
+ * succeeded are left out, because a dashboard page alone sends one per second. `read_endpoints`: the ids of endpoints
+ * that only read, whatever their method.
  */
-export function terminalLog(output: { write(text: string): unknown }): { write(line: string): void } {
+export function terminalLog(
+  output: { write(text: string): unknown },
+  read_endpoints: ReadonlySet<string>,
+): { write(line: string): void } {
   const format = prettyFactory({
     colorize: isColorSupported,
     translateTime: 'SYS:HH:MM:ss',
@@ -19,13 +23,14 @@ export function terminalLog(output: { write(text: string): unknown }): { write(l
   return {
     write: (text) => {
       const line: Line = JSON.parse(text);
-      if (!isQuiet(line)) output.write(format(line));
+      if (!isQuiet(line, read_endpoints)) output.write(format(line));
     },
   };
 }
 
-function isQuiet({ msg, method, status }: Line): boolean {
-  return msg === 'request' && (method === 'GET' || method === 'HEAD') && Number(status) < 400;
+function isQuiet({ msg, method, endpoint, status }: Line, read_endpoints: ReadonlySet<string>): boolean {
+  const reads = method === 'GET' || method === 'HEAD' || read_endpoints.has(String(endpoint));
+  return msg === 'request' && reads && Number(status) < 400;
 }
 
 function textOf(line: Line): string {

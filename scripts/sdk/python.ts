@@ -161,10 +161,10 @@ function printMethod(document: Document, method: Method): string[] {
   if (items) {
     const signature = ['self', ...positional, ...(named.length > 0 ? ['*', ...named] : [])].join(', ');
     return [
-      `    def ${name}(${signature}) -> Page:\n        ${doc}\n        return Page(self._transport, ${path}, ${query}, "${items.field}")`,
+      `    def ${name}(${signature}) -> Page:\n        ${doc}\n        return Page(self._transport, ${path}, ${query}, "${items.field}"${method.body ? ', body' : ''})`,
     ];
   }
-  const write = verb === 'POST' || verb === 'PATCH';
+  const write = !method.reads && verb !== 'DELETE';
   const key = write ? ['idempotency_key: Optional[str] = None'] : [];
   const response = nameOf(method.response) === undefined ? responseName(method) : printType(method.response);
   const signature = ['self', ...positional, '*', ...named, 'timeout: Optional[float] = None', ...key].join(', ');

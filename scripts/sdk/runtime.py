@@ -178,6 +178,7 @@ class _Transport:
         form: bool = False,
         timeout: Optional[float] = None,
         idempotency_key: Optional[str] = None,
+        reads: bool = False,
     ) -> Any:
         """Sends a request, with retries. `timeout` is for all of them together, in seconds."""
         deadline = time.monotonic() + (self.timeout_seconds if timeout is None else timeout)
@@ -185,7 +186,7 @@ class _Transport:
         content: Optional[bytes] = None
         if body is not None:
             content, headers["content-type"] = _form(body) if form else (json.dumps(body).encode(), "application/json")
-        if method in ("POST", "PATCH"):
+        if method in ("POST", "PATCH") and not reads:
             # Made once per request, so that its retries have no further effect.
             headers["idempotency-key"] = idempotency_key or _secrets.token_hex(16)
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -341,8 +342,21 @@ class _Resource:
 class Page:
     """A list. `page` is one page as the service sends it; iterating goes through the records of all pages."""
 
-    def __init__(self, transport: _Transport, path: str, query: Mapping[str, Any], items: str) -> None:
-        self._load: Callable[..., Any] = lambda **more: transport.request("GET", path, query={**query, **more})
+    def __init__(
+        self,
+        transport: _Transport,
+        path: str,
+        query: Mapping[str, Any],
+        items: str,
+        body: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        def load(**more: Any) -> Any:
+            if body is None:
+                return transport.request("GET", path, query={**query, **more})
+            # A search: its filters and paging are in the body.
+            return transport.request("POST", path, query=query, body={**body, **more}, reads=True)
+
+        self._load: Callable[..., Any] = load
         self._items = items
         self._first: Any = None
 

@@ -105,11 +105,13 @@ function printMethod(document: Document, method: Method): string[] {
   const texts = [`${operation.summary}.`, ...(operation.description ? [operation.description] : [])];
   const doc = comment(texts, '  ');
   if (items) {
-    const query = method.query_parameters.length > 0 ? ', query' : '';
+    const sent = [...(method.query_parameters.length > 0 ? [', query'] : []), ...(method.body ? [', body'] : [])].join(
+      '',
+    );
     const page = `${response}, ${printType(items.schema)}`;
     return [
       `${doc}  ${name}(${[...inputs, 'options?: RequestOptions'].join(', ')}): PagePromise<${page}> {
-    return list<${page}>(this.transport, { path: ${plain_path}${query}, items: '${items.field}' }, options);
+    return list<${page}>(this.transport, { path: ${plain_path}${sent}, items: '${items.field}' }, options);
   }`,
     ];
   }

@@ -186,6 +186,7 @@ class _Transport:
         form: bool = False,
         timeout: Optional[float] = None,
         idempotency_key: Optional[str] = None,
+        reads: bool = False,
     ) -> Any:
         """Sends a request, with retries. `timeout` is for all of them together, in seconds."""
         deadline = time.monotonic() + (self.timeout_seconds if timeout is None else timeout)
@@ -193,7 +194,7 @@ class _Transport:
         content: Optional[bytes] = None
         if body is not None:
             content, headers["content-type"] = _form(body) if form else (json.dumps(body).encode(), "application/json")
-        if method in ("POST", "PATCH"):
+        if method in ("POST", "PATCH") and not reads:
             # Made once per request, so that its retries have no further effect.
             headers["idempotency-key"] = idempotency_key or _secrets.token_hex(16)
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -349,8 +350,21 @@ class _Resource:
 class Page:
     """A list. `page` is one page as the service sends it; iterating goes through the records of all pages."""
 
-    def __init__(self, transport: _Transport, path: str, query: Mapping[str, Any], items: str) -> None:
-        self._load: Callable[..., Any] = lambda **more: transport.request("GET", path, query={**query, **more})
+    def __init__(
+        self,
+        transport: _Transport,
+        path: str,
+        query: Mapping[str, Any],
+        items: str,
+        body: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        def load(**more: Any) -> Any:
+            if body is None:
+                return transport.request("GET", path, query={**query, **more})
+            # A search: its filters and paging are in the body.
+            return transport.request("POST", path, query=query, body={**body, **more}, reads=True)
+
+        self._load: Callable[..., Any] = load
         self._items = items
         self._first: Any = None
 
@@ -1795,6 +1809,27 @@ class PatientLiveFetchFailedEvent(TypedDict):
     """The content of the response or event"""
 
 
+class PatientSearch(TypedDict, total=False):
+    """Filters and paging of a search for patients"""
+
+    dob: str
+    """Date of birth (YYYY-MM-DD)"""
+    first_name: str
+    """Part of the name, ignoring case, accents, apostrophes and hyphens"""
+    last_name: str
+    """Part of the name, ignoring case, accents, apostrophes and hyphens"""
+    mrn: str
+    """Medical Record Number of the patient"""
+    ehr_id: str
+    """The EMR’s ID of the record"""
+    phone: str
+    """Home or cell phone, compared by its digits"""
+    page: int
+    """Number of the page, starting at 1"""
+    page_size: int
+    """Records on a page"""
+
+
 class PatientUpdate(TypedDict, total=False):
     """Changes to a patient; null clears a field"""
 
@@ -2838,6 +2873,18 @@ class PatientsCreateResponse(TypedDict):
     """The same IDs as above"""
 
 
+class _PatientsSearchResponseOptional(TypedDict, total=False):
+    sync: SyncState
+
+
+class PatientsSearchResponse(_PatientsSearchResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    patients: List[Patient]
+    """The patients"""
+    pagination: Pagination
+
+
 class _PatientsUpdateResponseOptional(TypedDict, total=False):
     job_id: int
     """Present if a job was queued"""
@@ -3267,6 +3314,10 @@ class PatientsResource(_Resource):
         deadline = time.monotonic() + timeout
         accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
         return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+    def search(self, body: PatientSearch) -> Page:
+        """Search patients. The same as `GET /v1/patients`, with the filters in the body, because URLs end up in access logs."""
+        return Page(self._transport, "/v1/patients/search", {}, "patients", body)
 
     def update(self, id: str, body: PatientUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsUpdateResponse:
         """Update a patient."""

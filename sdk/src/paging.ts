@@ -52,13 +52,18 @@ function nextOf({ pagination, next }: Position): Next | undefined {
   return next ? { before: next } : undefined;
 }
 
-/** `items` is the field of the response with the records. */
+/** `items` is the field of the response with the records. A search has its filters and paging in the body. */
 export function list<Page extends object, Item>(
   transport: Transport,
-  { path, query = {}, items }: { path: string; query?: object | undefined; items: string },
+  { path, query, body, items }: { path: string; query?: object | undefined; body?: object; items: string },
   options: RequestOptions | undefined,
 ): PagePromise<Page, Item> {
   const load = (next: Next | undefined) =>
-    transport.request<Page>({ method: 'GET', path, query: { ...query, ...next } }, options);
+    transport.request<Page>(
+      body === undefined
+        ? { method: 'GET', path, query: { ...query, ...next } }
+        : { method: 'POST', path, query, body: { ...body, ...next }, reads: true },
+      options,
+    );
   return new PagePromise(load, items);
 }

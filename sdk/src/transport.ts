@@ -15,6 +15,8 @@ export type Call = {
   path: string;
   query?: object | undefined;
   body?: object | undefined;
+  /** The request has no effect, so that it needs no idempotency key. */
+  reads?: boolean;
   /** The body is sent as a multipart form. */
   form?: boolean;
 };
@@ -55,7 +57,7 @@ export class Transport {
   }
 
   /** Keys are made once per request, so that its retries have no further effect. */
-  #headersFor({ method, body, form }: Call, { idempotencyKey }: RequestOptions): Record<string, string> {
+  #headersFor({ method, body, form, reads }: Call, { idempotencyKey }: RequestOptions): Record<string, string> {
     const { clientId, clientSecret, accessToken } = this.#options;
     return {
       // Names with hyphens: some proxies drop those with underscores.
@@ -63,7 +65,7 @@ export class Transport {
       'client-secret': clientSecret,
       ...(accessToken !== undefined && { 'access-token': accessToken }),
       ...(body !== undefined && !form && { 'content-type': 'application/json' }),
-      ...((method === 'POST' || method === 'PATCH') && { 'idempotency-key': idempotencyKey ?? randomKey() }),
+      ...((method === 'POST' || method === 'PATCH') && !reads && { 'idempotency-key': idempotencyKey ?? randomKey() }),
     };
   }
 

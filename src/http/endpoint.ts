@@ -177,6 +177,8 @@ export type EndpointOptions<
   /** Available in sandbox mode only. */
   sandbox?: boolean;
   body?: Body;
+  /** A POST that only reads, as a GET does: its filters are in the body. It takes no Idempotency-Key. */
+  reads?: true;
   /** The body holds filters, as a query does: a blank one is rejected, because it must not return every record. */
   body_filters?: true;
   /** The body is a multipart form with a file in this field. */
@@ -214,6 +216,22 @@ export function endpoint<
 >(options: EndpointOptions<A, Body, Query, Params> & Placement): Endpoint {
   // The server calls `handle` with values parsed by the same schemas that its type is derived from.
   return options as unknown as Endpoint;
+}
+
+/** Whether an endpoint only reads, so that repeating a request has no effect. */
+export function isRead({ method, reads }: Pick<Endpoint, 'method' | 'reads'>): boolean {
+  return method === 'GET' || reads === true;
+}
+
+/** Whether an endpoint takes an Idempotency-Key. A deletion takes none: repeating it has no further effect. */
+export function takesKey(endpoint: Pick<Endpoint, 'method' | 'reads'>): boolean {
+  return !isRead(endpoint) && endpoint.method !== 'DELETE';
+}
+
+/** How the body of an endpoint is read (validate.ts). */
+export function bodyPart({ method, body_filters }: Pick<Endpoint, 'method' | 'body_filters'>) {
+  if (body_filters) return 'filters';
+  return method === 'PATCH' ? 'changes' : 'body';
 }
 
 type Placement = { surface: 'api'; group: Group } | { surface: 'link_page' | 'dashboard'; group?: never };

@@ -12,7 +12,7 @@ import { type AddressLimit, type AddressLimiting, openAddressLimit } from './add
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './authenticateOperator.ts';
 import { endConnectionsOnClose, openStreams, type Streams } from './closeConnections.ts';
-import { body_bytes_max, type Endpoint, JsonText, Replayed, WithHeaders } from './endpoint.ts';
+import { body_bytes_max, bodyPart, type Endpoint, JsonText, Replayed, takesKey, WithHeaders } from './endpoint.ts';
 import { showToOperator } from './hidePatients.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import { acceptJson, requireReadableBody } from './jsonBody.ts';
@@ -205,9 +205,8 @@ function addRoute(
     const query = readQuery(raw_query);
     const body = readBody?.(bodyOf(request, form));
     const { client, account, link, operator } = request.caller ?? {};
-    const mutates = endpoint.method === 'POST' || endpoint.method === 'PATCH';
     const idempotency =
-      mutates && !operator
+      takesKey(endpoint) && !operator
         ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
             endpoint: endpoint.id,
             params: request.params,
@@ -248,11 +247,6 @@ function addRoute(
     }
     return send(reply, shown);
   };
-}
-
-function bodyPart({ method, body_filters }: Endpoint) {
-  if (body_filters) return 'filters';
-  return method === 'PATCH' ? 'changes' : 'body';
 }
 
 function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string, unknown> {

@@ -91,9 +91,9 @@ function hasFields({ body }: Endpoint): boolean {
 }
 
 /** Lists are read page by page. */
-function isList({ id, response }: Endpoint): boolean {
+function isList({ id, reads, response }: Endpoint): boolean {
   const { properties = {} } = response as { properties?: Record<string, { type?: string }> };
-  return id.endsWith('.list') && Object.values(properties).some(({ type }) => type === 'array');
+  return (id.endsWith('.list') || reads === true) && Object.values(properties).some(({ type }) => type === 'array');
 }
 
 function typescriptText(value: unknown, file_field?: string): string {

@@ -1,6 +1,6 @@
 import type { TObject } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
-import type { Endpoint } from '../http/endpoint.ts';
+import { type Endpoint, takesKey } from '../http/endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';
 import type { Describer, Place } from './describeSchema.ts';
@@ -85,6 +85,7 @@ export function describeOperation(
     ...(endpoint.found_in ? { 'x-found-in': endpoint.found_in } : {}),
     ...(endpoint.confirm ? { 'x-confirm': endpoint.confirm } : {}),
     ...(endpoint.sandbox ? { 'x-sandbox': true } : {}),
+    ...(endpoint.reads ? { 'x-reads': true } : {}),
   };
 }
 
@@ -114,7 +115,7 @@ function accountFilter({ account_optional }: Endpoint): Parameter[] {
 }
 
 function idempotency(endpoint: Endpoint): Parameter[] {
-  if (endpoint.method !== 'POST' && endpoint.method !== 'PATCH') return [];
+  if (!takesKey(endpoint)) return [];
   const description =
     'A unique string of your choice. A repeated request within 24 hours gets the first response and has no further effect.';
   const schema = { type: 'string', minLength: 1, maxLength: 255 };

@@ -33,6 +33,8 @@ export type Operation = {
   'x-found-in'?: Record<string, string>;
   'x-confirm'?: string;
   'x-sandbox'?: true;
+  /** The request only reads, although it is a POST. */
+  'x-reads'?: true;
 };
 
 export type CodeSample = { lang: 'Shell' | 'TypeScript' | 'Python'; label: string; source: string };

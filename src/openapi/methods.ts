@@ -9,6 +9,8 @@ export type Method = {
   verb: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   operation: Operation;
+  /** The request has no effect, so that it can be repeated. */
+  reads: boolean;
   path_parameters: Parameter[];
   query_parameters: Parameter[];
   /** Absent if the body has no fields. */
@@ -58,7 +60,7 @@ function methodOf(document: Document, path: string, verb: string, operation: Ope
   const body = content && resolveSchema(document, content.schema);
   const has_fields = Object.keys(body?.properties ?? {}).length > 0;
   const response = operation.responses['200']?.content?.['application/json']?.schema ?? {};
-  const items = parts.at(-1) === 'list' ? itemsOf(response) : undefined;
+  const items = parts.at(-1) === 'list' || operation['x-reads'] ? itemsOf(response) : undefined;
   const outcome = operation['x-events'] && outcomeOf(resolveSchema(document, response), operation['x-events']);
   return {
     resource: parts.slice(0, -1),
@@ -66,6 +68,7 @@ function methodOf(document: Document, path: string, verb: string, operation: Ope
     verb: verb.toUpperCase() as Method['verb'],
     path,
     operation,
+    reads: verb === 'get' || operation['x-reads'] === true,
     path_parameters: operation.parameters.filter((each) => each.in === 'path'),
     query_parameters: operation.parameters.filter((each) => each.in === 'query'),
     ...(content && has_fields ? { body: content.schema } : {}),

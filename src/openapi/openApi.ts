@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import { event_types } from '../events.ts';
-import type { Endpoint } from '../http/endpoint.ts';
+import { type Endpoint, takesKey } from '../http/endpoint.ts';
 import { groups } from '../model/groups.ts';
 import { describeAnyEvent, describeEvent } from './describeEvent.ts';
 import { describeOperation, headers } from './describeOperation.ts';
@@ -64,7 +64,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   codes.push('invalid_field');
   if (endpoint.needs) codes.push('operation_not_offered');
   codes.push('unexpected_query', ...(endpoint.errors ?? []));
-  if (endpoint.method === 'POST' || endpoint.method === 'PATCH') {
+  if (takesKey(endpoint)) {
     codes.push('idempotency_key_invalid', 'idempotency_key_running', 'idempotency_key_reused');
   }
   if (endpoint.auth !== 'none')

@@ -6,7 +6,7 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { errors } from '../../src/errors.ts';
 import { type EventType, event_types } from '../../src/events.ts';
-import type { Endpoint } from '../../src/http/endpoint.ts';
+import { bodyPart, type Endpoint } from '../../src/http/endpoint.ts';
 import { reader } from '../../src/http/validate.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';
 import { unnamed_text } from '../../src/openapi/composeExample.ts';
@@ -43,15 +43,15 @@ describe('every operation', () => {
       const sent = Object.fromEntries(Object.entries(shown('query')).map(([name, value]) => [name, String(value)]));
       reader(endpoint.query, 'query')(sent);
     }
-    if (endpoint.body) reader(endpoint.body, 'body')(bodyOf(operation) as Record<string, unknown>);
+    if (endpoint.body) reader(endpoint.body, bodyPart(endpoint))(bodyOf(operation) as Record<string, unknown>);
   });
 
   test.each(named.filter(([, { body }]) => body))(
     '%s accepts blank, null and boolean values exactly where the document says so',
     (_id, endpoint, operation) => {
-      const { body = Type.Object({}), method, file_field } = endpoint;
+      const { body = Type.Object({}), file_field } = endpoint;
       const schema = bodySchemaOf(operation) as TObject;
-      const read = reader(body, method === 'PATCH' ? 'changes' : 'body');
+      const read = reader(body, bodyPart(endpoint));
       const example = bodyOf(operation) as Record<string, unknown>;
       for (const name of Object.keys(body.properties)) {
         for (const value of file_field === undefined ? ['', null, true] : ['']) {

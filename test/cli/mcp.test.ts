@@ -135,11 +135,13 @@ test('a write returns its outcome in the EMR, and calls are in the audit trail u
   expect(created.failed, created.text).toBe(false);
   const { patient_id, event } = created.value();
   expect(event).toMatchObject({ type: 'patient.created', data: { patient_id } });
-  const found = await call('list_patients', { mrn: event.data.mrn });
-  expect(found.value().patients).toMatchObject([{ id: patient_id, status: 'active' }]);
+  for (const tool of ['list_patients', 'search_patients']) {
+    const found = await call(tool, { mrn: event.data.mrn });
+    expect(found.value().patients).toMatchObject([{ id: patient_id, status: 'active' }]);
+  }
 
   const { body } = await (await openOperator(fixture)).get('audit?page_size=200');
-  for (const action of ['patients.create', 'patients.list']) {
+  for (const action of ['patients.create', 'patients.list', 'patients.search']) {
     expect(body.rows).toContainEqual(
       expect.objectContaining({ action, actor_kind: 'client', client_name: 'Sandbox', outcome: '200' }),
     );

@@ -13,7 +13,12 @@ const program = fileURLToPath(new URL('../../dist/bin/chartwire.js', import.meta
 /** What a person sees of the given calls, without colors. */
 function shown(write: (log: ReturnType<typeof openLog>) => void): string[] {
   const lines: string[] = [];
-  write(openLog('info', terminalLog({ write: (text) => lines.push(stripVTControlCharacters(text)) })));
+  write(
+    openLog(
+      'info',
+      terminalLog({ write: (text) => lines.push(stripVTControlCharacters(text)) }, new Set(['patients.search'])),
+    ),
+  );
   return lines.map((line) => line.replace(/^\[\d\d:\d\d:\d\d\] /, ''));
 }
 
@@ -30,11 +35,14 @@ test('has one line per request, without reads that succeeded', () => {
     log.info({ ...request, method: 'GET' }, 'request');
     log.info({ ...request, method: 'GET', status: 400, code: 'invalid_field' }, 'request');
     log.info({ ...request, method: 'POST', endpoint: 'patients.create' }, 'request');
+    log.info({ ...request, method: 'POST', endpoint: 'patients.search' }, 'request');
+    log.info({ ...request, method: 'POST', endpoint: 'patients.search', status: 400 }, 'request');
     log.info({ job_id: 7, job_type: 'patient.create', state: 'succeeded', attempt: 1, code: '' }, 'job finished');
   });
   expect(lines).toStrictEqual([
     'INFO: GET patients.list  400  4 ms  request_id=r1  code=invalid_field\n',
     'INFO: POST patients.create  200  4 ms  request_id=r1\n',
+    'INFO: POST patients.search  400  4 ms  request_id=r1\n',
     'INFO: job finished  job_id=7  job_type=patient.create  state=succeeded  attempt=1\n',
   ]);
 });

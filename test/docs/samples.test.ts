@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import type { Endpoint } from '../../src/http/endpoint.ts';
+import { type Endpoint, isRead } from '../../src/http/endpoint.ts';
 import { newWebhookSecret } from '../../src/ids.ts';
 import { codeSamples, type SampleValues } from '../../src/openapi/codeSamples.ts';
 import { credentialsOf, examplesOf } from '../../src/openapi/describeOperation.ts';
@@ -74,7 +74,7 @@ test('are executed for every read, and for at least one write of every resource'
   expect(new Set(writes.map(({ group }) => group))).toStrictEqual(
     new Set([...with_writes].filter((group) => group !== 'Sandbox')),
   );
-  expect(endpoints.filter(({ id, method }) => method === 'GET' && not_executed.has(id)).map(({ id }) => id)).toEqual([
+  expect(endpoints.filter((each) => isRead(each) && not_executed.has(each.id)).map(({ id }) => id)).toEqual([
     'link.token.exchange',
     'webhook-events.stream',
   ]);

@@ -29,10 +29,13 @@ last_name = "Testpatient" + "".join(random.choices(string.ascii_lowercase, k=10)
 body = {"first_name": "Python", "last_name": last_name, "dob": "1990-01-31", "sex": "male", "phone": "315-555-0144"}
 created = client.patients.create_and_wait(body)
 found = client.patients.list(mrn=created["data"]["mrn"]).page["patients"]
+filters = {"last_name": "a", "page_size": 10}
+searched = [patient["id"] for patient in client.patients.search(filters)]
 claims = client.claims.list(page_size=25)
 result = {
     "type": created["type"],
     "found": found[0]["last_name"] == last_name,
+    "searched": len(searched) > 20 and searched == [patient["id"] for patient in client.patients.list(**filters)],
     "claims": len({claim["id"] for claim in claims}) == claims.page["pagination"]["total_count"],
     "pages": claims.page["pagination"]["total_pages"] > 2,
 }
@@ -99,6 +102,7 @@ test.skipIf(!has_python)('the Python module creates, waits, pages, retries and v
   expect(JSON.parse(stdout)).toStrictEqual({
     type: 'patient.created',
     found: true,
+    searched: true,
     claims: true,
     pages: true,
     duplicate: ['JobFailedError', 'duplicate_patient', 'duplicate_patient'],

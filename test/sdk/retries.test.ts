@@ -18,6 +18,17 @@ test('a write is sent again after 503, 502 and a lost connection, with the same 
   expect(requests[4]?.headers['idempotency-key']).not.toBe(requests[0]?.headers['idempotency-key']);
 });
 
+test('a search is sent again too, without an idempotency key, and with nothing in its URL', async () => {
+  const page = { success: true, patients: [], pagination: { page: 1, total_pages: 1 } };
+  const { baseUrl, requests } = await startFlakyServer([{ status: 503 }, 'hang up', { status: 200, body: page }]);
+  await new Chartwire({ ...credentials, baseUrl }).patients.search({ last_name: 'Testpatient' });
+  expect(requests).toHaveLength(3);
+  for (const { method, url, headers, body } of requests) {
+    expect([method, url, headers['idempotency-key']]).toStrictEqual(['POST', '/v1/patients/search', undefined]);
+    expect(JSON.parse(body)).toStrictEqual({ last_name: 'Testpatient' });
+  }
+});
+
 test('retry-after is honored', async () => {
   const { baseUrl, requests } = await startFlakyServer([{ status: 429, headers: { 'retry-after': '2' } }, accepted]);
   const started = Date.now();

@@ -51,6 +51,7 @@ import type {
   PatientInsuranceUpdate,
   PatientInsuranceUpdatedEvent,
   PatientLiveFetchCompletedEvent,
+  PatientSearch,
   PatientUpdate,
   PatientUpdatedEvent,
   PatientsCreateResponse,
@@ -59,6 +60,7 @@ import type {
   PatientsInsurancesUpdateResponse,
   PatientsListQuery,
   PatientsListResponse,
+  PatientsSearchResponse,
   PatientsUpdateResponse,
   PharmaciesListQuery,
   PharmaciesListResponse,
@@ -387,6 +389,14 @@ export class PatientsResource extends Resource {
   /** Create a patient, and wait for the outcome. Throws `JobFailedError` if it fails. */
   createAndWait(body: PatientCreate, options?: WaitOptions): Promise<PatientCreatedEvent> {
     return requestAndWait<PatientCreatedEvent, PatientsCreateResponse>(this.transport, (options) => this.create(body, options), options) as Promise<PatientCreatedEvent>;
+  }
+
+  /**
+   * Search patients.
+   * The same as `GET /v1/patients`, with the filters in the body, because URLs end up in access logs.
+   */
+  search(body: PatientSearch, options?: RequestOptions): PagePromise<PatientsSearchResponse, Patient> {
+    return list<PatientsSearchResponse, Patient>(this.transport, { path: '/v1/patients/search', body, items: 'patients' }, options);
   }
 
   /** Update a patient. */

@@ -1574,6 +1574,26 @@ export type PatientLiveFetchFailedEvent = {
   };
 };
 
+/** Filters and paging of a search for patients */
+export type PatientSearch = {
+  /** Date of birth (YYYY-MM-DD) */
+  dob?: string;
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
+  first_name?: string;
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
+  last_name?: string;
+  /** Medical Record Number of the patient */
+  mrn?: string;
+  /** The EMR’s ID of the record */
+  ehr_id?: string;
+  /** Home or cell phone, compared by its digits */
+  phone?: string;
+  /** Number of the page, starting at 1 */
+  page?: number;
+  /** Records on a page */
+  page_size?: number;
+};
+
 /** Changes to a patient; null clears a field */
 export type PatientUpdate = {
   /** First name */
@@ -2839,6 +2859,16 @@ export type PatientsCreateResponse = {
     /** ID of the job that performs the write */
     job_id: number;
   };
+};
+
+/** Response of patients.search */
+export type PatientsSearchResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The patients */
+  patients: Array<Patient>;
+  pagination: Pagination;
+  sync?: SyncState;
 };
 
 /** Response of patients.update */

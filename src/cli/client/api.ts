@@ -35,7 +35,8 @@ export function addApi(program: Command, env: Environment): void {
 
 const examples = `
 Examples:
-  $ chartwire api get '/v1/patients?last_name=Testpatient'
+  $ chartwire api get /v1/providers
+  $ chartwire api post /v1/patients/search --data '{"last_name": "Testpatient"}'
   $ chartwire api post /v1/patients --data @patient.json
 `;
 

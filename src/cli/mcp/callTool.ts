@@ -32,13 +32,15 @@ export async function callTool(
   const accepted = await explained(service.credentials, () =>
     service.transport.request<Accepted>(call, { idempotencyKey: key, signal: options.signal }),
   ).catch((error: unknown) => {
-    throw isLost(error) && call.method !== 'GET' ? unknownOutcome(error, call, key) : error;
+    throw isLost(error) && !tool.method.reads ? unknownOutcome(error, call, key) : error;
   });
-  const result = call.method === 'GET' ? accepted : await outcomeOf(service, tool, accepted, options);
-  return boundResult(
-    result,
-    tool.method.query_parameters.map(({ name }) => name),
-  );
+  const result = tool.method.reads ? accepted : await outcomeOf(service, tool, accepted, options);
+  return boundResult(result, tool.method.reads ? filtersOf(tool) : []);
+}
+
+/** The arguments that select and page records. */
+function filtersOf({ places }: ApiTool): string[] {
+  return [...places].filter(([, place]) => place === 'query' || place === 'body').map(([name]) => name);
 }
 
 async function callOf({ method, places, file_field }: ApiTool, given: Arguments, files?: string): Promise<Call> {
@@ -55,6 +57,7 @@ async function callOf({ method, places, file_field }: ApiTool, given: Arguments,
     query: Object.fromEntries(at('query')),
     ...((method.body !== undefined || method.empty_body) && { body }),
     form: method.form,
+    reads: method.reads,
   };
 }
 

@@ -31,15 +31,14 @@ export function apiTools({ writes, files }: { writes: boolean; files: boolean })
   const document = dereference(openApi(endpoints, { version, base_url: '' }));
   const tools = methodsOf(document)
     .filter(({ operation }) => !withheld.includes(operation.operationId))
-    .filter(({ verb }) => writes || verb === 'GET')
+    .filter(({ reads }) => writes || reads)
     .map((method) => toolOf(method, files));
   return new Map(tools.map((tool) => [tool.definition.name, tool]));
 }
 
 function toolOf(method: Method, files: boolean): ApiTool {
-  const { operation, verb } = method;
+  const { operation, verb, reads } = method;
   const { properties, required, places, file_field } = argumentsOf(method, files);
-  const reads = verb === 'GET';
   const description = [
     `${operation.summary}.`,
     operation.description,
@@ -64,13 +63,13 @@ function toolOf(method: Method, files: boolean): ApiTool {
   };
 }
 
-/** `claims.list` → `list_claims`, `jobs.run-again` → `run_job_again`. */
-function toolName({ operation, resource, name }: Method): string {
+/** `claims.list` → `list_claims`, `patients.search` → `search_patients`, `jobs.run-again` → `run_job_again`. */
+function toolName({ operation, resource, name, items }: Method): string {
   const given = names[operation.operationId];
   if (given !== undefined) return given;
   const [verb = '', ...rest] = name.split('-');
   const nouns = resource.map((noun, index) =>
-    name === 'list' && index === resource.length - 1 ? noun : singular(noun),
+    items !== undefined && index === resource.length - 1 ? noun : singular(noun),
   );
   return [verb, ...nouns, ...rest].join('_').replaceAll('-', '_');
 }
@@ -93,7 +92,7 @@ type Arguments = Pick<ApiTool, 'file_field'> & {
   places: Map<string, 'path' | 'query' | 'body' | 'file' | 'idempotency_key'>;
 };
 
-function argumentsOf({ path_parameters, query_parameters, body, verb }: Method, files: boolean): Arguments {
+function argumentsOf({ path_parameters, query_parameters, body, verb, reads }: Method, files: boolean): Arguments {
   const given: Arguments = { properties: {}, required: [], places: new Map(), file_field: undefined };
   const add = (name: string, schema: Schema, place: Parameters<Arguments['places']['set']>[1], is_required = false) => {
     given.properties[name] = plain(schema);
@@ -115,7 +114,7 @@ function argumentsOf({ path_parameters, query_parameters, body, verb }: Method, 
       }
     }
   }
-  if (verb === 'POST' || verb === 'PATCH') {
+  if (!reads && verb !== 'DELETE') {
     const description =
       'Only to retry a call whose result was lost: the key from the error. The retry does not take effect twice';
     add('idempotency_key', { type: 'string', description }, 'idempotency_key');

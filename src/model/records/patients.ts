@@ -128,6 +128,7 @@ export const patients = recordKind({
     returns: 'pages',
     page_size_max: 1000,
     summary: 'List patients',
+    search: { summary: 'Search patients', schema_name: 'PatientSearch' },
   },
   dashboard_columns: ['last_name', 'first_name', 'mrn', 'dob', 'phone', 'status'],
 });

@@ -43,7 +43,7 @@ export type RecordKind<
   mrn_column?: string;
   /** Triggers keep its totals in `record_counts`; otherwise rows are counted at each request. */
   counted: boolean;
-  /** Its endpoint `GET /v1/<name>`, if it has one. */
+  /** Its endpoint `GET /v1/<name>`, if it has one. With `search`, also `POST /v1/<name>/search`. */
   list?: RecordList;
   /** Wire fields that the dashboard shows in its list; absent for kinds without a page there. */
   dashboard_columns?: readonly string[];
@@ -55,10 +55,13 @@ export type StoredColumns = Record<string, unknown>;
 
 export type RecordList = { summary: string } & (
   | { returns: 'all' }
-  | { returns: 'pages'; page_size_max: number }
+  | { returns: 'pages'; page_size_max: number; search?: RecordSearch }
   /** The records of the patient that the `patient_mrn` filter names, without paging. */
   | { returns: 'one_patient'; records_max: number }
 );
+
+/** `POST /v1/<name>/search`: the list with its filters and paging in the body, which keeps them out of URLs. */
+export type RecordSearch = { summary: string; schema_name: string };
 
 /** Matches when any of the columns does. `contains` compares by `fold` and needs folded columns. */
 export type Filter = {

@@ -25,7 +25,7 @@ const jobs = async () => Number((await fixture.owner`SELECT count(*) AS n FROM j
 const age = (age: string) =>
   fixture.owner`UPDATE idempotency_keys SET created_at = created_at - ${age}::text::interval`;
 
-/** A valid request for every POST and PATCH endpoint. */
+/** A valid request for every POST and PATCH endpoint that changes something. */
 async function requests(): Promise<Record<string, (key: string) => Promise<ApiResponse>>> {
   const { api, sandbox } = fixture;
   const { example, larkspur, org_id } = sandbox;
@@ -99,8 +99,9 @@ async function sendDocument(key: string): Promise<ApiResponse> {
 
 test(row('DEC-320'), async () => {
   const sent = await requests();
-  const declared = endpoints.filter(({ method }) => method === 'POST' || method === 'PATCH').map(({ id }) => id);
-  expect(Object.keys(sent).sort(), 'an endpoint that this test sends nothing to').toStrictEqual([...declared].sort());
+  const declared = endpoints.filter(({ method, reads }) => ['POST', 'PATCH'].includes(method) && !reads);
+  const ids = declared.map(({ id }) => id).sort();
+  expect(Object.keys(sent).sort(), 'an endpoint that this test sends nothing to').toStrictEqual(ids);
   for (const [id, send] of Object.entries(sent)) {
     const key = randomUUID();
     const first = await send(key);
