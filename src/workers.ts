@@ -8,10 +8,11 @@ import { rotateRequests } from './audit/requests.ts';
 import { verifyIfDue } from './audit/scheduledVerification.ts';
 import { sealAudit } from './audit/sealAudit.ts';
 import type { Context } from './context.ts';
-import { createClaimer, extendLeases, type LeasedTable } from './db/lease.ts';
+import { boundLeases, createClaimer, extendLeases, type LeasedTable } from './db/lease.ts';
 import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
 import { newId } from './ids.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
+import { boundLanePauses } from './jobs/lanes.ts';
 import { findExpiredParkedJobs, unparkExpiredJob } from './jobs/park.ts';
 import { createLaneRunner, type JobHandler } from './jobs/run.ts';
 import { findStrandedJobs, repairStrandedJob } from './jobs/strandedJobs.ts';
@@ -25,6 +26,7 @@ import { purgeReceived } from './receiver/receivedRequests.ts';
 import { requestDueSyncs, sync_type } from './records/requestSync.ts';
 import { sync } from './records/sync.ts';
 import { deliver } from './webhooks/deliver.ts';
+import { boundDeliveryPauses } from './webhooks/deliveries.ts';
 import { purgeEvents } from './webhooks/events.ts';
 import { openCircuits } from './worker/circuits.ts';
 import { type ScheduledTask, startScheduledTasks } from './worker/scheduledTasks.ts';
@@ -84,6 +86,7 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => unparkExpiredJobs(ctx) },
     { name: 'stranded jobs', every_ms: minute_ms, run: () => repairStrandedJobs(ctx) },
+    { name: 'future times', every_ms: minute_ms / 4, run: () => boundFutureTimes(ctx) },
     // A removed record is only noticed once it is in the chain, so records are added soon.
     { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
     { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
@@ -110,6 +113,22 @@ async function purge(ctx: Context): Promise<void> {
     rotateRequests(system, config.requests_days),
     purgeReceived(system),
   ]);
+}
+
+/**
+ * Makes work due that waits for a time which only a clock that is ahead can have set: that of the database server before
+ * a failover.
+ */
+export async function boundFutureTimes({ db: { system }, config, log, notifications }: Context): Promise<void> {
+  const lease_ms = config.lease_seconds * 1000;
+  const leases = (await boundLeases(system, 'lanes', lease_ms)) + (await boundLeases(system, 'deliveries', lease_ms));
+  const lanes = await boundLanePauses(system);
+  const deliveries = await boundDeliveryPauses(system);
+  if (leases + lanes + deliveries === 0) return;
+  const reason = `${leases} leases, ${lanes} lanes, ${deliveries} deliveries`;
+  log.warn({ reason }, 'work that waited for a time too far in the future is due: the clock of the database went back');
+  if (lanes > 0) notifications.notify('chartwire_jobs', '');
+  if (deliveries > 0) notifications.notify('chartwire_deliveries', '');
 }
 
 /** Returns unfinished jobs that have neither a lane nor a re-link to wait for to their lanes. */

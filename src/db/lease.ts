@@ -95,3 +95,23 @@ export async function extendLeases(
     RETURNING row.id`;
   return new Set(rows.map((row) => row.id));
 }
+
+/** How much further in the future than expected a time may lie: a lease setting that was changed, a clock that drifts. */
+export const clock_tolerance_ms = 60_000;
+
+/**
+ * Shortens leases that end later than any lease can. They were set by a database server whose clock was ahead, and would
+ * block the work of a process that no longer runs until then. Returns how many. A process that still runs keeps its
+ * lease: its heartbeat extends it.
+ */
+export async function boundLeases(system: Sql, name: LeasedTable, lease_ms: number): Promise<number> {
+  const sql = system.pooled;
+  const table = sql(name);
+  const bounded = await sql`
+    UPDATE ${table} SET locked_until = clock_timestamp() + ${lease_ms}::float8 * interval '1 millisecond'
+     WHERE id IN (SELECT id FROM ${table}
+                   WHERE locked_until > clock_timestamp()
+                     + ${lease_ms + clock_tolerance_ms}::float8 * interval '1 millisecond'
+                   ORDER BY id FOR UPDATE SKIP LOCKED)`;
+  return bounded.count;
+}

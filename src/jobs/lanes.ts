@@ -1,5 +1,6 @@
-import type { Fragment, Query, Tx } from '../db/database.ts';
-import { type Lease, LeaseLost } from '../db/lease.ts';
+import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
+import { clock_tolerance_ms, type Lease, LeaseLost } from '../db/lease.ts';
+import { retry } from '../worker/backoff.ts';
 
 /**
  * A lane is the job queue of one patient (or of another record whose changes must be applied in order) in one
@@ -100,6 +101,31 @@ export async function advanceIdleLanes(tx: Tx, lane_ids: readonly string[]): Pro
     )
     UPDATE lanes SET account_id = head.account_id, ready_at = clock_timestamp()
       FROM head WHERE lanes.id = head.id AND head.account_id <> lanes.account_id`;
+}
+
+/** The longest pause before the first attempt of a job: a destination that hangs is set aside for a minute. */
+const first_pause_max_ms = 60_000;
+
+/**
+ * Ends pauses that are longer than any can be. They were set by a database server whose clock was ahead. Before its
+ * first failure, a job waits for a minute at most; after one, up to an hour, if its EMR asked for that. A failure that
+ * lies in the future shows that the earlier clock set its pause. Returns how many lanes are ready now.
+ */
+export async function boundLanePauses(system: Sql): Promise<number> {
+  const sql = system.pooled;
+  const after = (ms: number) => sql`clock_timestamp() + ${ms + clock_tolerance_ms}::float8 * interval '1 millisecond'`;
+  const bounded = await sql`
+    UPDATE lanes SET ready_at = clock_timestamp()
+     WHERE id IN (SELECT lanes.id FROM lanes LEFT JOIN LATERAL (
+                    SELECT jobs.retry_since FROM jobs
+                     WHERE jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key
+                       AND jobs.state IN ('queued', 'running') AND NOT jobs.parked ORDER BY jobs.id LIMIT 1) AS head ON true
+                   WHERE lanes.ready_at > ${after(first_pause_max_ms)}
+                     AND (lanes.locked_until IS NULL OR lanes.locked_until <= clock_timestamp())
+                     AND (head.retry_since IS NULL OR head.retry_since > ${after(0)}
+                          OR lanes.ready_at > ${after(retry.total_ms)})
+                   ORDER BY lanes.id FOR UPDATE OF lanes SKIP LOCKED)`;
+  return bounded.count;
 }
 
 /** The CTE `head`: the lanes with the account of their first job, which is null in an empty lane. */

@@ -1,6 +1,7 @@
-import type { Fragment, Query, Tx } from '../db/database.ts';
-import { type Lease, LeaseLost } from '../db/lease.ts';
+import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
+import { clock_tolerance_ms, type Lease, LeaseLost } from '../db/lease.ts';
 import { newId } from '../ids.ts';
+import { retry_pause_max_ms } from './retrySchedule.ts';
 
 /** Everything a worker needs to make an attempt. */
 export type Delivery = {
@@ -198,6 +199,30 @@ export async function restartFailed(
        ${endpoint_id === undefined ? tx`` : tx`AND endpoint.id = ${endpoint_id}`}
     RETURNING delivery.event_id`;
   return [...new Set(rows.map((row) => row.event_id))];
+}
+
+/** The longest pause before the first attempt of a delivery: a receiver that hangs is set aside for a minute. */
+const first_pause_max_ms = 60_000;
+
+/**
+ * Ends pauses that are longer than any can be. They were set by a database server whose clock was ahead. Before its
+ * first attempt, a delivery waits for a minute at most; after one, up to the longest pause of the schedule. An attempt
+ * that lies in the future shows that the earlier clock set the pause after it. Returns how many deliveries are due now.
+ */
+export async function boundDeliveryPauses(system: Sql): Promise<number> {
+  const sql = system.pooled;
+  const after = (ms: number) => sql`clock_timestamp() + ${ms + clock_tolerance_ms}::float8 * interval '1 millisecond'`;
+  const bounded = await sql`
+    UPDATE deliveries SET ready_at = clock_timestamp()
+     WHERE id IN (SELECT delivery.id FROM deliveries AS delivery
+                   WHERE delivery.ready_at > ${after(first_pause_max_ms)}
+                     AND (delivery.locked_until IS NULL OR delivery.locked_until <= clock_timestamp())
+                     AND (delivery.attempts = delivery.schedule_from OR delivery.ready_at > ${after(retry_pause_max_ms)}
+                          OR EXISTS (SELECT FROM delivery_attempts AS made
+                                      WHERE made.delivery_id = delivery.id AND made.attempt = delivery.attempts
+                                        AND made.at > ${after(0)}))
+                   ORDER BY delivery.id FOR UPDATE OF delivery SKIP LOCKED)`;
+  return bounded.count;
 }
 
 /** The deliveries with the fences of these leases, whose numbers are `lease.position`. */

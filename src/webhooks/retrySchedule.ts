@@ -21,6 +21,12 @@ export const retry_delays_ms: readonly number[] = [
 /** The longest Retry-After that is honored. */
 const retry_after_max_s = 86_400;
 
+/** The longest pause before another attempt: that of the schedule at its latest, or the longest Retry-After. */
+export const retry_pause_max_ms = Math.max(
+  jittered(Math.max(...retry_delays_ms), () => 1),
+  retry_after_max_s * second,
+);
+
 /** The pause before the next attempt, never shorter than the receiver's Retry-After. Undefined after the last attempt. */
 export function nextAttemptDelay(
   attempts_made: number,

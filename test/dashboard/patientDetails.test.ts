@@ -85,7 +85,8 @@ async function plantTexts(): Promise<void> {
     return failed.length > 0;
   });
   // No further attempt replaces the planted one.
-  await owner`UPDATE deliveries SET ready_at = now() + interval '1 day' WHERE ready_at IS NOT NULL`;
+  await owner`UPDATE deliveries SET ready_at = CASE WHEN attempts > 0 THEN now() + interval '1 day' END
+    WHERE ready_at IS NOT NULL`;
   await owner`UPDATE delivery_attempts SET snippet = ${planted.snippet},
     problem = CASE WHEN problem IS NOT NULL THEN ${planted.problem} END`;
   await owner`UPDATE accounts SET status = 'login_required', status_reason = ${planted.account}`;
