@@ -36,6 +36,7 @@ async function compareRecorded(ctx: Context, name: string, request: Request): Pr
     recordInTransaction: async () => {},
     // As many rows as records are expected.
     recordStatement: (sql) => sql`SELECT FROM operation`,
+    confirm: () => {},
   };
   const rateWith = (audit: Audit) => () => {
     Object.assign(ctx.audit, audit);

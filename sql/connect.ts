@@ -40,6 +40,14 @@ export interface Sql extends Query {
   end(options?: { timeout_ms: number }): Promise<void>;
 }
 
+/** What runs after the commit of a transaction. */
+const after_commit = new WeakMap<Query, (() => void)[]>();
+
+/** Calls `run`, which must not throw, after the transaction was committed. Ignored for single statements. */
+export function onCommit(tx: Query, run: () => void): void {
+  after_commit.get(tx)?.push(run);
+}
+
 /**
  * Settings of every session. The parsers rely on the time zone. Compiling a statement takes longer than running one of
  * ours, and up to PostgreSQL 17 the server would compile all that scan a table although `enable_seqscan` is off.
@@ -90,11 +98,15 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
     try {
       if (start === undefined) await send(client, { text: 'BEGIN', values: [] });
       else transaction.run({ text: start, values: [] }).catch(() => {});
-      const result = await work(createQuery(transaction.run, options.naming));
+      const tx = createQuery(transaction.run, options.naming);
+      const callbacks: (() => void)[] = [];
+      after_commit.set(tx, callbacks);
+      const result = await work(tx);
       await transaction.close();
       const { command } = await send(client, { text: 'COMMIT', values: [] });
       if (command !== 'COMMIT') throw new Error('The transaction was rolled back by the database.');
       client.release();
+      for (const run of callbacks) run();
       return result;
     } catch (thrown) {
       const first = await transaction.close().then(

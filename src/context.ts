@@ -72,9 +72,12 @@ export type Audit = {
   recordInTransaction(tx: Tx, ...entries: AuditEntry[]): Promise<void>;
   /**
    * An INSERT of records as part of a larger statement, of those for which `condition` is true: it may use
-   * `entry.subject`. It returns a row per record, whose number the statement checks with `require_audit_records`.
+   * `entry.subject`. It returns a row per record, whose number the statement checks with `require_audit_records`. With a
+   * condition, call `confirm` for each entry that was stored.
    */
-  recordStatement(sql: Query, entries: readonly AuditEntry[], condition: Fragment): Fragment;
+  recordStatement(sql: Query, entries: readonly AuditEntry[], condition?: Fragment): Fragment;
+  /** Says that the record of an entry of `recordStatement` was committed. A later record names it. */
+  confirm(entry: AuditEntry): void;
 };
 
 /** A request in the request log. */

@@ -23,12 +23,12 @@ export function insertRecords(
 ): Statement<Row[]> {
   return sql`
     INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id,
-                               subject, patients, detail, address, mac)
+                               subject, patients, detail, address, follows, mac)
     SELECT id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject, patients,
-           detail::json, address, decode(mac, 'hex')
+           detail::json, address, follows, decode(mac, 'hex')
       FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              actor_kind text, actor text, account_id uuid, action text, outcome text, request_id uuid, job_id bigint,
-             subject text, patients bigint[], detail text, address text, mac text)
+             subject text, patients bigint[], detail text, address text, follows uuid[], mac text)
      WHERE ${condition}`;
 }
 
@@ -101,6 +101,21 @@ export function findLinks(
     SELECT position, chain FROM audit_records WHERE position = ANY (${positions}::bigint[])`;
 }
 
+/** Which of these records exist, and which of them are part of the chain. */
+export function findStates(sql: Query, ids: readonly string[]): Promise<{ id: string; sealed: boolean }[]> {
+  return sql<{ id: string; sealed: boolean }[]>`
+    SELECT id, position IS NOT NULL AS sealed FROM audit_records WHERE id = ANY (${[...ids]}::uuid[])`;
+}
+
+/** Which of these records do not exist. */
+export async function findAbsent(sql: Query, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await sql<{ id: string }[]>`
+    SELECT named.id FROM unnest(${[...ids]}::uuid[]) AS named (id)
+     WHERE NOT EXISTS (SELECT FROM audit_records WHERE audit_records.id = named.id) ORDER BY named.id`;
+  return rows.map(({ id }) => id);
+}
+
 /** When the actor last did this. */
 export async function lastRecordAt(
   sql: Query,
@@ -156,7 +171,7 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
 /** Every column covered by the MAC, and the MAC. */
 function coveredColumns(sql: Query): Fragment {
   return sql`id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject,
-    patients::text[] AS patients, detail::text AS detail, address, mac`;
+    patients::text[] AS patients, detail::text AS detail, address, follows, mac`;
 }
 
 function exportedColumns(sql: Query): Fragment {

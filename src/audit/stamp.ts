@@ -18,6 +18,8 @@ export type AuditRow = Required<
   /** The exact JSON text. */
   detail: string | null;
   address: string | null;
+  /** Records that the same process stored before (followedRecords.ts). */
+  follows: string[] | null;
   mac: Buffer;
 };
 
@@ -28,8 +30,8 @@ type Covered = Omit<AuditRow, 'mac'>;
 export type NewAuditRow = Covered & { mac: string };
 
 export type Stamp = {
-  /** Turns an entry into a record with id, time, patient marks and a MAC over all of it. */
-  stamp(entry: AuditEntry): NewAuditRow;
+  /** Turns an entry into a record with id, time, patient marks, the records that it follows, and a MAC over all of it. */
+  stamp(entry: AuditEntry, follow?: (id: string) => string[]): NewAuditRow;
   /** Whether a record is unchanged since it was created. */
   isGenuine(row: AuditRow): boolean;
   /** The mark that identifies a client's patient in records. */
@@ -43,10 +45,11 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
   return {
     mark: (client_id, mrn) => marksOf(client_id, [mrn])[0] ?? '',
     isGenuine: (row) => macOf(row).digest().equals(row.mac),
-    stamp: (entry) => {
+    stamp: (entry, follow) => {
       const id = newId();
       const { client_id, mrns = [], detail } = entry;
       const patients = client_id === null ? [] : marksOf(client_id, mrns instanceof Set ? mrns : new Set(mrns));
+      const follows = follow?.(id) ?? [];
       const row: NewAuditRow = {
         id,
         // Taken from the id, so that the two always agree.
@@ -63,6 +66,7 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
         patients: patients.sort(),
         detail: detail === undefined ? null : JSON.stringify(detail),
         address: entry.address ?? null,
+        follows: follows.length === 0 ? null : follows,
         mac: '',
       };
       row.mac = macOf(row).digest('hex');
@@ -73,7 +77,8 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
 
 /**
  * The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. Records of 0.1
- * have no address; a record without one has the text that they were signed with.
+ * have no address and follow none; a record without them has the text that they were signed with. The address is a
+ * string and the followed records are an array, so that one is not taken for the other.
  */
 function canonical(row: Covered): string {
   return JSON.stringify([
@@ -91,6 +96,8 @@ function canonical(row: Covered): string {
     row.patients,
     row.detail,
     ...(row.address === null ? [] : [row.address]),
+    // Absent in exports of earlier versions.
+    ...(row.follows ? [row.follows] : []),
   ]);
 }
 

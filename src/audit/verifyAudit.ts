@@ -1,11 +1,12 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
+import { firstIdOf } from '../ids.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../model/dashboard/audit.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
-import { findLinks, lastPosition, readChain, readUnsealed } from './auditRecords.ts';
+import { findAbsent, findLinks, lastPosition, readChain, readUnsealed } from './auditRecords.ts';
 import { listAuditTriggers } from './auditTriggers.ts';
-import { openStamp } from './stamp.ts';
+import { type AuditRow, openStamp } from './stamp.ts';
 
 export type VerifyOptions = {
   /** From `collectAnchors`. Without them, a log that was replaced as a whole goes unnoticed. */
@@ -19,7 +20,7 @@ export const faults_max = 100;
 
 /**
  * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a
- * missing, moved or forged record, a truncated end, a log that no longer contains its anchors, a trigger or rule that
+ * missing, moved or forged record (also one that was deleted before it joined the chain), a truncated end, a log that no longer contains its anchors, a trigger or rule that
  * could drop records. Reads in batches, each on its own, so that a trail of any length needs little memory and no long
  * transaction.
  */
@@ -37,46 +38,76 @@ export async function verifyAudit(
     if (faults.length < faults_max) faults.push({ position, id, what });
   };
 
-  const missing = (after: number, until: number) => {
+  const gaps: Gap[] = [];
+  const missing = (after: number, until: number, ids: Pick<Gap, 'after' | 'before'>) => {
     for (let position = after + 1; position < until && faults.length < faults_max; position++) {
       fault('missing', position, null);
+      gaps.push({ ...ids, fault: faults.at(-1) });
     }
+  };
+  const absent = new Set<string>();
+  const checkFollowed = async (rows: readonly AuditRow[]) => {
+    const present = new Set(rows.map(({ id }) => id));
+    const named = rows.flatMap((row) => (row.follows && isGenuine(row) ? row.follows : []));
+    const others = named.filter((id) => !present.has(id));
+    for (const id of await findAbsent(system.pooled, others)) if (absent.size < faults_max) absent.add(id);
   };
 
   for (const name of await listAuditTriggers(system)) fault('trigger', null, name);
   const head = await intactHead(system, key);
   if (!head) fault('head_broken', null, null);
   const end = head?.position ?? (await lastPosition(system.pooled));
-  let before: Head = { position: 0, chain: Buffer.alloc(0) };
+  let before: Head & { id: string } = { position: 0, chain: Buffer.alloc(0), id: first_id };
   for (;;) {
     const rows = await readChain(system.pooled, { after: before.position, up_to: end, limit: batch });
     for (const row of rows) {
       // After a gap the previous link is unknown; the missing records are reported.
-      if (row.position > before.position + 1) missing(before.position, row.position);
+      if (row.position > before.position + 1)
+        missing(before.position, row.position, { after: before.id, before: row.id });
       else if (!row.chain?.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', row.position, row.id);
       if (!isGenuine(row)) fault('changed', row.position, row.id);
-      before = { position: row.position, chain: row.chain ?? Buffer.alloc(0) };
+      before = { position: row.position, chain: row.chain ?? Buffer.alloc(0), id: row.id };
     }
+    await checkFollowed(rows);
     checked += rows.length;
     onProgress({ checked, total: end });
     if (rows.length < batch) break;
   }
-  if (before.position < end) missing(before.position, end + 1);
+  if (before.position < end) missing(before.position, end + 1, { after: before.id, before: last_id });
   else if (head && !before.chain.equals(head.chain)) fault('not_linked', head.position, null);
   if (await hasRecordsBeyondHead(ctx, key)) fault('beyond_head', end + 1, null);
 
-  for (let after = '0'.repeat(32); ; ) {
+  for (let after = first_id; ; ) {
     const rows = await readUnsealed(system.pooled, after, batch);
     for (const row of rows) if (!isGenuine(row)) fault('changed', null, row.id);
+    await checkFollowed(rows);
     unsealed += rows.length;
     after = rows.at(-1)?.id ?? after;
     if (rows.length < batch) break;
+  }
+  for (const id of absent) {
+    if (isAccepted(id, anchors?.anchors ?? [])) continue;
+    // A record that was part of the chain is one fault, with its position and its id.
+    const gap = gaps.find((each) => each.fault?.id === null && each.after < id && id < each.before);
+    if (gap?.fault) gap.fault.id = id;
+    else fault('missing', null, id);
   }
   if (anchors?.changed) fault('anchor_changed', null, null);
   for await (const { position, what } of anchorFaults(system, anchors?.anchors ?? [], end, batch)) {
     fault(what, position, null);
   }
   return { ok: found === 0, checked, unsealed, faults };
+}
+
+const first_id = '0'.repeat(32);
+const last_id = 'f'.repeat(32);
+
+/** A missing position, and the ids of the records around it. */
+type Gap = { fault: AuditFault | undefined; after: string; before: string };
+
+/** Whether a record was created before an operator accepted a restored log as it was. */
+function isAccepted(id: string, anchors: readonly Anchor[]): boolean {
+  return anchors.some(({ reset_at }) => reset_at !== null && id < firstIdOf(new Date(reset_at)));
 }
 
 /** The anchors of DATA_DIR, of AUDIT_ANCHOR_FILE and of further files. Read them before the log, which grows meanwhile. */

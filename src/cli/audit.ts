@@ -50,6 +50,7 @@ export async function verifyAuditCommand(
   const faults = verdict.faults.map(({ position, id, what }) => ({
     ...{ position, what },
     ...(what === 'trigger' && { name: id }),
+    ...(what === 'missing' && { id }),
   }));
   printResult(output, { ok, checked, unsealed, anchors, faults }, `${lines.join('\n')}\n`);
   if (!ok) process.exitCode = 1;
@@ -107,5 +108,8 @@ export async function reanchor(
 function describe({ position, id, what }: AuditFault): string {
   if (what === 'trigger') return `The ${id} ${fault_texts[what]}`;
   if (what === 'head_broken' || what === 'anchor_changed') return fault_texts[what];
-  return `${position === null ? 'A new record' : `Record ${position}`} ${fault_texts[what]}`;
+  // A record that is missing is known by its id, from the records after it.
+  const named = what === 'missing' && id !== null;
+  if (position === null) return `${named ? `The new record ${id}` : 'A new record'} ${fault_texts[what]}`;
+  return `Record ${position}${named ? ` (${id})` : ''} ${fault_texts[what]}`;
 }

@@ -10,7 +10,7 @@ import { type Batches, batch_wait, isRefusedBatch, openBatches } from './batches
 import { checkRole, type RoleAddresses, role_settings, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../sql/address.ts';
-export type { Sql, Tx } from '../../sql/connect.ts';
+export { onCommit, type Sql, type Tx } from '../../sql/connect.ts';
 export type { Fragment, Query, Row, Statement } from '../../sql/statement.ts';
 
 /**

@@ -49,6 +49,7 @@ export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: 
   if (!endpoint || endpoint.audited === false || !actor) return undefined;
   const mrns = new Set<string>();
   let fields: Parameters<RequestAudit['auditSubject']>[0] = subjectOf(request.params);
+  let queued: AuditEntry | undefined;
   const audit: RequestAudit = {
     recorded: false,
     in_transaction: false,
@@ -73,10 +74,14 @@ export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: 
       audit.in_transaction = true;
     },
     auditStatement: {
-      entry: (operation_id) => ({ ...audit.entry(200), subject: operation_id }),
+      entry: (operation_id) => {
+        queued = { ...audit.entry(200), subject: operation_id };
+        return queued;
+      },
       insert: (...statement) => ctx.audit.recordStatement(...statement),
       committed: () => {
         audit.recorded = true;
+        if (queued) ctx.audit.confirm(queued);
       },
     },
   };

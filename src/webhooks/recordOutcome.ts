@@ -104,7 +104,7 @@ function auditRecords(
   tx: Tx,
   attempts: readonly Attempted[],
 ): Parameters<typeof addAttempts>[2] {
-  return { statement: audit.recordStatement(tx, attempts.map(disclosure), tx`true`), count: attempts.length };
+  return { statement: audit.recordStatement(tx, attempts.map(disclosure)), count: attempts.length };
 }
 
 /** Which event, about which patients, went to which host. */

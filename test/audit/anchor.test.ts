@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createHead } from '../../src/audit/auditHead.ts';
 import { openAnchor, resetAnchor } from '../../src/audit/openAnchor.ts';
+import { openAudit } from '../../src/audit/openAudit.ts';
 import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { collectAnchors, verifyAudit } from '../../src/audit/verifyAudit.ts';
@@ -23,7 +24,9 @@ afterAll(() => fixture.close());
 beforeEach(async () => {
   data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'anchor-'));
   await fixture.owner`TRUNCATE audit_records, audit_head`;
-  await createHead(fixture.ctx.db.system, key());
+  // Another process, which has stored none of the records that are gone.
+  await fixture.ctx.audit.close();
+  fixture.ctx.audit = await openAudit(fixture.ctx.db, fixture.ctx.system_keys);
 });
 afterEach(() => rm(data_dir, { recursive: true }));
 

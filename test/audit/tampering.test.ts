@@ -74,6 +74,7 @@ const changes: Record<string, (sql: Query) => Fragment> = {
   patients: (sql) => sql`patients = patients[1:1]`,
   detail: (sql) => sql`detail = '{}'`,
   address: (sql) => sql`address = CASE WHEN address IS NULL THEN '203.0.113.1' END`,
+  follows: (sql) => sql`follows = CASE WHEN follows IS NULL THEN ARRAY[id] END`,
   mac: (sql) => sql`mac = set_byte(mac, 3, get_byte(mac, 3) # 1)`,
   chain: (sql) => sql`chain = set_byte(chain, 3, get_byte(chain, 3) # 1)`,
   position: (sql) => sql`position = position + 1000`,
@@ -116,9 +117,12 @@ describe.each(positions)('at the %s record', (_name, position) => {
     expect(verdict.faults).toStrictEqual([{ position, id: expect.any(String), what: 'changed' }]);
   });
 
-  test('reports the position of a deleted record', async () => {
+  test('reports the position and the id of a deleted record', async () => {
+    const [deleted] = await fixture.owner`SELECT id FROM audit_records WHERE position = ${position}`;
     const verdict = await verifyAfter((tx) => tx`DELETE FROM audit_records WHERE position = ${position}`);
-    expect(verdict.faults[0]).toStrictEqual({ position, id: null, what: 'missing' });
+    // No later record names the last one.
+    const id = position === records ? null : String(deleted?.id).replaceAll('-', '');
+    expect(verdict.faults).toStrictEqual([{ position, id, what: 'missing' }]);
     await expectDetected((tx) => tx`DELETE FROM audit_records WHERE position = ${position}`, 'removed');
   });
 

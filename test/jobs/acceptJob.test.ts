@@ -100,7 +100,12 @@ describe('jobs that arrive together', () => {
       const actor = { actor_kind: 'client', actor: 'test', action: 'test', outcome: '200' } as const;
       job.auditStatement = {
         entry: (subject) => ({ client_id, ...actor, subject }),
-        insert: (sql, entries, condition) => sql`${insertRecords(sql, entries.map(stamp), condition)} RETURNING id`,
+        insert: (sql, entries, condition) =>
+          sql`${insertRecords(
+            sql,
+            entries.map((entry) => stamp(entry)),
+            condition,
+          )} RETURNING id`,
         committed: () => {},
       };
       return job;

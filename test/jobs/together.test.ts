@@ -26,7 +26,10 @@ beforeAll(async () => {
   // The parts of the context that are used here.
   const audit: Partial<Context['audit']> = {
     recordInTransaction: async (tx, ...entries) => {
-      await insertRecords(tx, entries.map(stamp));
+      await insertRecords(
+        tx,
+        entries.map((entry) => stamp(entry)),
+      );
     },
   };
   ctx = { db: fixture.db, audit, telemetry: telemetry_off } as unknown as Context;

@@ -22,7 +22,10 @@ const fault_labels: Record<Verdict['faults'][number]['what'], string> = {
 function textOf({ position, id, what }: Verdict['faults'][number]): string {
   if (what === 'trigger') return `The ${id} ${fault_labels[what]}`;
   if (what === 'head_broken' || what === 'anchor_changed') return fault_labels[what];
-  return `${position === null ? 'A new record' : `Record ${position}`} ${fault_labels[what]}`;
+  // A record that is missing is known by its id, from the records after it.
+  const named = what === 'missing' && id !== null;
+  if (position === null) return `${named ? `The new record ${id}` : 'A new record'} ${fault_labels[what]}`;
+  return `Record ${position}${named ? ` (${id})` : ''} ${fault_labels[what]}`;
 }
 
 type Verification = ReturnType<typeof useVerification>;
