@@ -1,6 +1,8 @@
 import { StartFailure } from './errors.ts';
 import { client_roles, type OperatorRole, operator_roles } from './model/dashboard/roles.ts';
-import { choice, type Environment, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
+import { choice, type Environment, number, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
+
+const default_scopes = 'openid email profile';
 
 /** Settings of the sign-in of operators. Of single sign-on, either all that are required are set, or none. */
 export const operator_settings = {
@@ -39,6 +41,29 @@ export const operator_settings = {
     default: 'required when OIDC_ISSUER is set',
     parse: (value, env, name) => roleMap(name, requireIssuer(name, value, env)),
   } satisfies Setting<RoleMap>,
+  OIDC_SCOPES: {
+    description:
+      'Scopes that are requested at sign-in, separated by spaces. Some providers need offline_access to issue refresh tokens, or another one for the claim with the roles.',
+    example: 'openid email profile offline_access',
+    default: default_scopes,
+    parse: (value, _env, name) => {
+      const scopes = value?.trim() || default_scopes;
+      if (scopes.split(/\s+/).includes('openid')) return scopes;
+      throw new StartFailure(`${name} must include openid.`);
+    },
+  } satisfies Setting<string>,
+  OIDC_CHECK_SECONDS: number(
+    'How often the provider is asked about an operator whose session is in use, in seconds. 0: only at sign-in.',
+    60,
+    0,
+    3_600,
+  ),
+  OIDC_CHECK_GRACE_MINUTES: number(
+    'How long a session continues if the provider does not answer. After that, the operator must sign in again.',
+    15,
+    0,
+    720,
+  ),
   OIDC_LABEL: text('Text of the button on the sign-in page.', 'Single sign-on'),
   OIDC_ONLY: {
     description:

@@ -5,8 +5,8 @@ import type { ClientScope } from '../db/clientScope.ts';
 import { apiError } from '../errors.ts';
 import { readSessionCookie } from '../http/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../http/endpoint.ts';
+import { findCheckedSession } from '../operators/checkedSessions.ts';
 import { clientsWith } from '../operators/operatorAccess.ts';
-import { findSession } from '../operators/operatorSessions.ts';
 
 const live_topics = ['jobs', 'events', 'accounts'] as const;
 type LiveTopic = (typeof live_topics)[number];
@@ -135,7 +135,7 @@ export const liveGet = (live: Live): Endpoint =>
     handle: async ({ ctx, headers, operator, scope }) => {
       const token = readSessionCookie(ctx, headers) ?? '';
       const readScope = async () => {
-        const operator = await findSession(ctx, token, { active: false });
+        const operator = await findCheckedSession(ctx, token, { active: false });
         return operator && clientsWith(operator, 'support');
       };
       const stream = live.open({ session: token, operator_id: operator.id, scope, readScope });

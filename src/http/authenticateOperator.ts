@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import type { ClientScope } from '../db/clientScope.ts';
 import { apiError } from '../errors.ts';
 import type { OperatorRole } from '../model/dashboard/roles.ts';
+import { findCheckedSession } from '../operators/checkedSessions.ts';
 import { clientsWith } from '../operators/operatorAccess.ts';
-import { findSession } from '../operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../operators/operators.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 import { readCookie, setCookie } from './cookies.ts';
@@ -32,7 +32,7 @@ export async function authenticateOperator(
   }
   // Background requests of the page do not extend the session of an absent operator.
   const active = headers['x-background'] === undefined && !endpoint.background;
-  const operator = await findSession(ctx, token, { active });
+  const operator = await findCheckedSession(ctx, token, { active });
   if (!operator) throw apiError('operator_session_over');
   return operator;
 }

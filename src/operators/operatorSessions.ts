@@ -25,7 +25,7 @@ const user_agent_max = 500;
 
 /**
  * Starts a session and returns its token. `authenticated_at`: when the person proved their identity, if it was not just
- * now; null if that is not known.
+ * now; null if that is not known. `sealProvider` returns the tokens of the identity provider.
  */
 export async function startSession(
   ctx: Pick<Context, 'db'>,
@@ -33,33 +33,38 @@ export async function startSession(
   method: SessionMethod,
   { address, user_agent }: Browser,
   authenticated_at: Date | null | undefined = undefined,
+  sealProvider: (token_hash: Buffer) => Buffer | null = () => null,
 ): Promise<string> {
   const token = newToken('operator_session');
+  const token_hash = hashToken(token);
   const { system: sql } = ctx.db;
   await sql`INSERT INTO operator_sessions
-      (id, token_hash, operator_id, method, address, user_agent, authenticated_at)
-    VALUES (${newId()}, ${hashToken(token)}, ${operator_id}, ${method}, ${address},
-      ${user_agent.slice(0, user_agent_max)},
+      (id, token_hash, operator_id, method, address, user_agent, provider_sealed, authenticated_at)
+    VALUES (${newId()}, ${token_hash}, ${operator_id}, ${method}, ${address},
+      ${user_agent.slice(0, user_agent_max)}, ${sealProvider(token_hash)},
       ${authenticated_at === undefined ? sql`now()` : sql`least(now(), coalesce(${authenticated_at}::timestamptz, '-infinity'))`})`;
   return token;
 }
 
 /**
  * The operator of an unexpired session. `active` requests are user actions and extend the idle timeout (written at most
- * every 30 s); background requests of a page do not.
+ * every 30 s); background requests of a page do not. `check_due`: the identity provider must be asked (checkedSessions.ts).
  */
 export async function findSession(
-  ctx: Pick<Context, 'db'>,
+  ctx: Pick<Context, 'db' | 'config'>,
   token: string,
   { active }: { active: boolean },
-): Promise<Operator | undefined> {
+): Promise<(Operator & { check_due: boolean }) | undefined> {
   const hash = hashToken(token);
-  const [row] = await ctx.db.system<(Operator & { stale: boolean })[]>`
+  const { oidc_check_seconds } = ctx.config;
+  const [row] = await ctx.db.system<(Operator & { check_due: boolean; stale: boolean })[]>`
     SELECT operators.id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, password_temporary,
            sso_subject IS NOT NULL AS single_sign_on,
            (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
            (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes,
            method, authenticated_at > now() - make_interval(mins => ${fresh_minutes}) AS fresh,
+           ${oidc_check_seconds}::integer > 0 AND provider_sealed IS NOT NULL
+             AND ${isNotWithin(ctx.db.system, 'checked_at', oidc_check_seconds)} AS check_due,
            seen_at < now() - interval '30 seconds' AS stale
       FROM operator_sessions JOIN operators ON operators.id = operator_id
      WHERE token_hash = ${hash} AND disabled_at IS NULL AND ${isOpen(ctx.db.system)}`;
@@ -104,8 +109,53 @@ export async function findSessionOwner(tx: Tx, token_hash: Buffer): Promise<stri
   return row?.operator_id;
 }
 
-export async function endSession(ctx: Pick<Context, 'db'>, token: string): Promise<void> {
-  await ctx.db.system`DELETE FROM operator_sessions WHERE token_hash = ${hashToken(token)}`;
+export async function endSession(sql: Sql | Tx, session: SessionName): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE token_hash = ${hashOf(session)}`;
+}
+
+/** A session about which the identity provider is asked, and the operator's subject there. */
+export type ProviderCheck = {
+  id: string;
+  email: string;
+  subject: string;
+  address: string;
+  provider_sealed: Buffer;
+  /** The provider has not answered for longer than the session may continue without it. */
+  overdue: boolean;
+};
+
+/**
+ * Claims the check of a session at the identity provider. Undefined if one is in progress, or has failed just now: the
+ * provider is asked at most every `OIDC_CHECK_SECONDS`.
+ */
+export async function claimProviderCheck(
+  { db: { system: sql }, config }: Pick<Context, 'db' | 'config'>,
+  token_hash: Buffer,
+): Promise<ProviderCheck | undefined> {
+  const { oidc_check_seconds, oidc_check_grace_minutes } = config;
+  const [check] = await sql<ProviderCheck[]>`
+    UPDATE operator_sessions AS session SET check_started_at = now() FROM operators
+     WHERE token_hash = ${token_hash} AND operators.id = session.operator_id AND sso_subject IS NOT NULL
+       AND provider_sealed IS NOT NULL AND ${isNotWithin(sql, 'checked_at', oidc_check_seconds)}
+       AND (check_started_at IS NULL OR ${isNotWithin(sql, 'check_started_at', oidc_check_seconds)})
+    RETURNING operators.id, email, sso_subject AS subject, session.address, provider_sealed,
+      ${isNotWithin(sql, 'checked_at', oidc_check_seconds + oidc_check_grace_minutes * 60)} AS overdue`;
+  return check;
+}
+
+/** Whether a time is longer ago. One in the future was set by a database server whose clock was ahead. */
+function isNotWithin(sql: Sql | Tx, column: string, seconds: number) {
+  return sql`${sql(column)} NOT BETWEEN now() - make_interval(secs => ${seconds}) AND now() + interval '1 minute'`;
+}
+
+/** Stores the tokens that the provider has issued in place of others. */
+export async function keepProviderTokens(sql: Sql | Tx, token_hash: Buffer, sealed: Buffer | null): Promise<void> {
+  await sql`UPDATE operator_sessions SET provider_sealed = ${sealed} WHERE token_hash = ${token_hash}`;
+}
+
+/** The provider has said what the operator may do. */
+export async function finishProviderCheck(tx: Tx, token_hash: Buffer): Promise<void> {
+  await tx`UPDATE operator_sessions SET checked_at = now(), check_started_at = NULL WHERE token_hash = ${token_hash}`;
 }
 
 /** Ends one of an operator's own sessions. Returns false if there is no such session. */

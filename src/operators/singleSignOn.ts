@@ -7,7 +7,15 @@ import { endPreparations } from './endPreparations.ts';
 import { isLowered, readAccess } from './operatorAccess.ts';
 import { setClaimedClients } from './operatorClients.ts';
 import { forgetDevices } from './operatorDevices.ts';
-import { type Browser, endSessionsOf, findSessionOwner, renewSession, startSession } from './operatorSessions.ts';
+import {
+  type Browser,
+  endSessionsOf,
+  findSessionOwner,
+  finishProviderCheck,
+  keepProviderTokens,
+  renewSession,
+  startSession,
+} from './operatorSessions.ts';
 import {
   addSsoOperator,
   findOperatorToLink,
@@ -19,6 +27,7 @@ import {
 import { removeSecondFactors } from './secondFactor.ts';
 import { signInEntry } from './signInEntry.ts';
 import { addSsoSignIn, type TakenSignIn, takeSsoSignIn } from './ssoSignIns.ts';
+import { sealTokens } from './ssoTokens.ts';
 
 /** The provider's clock may be behind ours. */
 const clock_skew_ms = 30_000;
@@ -75,8 +84,14 @@ async function admitReturned(
 ): Promise<FinishedSignIn> {
   const { identity_provider } = ctx;
   if (!identity_provider) throw apiError('sso_off');
-  const isComplete = (claims: Identity['claims']) => emailOf(claims) !== undefined && hasRole(grantsOf(ctx, claims));
-  const identity = await withProvider(ctx, () => identity_provider.identify(url, checks, isComplete));
+  const identity = await withProvider(ctx, () =>
+    identity_provider.identify(url, checks, {
+      isComplete: (claims) => emailOf(claims) !== undefined && hasRole(grantsOf(ctx, claims)),
+      rolesOf: (claims) => JSON.stringify(describe(grantsOf(ctx, claims))),
+    }),
+  );
+  const { tokens } = identity;
+  const sealProvider = (hash: Buffer) => (tokens ? sealTokens(ctx, hash, tokens) : null);
   const { address } = browser;
   const authenticated_at = authTimeOf(identity.claims);
   const operator = await ctx.db.system.begin(async (tx) => {
@@ -89,9 +104,37 @@ async function admitReturned(
     ctx.log.warn({ reason: operator.refused.code }, 'single sign-on refused');
     throw operator.refused;
   }
-  if (session_hash !== null) return { path };
+  if (!tokens) ctx.log.warn({ reason: 'no_tokens' }, 'the identity provider offers no way to check operators again');
+  if (session_hash !== null) {
+    await keepProviderTokens(ctx.db.system, session_hash, sealProvider(session_hash));
+    return { path };
+  }
   // The provider may have asked for the password hours ago, so only its own word makes the session fresh.
-  return { path, token: await startSession(ctx, operator.id, 'single_sign_on', browser, authenticated_at) };
+  const token = await startSession(ctx, operator.id, 'single_sign_on', browser, authenticated_at, sealProvider);
+  return { path, token };
+}
+
+/**
+ * Gives an operator the access that the provider claims now, while a session is in use. Returns whether it has changed.
+ * Without a role, all sessions of the operator end; otherwise, if it has changed, all but this one.
+ */
+export async function applyClaims(
+  ctx: Context,
+  operator: Named & { address: string },
+  claims: Identity['claims'],
+  session_hash: Buffer,
+): Promise<boolean> {
+  return ctx.db.system.begin(async (tx) => {
+    const sign_in = { ctx, tx, address: operator.address };
+    const grants = grantsOf(ctx, claims);
+    const changed = await applyGrants(sign_in, operator.id, { grants, name: undefined }, session_hash);
+    await finishProviderCheck(tx, session_hash);
+    if (!changed && hasRole(grants)) return false;
+    const outcome = hasRole(grants) ? 'access changed' : 'sso_role_missing';
+    const entry = signInEntry(operator, operator, outcome, { method: 'single_sign_on', ...describe(grants) });
+    await ctx.audit.recordInTransaction(tx, { ...entry, action: 'operator.provider_check' });
+    return true;
+  });
 }
 
 /** Where to sign out at the provider too; null if it offers no such page, or cannot be reached. */

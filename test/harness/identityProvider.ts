@@ -17,6 +17,11 @@ export type TestProvider = {
   signed_in_at: number | undefined;
   /** Whether ID tokens always say when the person signed in, instead of only if it is asked for. Then call rotateKeys. */
   reports_auth_time: boolean;
+  /** Whether sign-ins come with a refresh token, and how many of them were used. */
+  refresh_tokens: boolean;
+  refreshed: number;
+  /** Whether ID tokens contain all claims. Then call rotateKeys. */
+  claims_in_id_token: boolean;
   /** Replaces responses, to simulate a faulty provider. Return true if the request was answered. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>) | undefined;
   /** Allows a service whose address is known only after it has started. */
@@ -57,11 +62,12 @@ export async function startProvider(): Promise<TestProvider> {
   const createProvider = async () => {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true });
     const key = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
-    return new Provider(issuer, {
+    const created = new Provider(issuer, {
       clients: [
         {
           ...client,
           redirect_uris: redirects.map((base_url) => `${base_url}/dashboard/sign-in/callback`),
+          grant_types: ['authorization_code', 'refresh_token'],
           require_auth_time: started.reports_auth_time,
           post_logout_redirect_uris: redirects.map((base_url) => `${base_url}/dashboard`),
         },
@@ -70,11 +76,25 @@ export async function startProvider(): Promise<TestProvider> {
       cookies: { keys: ['a key for cookies'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
       findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...personOf(sub), sub }) }),
+      conformIdTokenClaims: !started.claims_in_id_token,
+      issueRefreshToken: () => started.refresh_tokens,
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       // Defaults cause a notice on the terminal.
-      ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 600, IdToken: 60, Interaction: 600, Session: 600 },
+      ttl: {
+        AccessToken: 60,
+        AuthorizationCode: 60,
+        Grant: 600,
+        IdToken: 60,
+        Interaction: 600,
+        RefreshToken: 600,
+        Session: 600,
+      },
     });
+    created.on('grant.success', ({ oidc }) => {
+      if (oidc.params?.grant_type === 'refresh_token') started.refreshed += 1;
+    });
+    return created;
   };
   let provider: Provider | undefined;
   const started: TestProvider = {
@@ -83,6 +103,9 @@ export async function startProvider(): Promise<TestProvider> {
     current: undefined,
     signed_in_at: undefined,
     reports_auth_time: false,
+    refresh_tokens: false,
+    refreshed: 0,
+    claims_in_id_token: false,
     intercept: undefined,
     allowRedirect: async (base_url) => {
       redirects.push(base_url);

@@ -13,6 +13,7 @@ import {
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { passkey_assertion, type Session, session } from '../../model/dashboard/session.ts';
 import { nullable, secret, success } from '../../model/fields.ts';
+import { findCheckedSession } from '../../operators/checkedSessions.ts';
 import { type Browser, endSession, findSession, renewSession } from '../../operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../../operators/operators.ts';
 import { passkeySignInOptions } from '../../operators/passkeys.ts';
@@ -97,7 +98,7 @@ export const sessionGet = endpoint({
   response: Type.Object({ success, session: nullable(session) }),
   handle: async ({ ctx, headers }) => {
     const token = readSessionCookie(ctx, headers);
-    const operator = token === undefined ? undefined : await findSession(ctx, token, { active: false });
+    const operator = token === undefined ? undefined : await findCheckedSession(ctx, token, { active: false });
     return { success: true, session: token && operator ? describeSession(ctx, token, operator) : null };
   },
 });
@@ -149,7 +150,7 @@ export const sessionDelete = endpoint({
     sign_out_url: nullable(Type.String()),
   }),
   handle: async ({ ctx, headers, operator }) => {
-    await endSession(ctx, readSessionCookie(ctx, headers) ?? '');
+    await endSession(ctx.db.system, readSessionCookie(ctx, headers) ?? '');
     ctx.notifications.notify('chartwire_operators', operator.id);
     const sign_out_url = operator.single_sign_on ? await providerSignOutUrl(ctx) : null;
     return new WithHeaders({ success: true, sign_out_url }, { 'set-cookie': sessionCookie(ctx, '') });

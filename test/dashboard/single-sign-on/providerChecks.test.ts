@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { sealTokens, unsealTokens } from '../../../src/operators/ssoTokens.ts';
+import { type Person, providerSettings, startProvider, type TestProvider } from '../../harness/identityProvider.ts';
+import { openOperator, type TestOperator } from '../../harness/operator.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Browser, openBrowser, signInAs } from './browsers.ts';
+
+let provider: TestProvider;
+let fixture: TestSandbox;
+let owner: TestOperator;
+/** The requests that the provider got, by path. */
+let asked: string[] = [];
+beforeAll(async () => {
+  provider = await startProvider();
+  const env = { ...providerSettings(provider, 'owners=owner,staff=operator,viewers=read_only') };
+  fixture = await startSandbox({ small: true, env: { ...env, ADDRESS_RATE_BURST: '100000' } });
+  await provider.allowRedirect(fixture.sandbox.base_url);
+  owner = await openOperator(fixture);
+});
+afterAll(async () => {
+  await fixture?.close();
+  await provider?.close();
+});
+beforeEach(async () => {
+  provider.refresh_tokens = false;
+  provider.claims_in_id_token = false;
+  await provider.rotateKeys();
+  respondWith(() => false);
+});
+
+/** Replaces responses of the provider. Return true if the request was answered. */
+function respondWith(respond: (path: string, end: (status: number, body?: object) => true) => boolean): void {
+  asked = [];
+  provider.intercept = async ({ url = '' }, response) => {
+    const [path = ''] = url.split('?');
+    asked.push(path);
+    return respond(path, (status, body = {}) => {
+      const challenge = status === 401 ? { 'www-authenticate': 'Bearer error="invalid_token"' } : {};
+      response.writeHead(status, { 'content-type': 'application/json', ...challenge }).end(JSON.stringify(body));
+      return true;
+    });
+  };
+}
+
+let people = 0;
+async function signedIn(roles: unknown = ['staff']): Promise<{ person: Person; browser: Browser }> {
+  const sub = `checked-${++people}`;
+  const person = { sub, email: `${sub}@example.test`, name: `Synthetic ${sub}`, roles };
+  const browser = openBrowser(fixture.sandbox.base_url);
+  await signInAs(provider, browser, person);
+  expect(await browser.session(), 'the sign-in').not.toBeNull();
+  asked = [];
+  return { person, browser };
+}
+
+/** As if the last answer of the provider were older. */
+const age = (interval: string) => fixture.owner`
+  UPDATE operator_sessions SET checked_at = checked_at - ${interval}::text::interval, check_started_at = NULL`;
+/** As if the provider had said that the access tokens end now. */
+const expireAccessTokens = async () => {
+  const { ctx, owner } = fixture;
+  const rows = await owner<{ token_hash: Buffer; provider_sealed: Buffer }[]>`
+    SELECT token_hash, provider_sealed FROM operator_sessions WHERE provider_sealed IS NOT NULL`;
+  for (const { token_hash, provider_sealed } of rows) {
+    const tokens = { ...unsealTokens(ctx, token_hash, provider_sealed), expires_at: 0 };
+    await owner`UPDATE operator_sessions SET provider_sealed = ${sealTokens(ctx, token_hash, tokens)}
+      WHERE token_hash = ${token_hash}`;
+  }
+};
+const roleOf = async (browser: Browser) => (await browser.session())?.operator.role ?? null;
+const checksOf = async ({ email = '' }: Person) => {
+  const rows = await fixture.owner<{ outcome: string }[]>`
+    SELECT outcome FROM audit_records WHERE action = 'operator.provider_check' AND actor = ${email} ORDER BY id`;
+  return rows.map(({ outcome }) => outcome);
+};
+
+test('a role that was lowered at the provider applies to the next request after a minute', async () => {
+  const { person, browser } = await signedIn(['owners']);
+  provider.current = { ...person, roles: ['viewers'] };
+  expect(await roleOf(browser), 'asked less than a minute ago').toBe('owner');
+  expect(asked).toStrictEqual([]);
+  await age('61 seconds');
+  const { status, body } = await browser.api('GET', 'operators');
+  expect([status, body.code]).toStrictEqual([403, 'operator_role_lacking']);
+  expect(await roleOf(browser)).toBe('read_only');
+  expect(await checksOf(person)).toStrictEqual(['access changed']);
+});
+
+test('a person without a role is signed out everywhere', async () => {
+  const { person, browser } = await signedIn();
+  const other = openBrowser(fixture.sandbox.base_url);
+  await signInAs(provider, other, person);
+  provider.current = { ...person, roles: [] };
+  await age('61 seconds');
+  expect((await browser.api('GET', 'me/sessions')).body.code).toBe('operator_session_over');
+  expect([await roleOf(browser), await roleOf(other)]).toStrictEqual([null, null]);
+  expect(await checksOf(person)).toStrictEqual(['sso_role_missing']);
+});
+
+test('the provider is asked once a minute, however many requests arrive', async () => {
+  const { browser } = await signedIn();
+  await age('61 seconds');
+  const responses = await Promise.all(Array.from({ length: 10 }, () => browser.api('GET', 'session')));
+  expect(responses.map(({ body }) => body.session?.operator.role)).toStrictEqual(Array(10).fill('operator'));
+  expect(asked.filter((path) => path === '/me')).toHaveLength(1);
+  await browser.session();
+  expect(asked.filter((path) => path === '/me')).toHaveLength(1);
+});
+
+test('an open page is checked too: its stream of changes ends', async () => {
+  const { person, browser } = await signedIn();
+  provider.current = { ...person, roles: [] };
+  await age('61 seconds');
+  const { status } = await browser.open(`${fixture.sandbox.base_url}/dashboard/api/live`);
+  expect(status).toBe(401);
+});
+
+test('a token that the provider revokes ends the session', async () => {
+  const { person, browser } = await signedIn();
+  respondWith((path, end) => path === '/me' && end(401));
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBeNull();
+  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+});
+
+test('a provider that does not answer keeps the role for 15 minutes, then a sign-in is required', async () => {
+  const { person, browser } = await signedIn();
+  respondWith((path, end) => path === '/me' && end(503));
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBe('operator');
+  const first = asked.length;
+  expect(first).toBeGreaterThan(0);
+  expect(await roleOf(browser), 'not asked again at once').toBe('operator');
+  expect(asked.length).toBe(first);
+  await age('14 minutes');
+  expect(await roleOf(browser)).toBe('operator');
+  await age('1 minute');
+  expect(await roleOf(browser)).toBeNull();
+  expect(await checksOf(person)).toStrictEqual(['sso_unavailable']);
+});
+
+test('a provider that answers again within 15 minutes has its word', async () => {
+  const { person, browser } = await signedIn();
+  respondWith((path, end) => path === '/me' && end(503));
+  await age('10 minutes');
+  expect(await roleOf(browser)).toBe('operator');
+  respondWith(() => false);
+  provider.current = { ...person, roles: ['viewers'] };
+  await age('0 seconds');
+  expect(await roleOf(browser)).toBe('read_only');
+});
+
+test('a refresh token replaces an access token that has expired, again and again', async () => {
+  provider.refresh_tokens = true;
+  const { person, browser } = await signedIn();
+  const before = provider.refreshed;
+  for (const times of [1, 2]) {
+    await expireAccessTokens();
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBe('operator');
+    expect(provider.refreshed).toBe(before + times);
+  }
+  provider.current = { ...person, roles: ['viewers'] };
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBe('read_only');
+});
+
+test('an access token that has expired without a refresh token counts as no answer', async () => {
+  const { person, browser } = await signedIn();
+  await expireAccessTokens();
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBe('operator');
+  await age('15 minutes');
+  expect(await roleOf(browser)).toBeNull();
+  expect(await checksOf(person)).toStrictEqual(['sso_unavailable']);
+});
+
+test('roles that only ID tokens contain are read from refreshed ones', async () => {
+  provider.refresh_tokens = true;
+  provider.claims_in_id_token = true;
+  await provider.rotateKeys();
+  const withoutRoles = (path: string, end: (status: number, body?: object) => true) =>
+    path === '/me' && end(200, { sub: `checked-${people}` });
+  respondWith(withoutRoles);
+  const { person, browser } = await signedIn();
+  await age('61 seconds');
+  expect(await roleOf(browser), 'missing in the user info').toBe('operator');
+  provider.current = { ...person, roles: ['viewers'] };
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBe('read_only');
+  provider.current = { ...person, roles: [] };
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBeNull();
+});
+
+test('a refused refresh token ends the session', async () => {
+  provider.refresh_tokens = true;
+  const { person, browser } = await signedIn();
+  respondWith(
+    (path, end) => (path === '/token' || path === '/me') && end(path === '/me' ? 401 : 400, { error: 'invalid_grant' }),
+  );
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBeNull();
+  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+});
+
+test('a provider that cannot be asked leaves the session as it was', async () => {
+  provider.claims_in_id_token = true;
+  await provider.rotateKeys();
+  respondWith((path, end) => path === '/me' && end(404));
+  const { person, browser } = await signedIn();
+  provider.current = { ...person, roles: [] };
+  await age('2 hours');
+  expect(await roleOf(browser)).toBe('operator');
+});
+
+test('a local operator is not checked', async () => {
+  asked = [];
+  await age('61 seconds');
+  expect((await owner.get('session')).body.session).not.toBeNull();
+  expect(asked).toStrictEqual([]);
+});
+
+test('tokens are stored sealed, for their session alone', async () => {
+  provider.refresh_tokens = true;
+  await signedIn();
+  const rows = await fixture.owner<{ provider_sealed: Buffer | null }[]>`
+    SELECT provider_sealed FROM operator_sessions WHERE provider_sealed IS NOT NULL`;
+  expect(rows.length).toBeGreaterThan(0);
+  for (const { provider_sealed } of rows) {
+    const text = provider_sealed?.toString('latin1') ?? '';
+    for (const word of ['access_token', 'refresh_token']) expect(text).not.toContain(word);
+  }
+  const { browser } = await signedIn();
+  const [newest] = await fixture.owner<
+    { token_hash: Buffer }[]
+  >`SELECT token_hash FROM operator_sessions ORDER BY created_at DESC LIMIT 1`;
+  await fixture.owner`UPDATE operator_sessions SET provider_sealed = (SELECT provider_sealed FROM operator_sessions
+      WHERE token_hash <> ${newest?.token_hash ?? null} AND provider_sealed IS NOT NULL LIMIT 1)
+    WHERE token_hash = ${newest?.token_hash ?? null}`;
+  await age('61 seconds');
+  expect((await browser.api('GET', 'me/sessions')).status).toBe(500);
+});
