@@ -4,16 +4,14 @@
  * must finish, and nothing may be written outside of the data folder.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { ended, firstWrite, ready } from './firstWrite.mjs';
 import { root, runScript, ScriptError } from './install.mjs';
 
 /** The user `nobody`. */
 const unprivileged = process.getuid() === 0 ? { uid: 65534, gid: 65534 } : {};
-const job_ms = 60_000;
 
 await runScript(async () => {
   const scratch = mkdtempSync(join(tmpdir(), 'chartwire-release-'));
@@ -36,13 +34,13 @@ async function check(scratch) {
   try {
     await ready(child);
     const sandbox = JSON.parse(readFileSync(join(data, 'sandbox.json'), 'utf8'));
-    const job = await write(sandbox);
+    const job = await firstWrite(sandbox);
     process.stdout.write(`ok: a first write finished: ${job.type} ${job.status}\n`);
     await checkPages(sandbox.base_url);
     process.stdout.write('ok: the documentation is complete\n');
   } finally {
     child.kill('SIGTERM');
-    await exit(child);
+    await ended(child);
   }
   if (child.exitCode !== 0) throw new ScriptError(`The service ended with ${child.exitCode ?? child.signalCode}.`);
   if (readdirSync(home).length > 0) throw new ScriptError(`Written to the home folder: ${readdirSync(home)}`);
@@ -76,39 +74,6 @@ function machine(scratch) {
 
 function listing(folder) {
   return readdirSync(folder, { recursive: true }).sort().join('\n');
-}
-
-async function ready(child) {
-  let output = '';
-  await new Promise((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk) => {
-        output += chunk;
-        if (/is ready/.test(output)) resolve();
-      });
-    }
-    child.once('exit', () => reject(new ScriptError(`The release did not start:\n${output}`)));
-  });
-  process.stdout.write('ok: started\n');
-}
-
-async function write({ base_url, client_id, client_secret, access_token, example }) {
-  const { patient_mrn, provider_id, location_id, assigned_to_id } = example;
-  const headers = { client_id, client_secret, access_token, 'content-type': 'application/json' };
-  const body = JSON.stringify({ patient_mrn, provider_id, location_id, assigned_to_id, reason: 'First write' });
-  const accepted = await fetch(`${base_url}/v1/telephone-encounters`, { method: 'POST', headers, body });
-  const { job_id, message } = await accepted.json();
-  if (accepted.status !== 200) throw new ScriptError(`The write was not accepted: ${message}`);
-  for (const deadline = Date.now() + job_ms; Date.now() < deadline; await sleep(100)) {
-    const { job } = await (await fetch(`${base_url}/v1/jobs/${job_id}`, { headers })).json();
-    if (job.status === 'succeeded') return job;
-    if (job.finished_at !== null) throw new ScriptError(`The write failed: ${JSON.stringify(job.error)}`);
-  }
-  throw new ScriptError('The write did not finish within a minute.');
-}
-
-async function exit(child) {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
 function run(program, args, cwd = root) {
