@@ -27,5 +27,10 @@ export async function linkAccount(call: Call, options: LinkOptions): Promise<str
     credentials: { username, password },
     one_time_code: new TOTP({ secret: Secret.fromBase32(totp_secret) }).generate(),
   });
+  return exchangePublicToken(call, public_token);
+}
+
+/** Returns the access token of an account that was just linked. */
+export async function exchangePublicToken(call: Call, public_token: string): Promise<string> {
   return (await call('GET', `/link/token/exchange?public_token=${public_token}`)).token;
 }

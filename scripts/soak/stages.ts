@@ -119,7 +119,7 @@ const long_tests: readonly LongTest[] = [
 
 const mixed: Stage = {
   name: 'mixed run',
-  rows: [1, 3, 4, 5, 6, 7, 8, 10, 11, 18, 19, 25, 42],
+  rows: [1, 3, 4, 5, 6, 7, 8, 10, 11, 18, 19, 25, 42, 43, 44, 45],
   minutes_min: 0,
   run: async ({ folder, seed, minutes }) => {
     const result = await runMixed({ folder, seed, minutes: minutes / 2 });

@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Evidence, LedgerEntry, Received } from '../../scripts/soak/check/evidence.ts';
+import type {
+  CachedRead,
+  Evidence,
+  Interruption,
+  LedgerEntry,
+  Received,
+  TokenUse,
+} from '../../scripts/soak/check/evidence.ts';
 import { invariants } from '../../scripts/soak/check/invariants.ts';
 import { tokenOf } from '../../scripts/soak/mixed/requests.ts';
 import { connect, type Sql } from '../../src/db/database.ts';
@@ -13,6 +20,9 @@ import { createTenant, type Tenant } from '../harness/tenant.ts';
 
 const url = 'http://127.0.0.1:1/hook';
 const lane = 'patient:1';
+const emr = 'http://127.0.0.1:2/fhir/R4';
+const emr_user = 'Practitioner/prac-1';
+const now = Date.now();
 let database: FreshDatabase;
 let sql: Sql;
 let tenant: Tenant;
@@ -21,6 +31,10 @@ let evidence: {
   acknowledged: Evidence['acknowledged'][number][];
   received: Received[];
   ledger: LedgerEntry[];
+  token_uses: TokenUse[];
+  interruptions: Interruption[];
+  reads: CachedRead[];
+  database_log: string[];
 };
 
 beforeAll(async () => {
@@ -40,7 +54,13 @@ beforeEach(async () => {
   tenant = await createTenant(sql);
   await sql`INSERT INTO webhook_endpoints (id, client_id, url) VALUES ('wh_1', ${tenant.client_id}, ${url})`;
   await addKey('mk_1');
-  evidence = { sql, acknowledged: [], received: [], ledger: [] };
+  await sql`UPDATE organizations SET emr_address = ${emr}`;
+  await sql`UPDATE accounts SET emr_user_id = ${emr_user}`;
+  evidence = {
+    ...{ sql, acknowledged: [], received: [], ledger: [], interruptions: [], database_log: ['LOG:  ready'] },
+    token_uses: [redemption('a', now), { kind: 'credential', emr, sha256: 'a', issued_here: true }],
+    reads: [{ record_id: newId(), job_id: '1', seen: tokenOf(1) }],
+  };
   for (const n of [1, 2]) await addFinishedJob(n);
 });
 
@@ -54,16 +74,21 @@ test('a run without violations breaks no invariant, and every invariant has some
   expect(await broken()).toStrictEqual([]);
   const empty: string[] = [];
   for (const { name, check } of invariants) if ((await check(evidence)).checked === 0) empty.push(name);
-  // Lanes end with their jobs, and no job failed.
+  // Lanes end with their jobs, no job failed, and no account asked for a sign-in.
   expect(empty).toStrictEqual([
     'no lane is left without a job',
     'every failure has a documented code and a readable text',
     'no write that failed was applied in the EMR',
+    unneeded_sign_in,
   ]);
 });
 
 const every_job_finished = 'every job has finished';
 const one_event = 'every finished job has exactly one event';
+const unneeded_sign_in = 'no account asked for a sign-in that was not needed';
+const repeated_webhook = 'no webhook was sent again after it was accepted, unless a crash came between';
+const redeemed_twice = 'a refresh token was redeemed once, unless the process that redeemed it was killed';
+const older_state = 'a read after an event returned at least its state';
 const failure_text = 'every failure has a documented code and a readable text';
 
 describe('a planted violation is found:', () => {
@@ -101,7 +126,7 @@ describe('a planted violation is found:', () => {
     ],
     [
       'a failure event of a job that succeeded',
-      () => sql`UPDATE events SET type = 'telephone_encounter.failed' WHERE job_id = 1`,
+      () => sql`UPDATE events SET type = 'patient.update_failed' WHERE job_id = 1`,
       ['the event of a job agrees with its state'],
     ],
     [
@@ -136,7 +161,7 @@ describe('a planted violation is found:', () => {
     ],
     [
       'a write that the service does not know',
-      () => evidence.ledger.push({ ...entryOf('ffff-step'), applied: false }),
+      () => evidence.ledger.push({ ...unknownEntry('ffff-step'), applied: false }),
       ['the EMR has no write without an intent'],
     ],
     [
@@ -162,13 +187,59 @@ describe('a planted violation is found:', () => {
     ],
     [
       'a webhook with a wrong signature',
-      () => evidence.received.push(...evidence.received.slice(1).map((each) => ({ ...each, valid: false }))),
+      () => evidence.received.push(...evidence.received.splice(1).map((each) => ({ ...each, valid: false }))),
       ['every received webhook has a valid signature and timestamp'],
     ],
     [
       'a job without an audit record',
       () => sql`DELETE FROM audit_records WHERE job_id = 1`,
       ['every finished job has its audit record'],
+    ],
+    ['an accepted webhook that was sent again', () => repeatWebhook(), [repeated_webhook]],
+    [
+      'a deadlock',
+      () => evidence.database_log.push('LOG:  process 7 detected deadlock while waiting for ShareLock'),
+      ['the database found no deadlock'],
+    ],
+    ['a sign-in that nothing explains', () => addSignInRequest(now), [unneeded_sign_in]],
+    [
+      'a sign-in of an account that had been linked again since the EMR ended the last one',
+      async () => {
+        evidence.interruptions.push(endedGrants(now - 3_000), linked(now - 2_000));
+        await addSignInRequest(now);
+      },
+      [unneeded_sign_in],
+    ],
+    [
+      'a second sign-in that the EMR ended once',
+      async () => {
+        evidence.interruptions.push(endedGrants(now - 3_000));
+        for (const at of [now - 2_000, now]) await addSignInRequest(at);
+      },
+      [unneeded_sign_in],
+    ],
+    ['a refresh token that was redeemed twice', () => evidence.token_uses.push(redemption('a', now)), [redeemed_twice]],
+    [
+      'a cached read of an earlier state',
+      () => evidence.reads.push({ record_id: newId(), job_id: '2', seen: tokenOf(1) }),
+      [older_state],
+    ],
+    [
+      'a cached read of none of the states',
+      () => evidence.reads.push({ record_id: newId(), job_id: '1', seen: null }),
+      [older_state],
+    ],
+    [
+      'a token at another EMR',
+      () => evidence.token_uses.push({ kind: 'credential', emr, sha256: 'b', issued_here: false }),
+      ['no EMR received a credential that it had not issued'],
+    ],
+    [
+      'a write as another user of the EMR',
+      () => {
+        evidence.ledger = evidence.ledger.map((entry) => ({ ...entry, emr_user: 'Practitioner/prac-2' }));
+      },
+      ['every write was sent as the EMR user of its account'],
     ],
     ['a key under an earlier master key', () => addKey('mk_0'), ['all keys are encrypted by one master key']],
   ];
@@ -184,11 +255,99 @@ describe('a planted violation is found:', () => {
   });
 });
 
+describe('is no violation:', () => {
+  const held = () => evidence.received.map(({ webhook_id }) => ({ url, webhook_id }));
+  const explained: [string, () => unknown][] = [
+    [
+      'a webhook that a killed worker was about to store',
+      () => {
+        repeatWebhook();
+        evidence.interruptions.push({ kind: 'process', at: now + 100, deliveries: held(), renewals: [] });
+      },
+    ],
+    [
+      'a webhook that could not be stored while the database was down',
+      () => {
+        repeatWebhook();
+        evidence.interruptions.push({ kind: 'database', at: now - 1_000, until: now + 3_000 });
+      },
+    ],
+    [
+      'a cached read of a later state',
+      () => evidence.reads.push({ record_id: newId(), job_id: '1', seen: tokenOf(2) }),
+    ],
+    [
+      'a sign-in that the EMR ended',
+      async () => {
+        evidence.interruptions.push(linked(now - 9_000), endedGrants(now - 3_000));
+        await addSignInRequest(now);
+      },
+    ],
+    [
+      'a sign-in and a second redemption, because a process was killed during the first',
+      async () => {
+        const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
+        const renewals = [account?.id ?? ''];
+        evidence.interruptions.push({ kind: 'process', at: now - 3_000, deliveries: [], renewals });
+        evidence.token_uses.push(redemption('a', now));
+        await addSignInRequest(now);
+      },
+    ],
+  ];
+
+  test.each(explained)('%s', async (_what, plant) => {
+    await plant();
+    expect(await broken()).toStrictEqual([]);
+  });
+
+  test('but not a webhook that another worker sent', async () => {
+    repeatWebhook();
+    const deliveries = [{ url, webhook_id: newId() }];
+    evidence.interruptions.push({ kind: 'process', at: now + 100, deliveries, renewals: [] });
+    expect(await broken()).toStrictEqual([repeated_webhook]);
+  });
+
+  test('but not a webhook that was accepted long before the database was down', async () => {
+    repeatWebhook();
+    evidence.interruptions.push({ kind: 'database', at: now + 60_000, until: now + 63_000 });
+    expect(await broken()).toStrictEqual([repeated_webhook]);
+  });
+});
+
+/** The first webhook arrives once more, long after it was accepted. */
+function repeatWebhook(): void {
+  evidence.received.push(...evidence.received.slice(0, 1).map((each) => ({ ...each, at: now + 30_000 })));
+}
+
+/** The client has no endpoint for this event, so that no delivery is missing. */
+async function addSignInRequest(at: number): Promise<void> {
+  const { client_id, account_id } = tenant;
+  await sql`UPDATE webhook_endpoints SET event_types = '{patient.updated}'`;
+  await sql`INSERT INTO events (id, client_id, account_id, type, body, created_at)
+    VALUES (${newId()}, ${client_id}, ${account_id}, 'login_required', '{}', ${new Date(at)})`;
+}
+
+function endedGrants(at: number): Interruption {
+  return { kind: 'grants', at, users: [user()] };
+}
+
+function linked(at: number): Interruption {
+  return { kind: 'linked', at, until: at + 500, user: user() };
+}
+
+function user() {
+  return { org_id: tenant.organization_id, user_id: tenant.account_id };
+}
+
+function redemption(token_sha256: string, at: number): TokenUse {
+  return { kind: 'redemption', at, emr, emr_user, token_sha256 };
+}
+
 async function addOperation(n: number): Promise<string> {
   const id = newId();
   const { client_id, organization_id, account_id } = tenant;
   await sql`INSERT INTO operations ${sql.values({
-    ...{ id, client_id, organization_id, account_id, type: 'telephone_encounter.create' },
+    ...{ id, client_id, organization_id, account_id, type: 'patient.update' },
     input: sql.json({ reason: tokenOf(n) }),
   })}`;
   return id;
@@ -197,7 +356,7 @@ async function addOperation(n: number): Promise<string> {
 async function addJob(operation_id: string, more: object): Promise<number> {
   const { client_id, organization_id, account_id } = tenant;
   const [job] = await sql<{ id: number }[]>`INSERT INTO jobs ${sql.values({
-    ...{ operation_id, client_id, organization_id, account_id, type: 'telephone_encounter.create', lane, ...more },
+    ...{ operation_id, client_id, organization_id, account_id, type: 'patient.update', lane, ...more },
   })} RETURNING id`;
   return job?.id ?? 0;
 }
@@ -205,18 +364,18 @@ async function addJob(operation_id: string, more: object): Promise<number> {
 async function addFinishedJob(n: number): Promise<void> {
   const operation_id = await addOperation(n);
   const event_id = newId();
-  const id = await addJob(operation_id, { state: 'succeeded', finished_at: new Date(), event_id });
-  const marker = `${operation_id}-create_encounter`;
+  const id = await addJob(operation_id, { state: 'succeeded', finished_at: new Date(now + n * 1_000), event_id });
+  const marker = `${operation_id}-update_patient`;
   const { client_id, account_id } = tenant;
   await sql`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, detail)
-    VALUES (${id}, ${client_id}, 1, 'create_encounter', 'intent', ${sql.json({ marker })})`;
+    VALUES (${id}, ${client_id}, 1, 'update_patient', 'intent', ${sql.json({ marker })})`;
   const body = await addEvent(id, event_id);
   await sql`INSERT INTO deliveries (id, client_id, event_id, endpoint_id, status, ready_at)
     VALUES (${newId()}, ${client_id}, ${event_id}, 'wh_1', 'success', NULL)`;
   await sql`INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, job_id, patients, mac)
-    VALUES (${newId()}, now(), ${client_id}, 'worker', 'worker', ${account_id}, 'job.telephone_encounter.create',
+    VALUES (${newId()}, now(), ${client_id}, 'worker', 'worker', ${account_id}, 'job.patient.update',
       'succeeded', ${id}, '{}', ${randomBytes(32)})`;
-  evidence.acknowledged.push({ token: tokenOf(n), kind: 'telephone_encounter', job_id: `${id}`, operation_id: null });
+  evidence.acknowledged.push({ token: tokenOf(n), kind: 'patient.update', job_id: `${id}`, operation_id: null });
   evidence.received.push(received(event_id, body));
   evidence.ledger.push(entryOf(marker));
 }
@@ -225,7 +384,7 @@ async function addEvent(job_id: number, id: string): Promise<string> {
   const body = JSON.stringify({ job_id });
   const { client_id, account_id } = tenant;
   await sql`INSERT INTO events (id, client_id, account_id, job_id, type, body)
-    VALUES (${id}, ${client_id}, ${account_id}, ${job_id}, 'telephone_encounter.created', ${body})`;
+    VALUES (${id}, ${client_id}, ${account_id}, ${job_id}, 'patient.updated', ${body})`;
   return body;
 }
 
@@ -241,7 +400,7 @@ async function addLane(): Promise<void> {
 
 async function fail(state: string, code: string, message: string): Promise<void> {
   await sql`UPDATE jobs SET state = ${state}, error = ${sql.json({ code, message })} WHERE id = 2`;
-  await sql`UPDATE events SET type = 'telephone_encounter.failed' WHERE job_id = 2`;
+  await sql`UPDATE events SET type = 'patient.update_failed' WHERE job_id = 2`;
 }
 
 async function failUnapplied(code: string, message: string): Promise<void> {
@@ -256,11 +415,15 @@ async function addKey(master_key_id: string): Promise<void> {
 }
 
 function entryOf(marker: string): LedgerEntry {
+  return { ...unknownEntry(marker), emr_user };
+}
+
+function unknownEntry(marker: string): LedgerEntry {
   const at = new Date(Date.now() + 1_000).toISOString();
-  return { operation: 'create_telephone_encounter', marker, patient_mrn: 'LK100001', at, applied: true };
+  return { operation: 'PUT Patient', marker, patient_mrn: null, at, applied: true };
 }
 
 function received(webhook_id: string, body: string): Received {
   const body_sha256 = createHash('sha256').update(body).digest('hex');
-  return { url, webhook_id, attempt: 1, status: 204, valid: true, body_sha256 };
+  return { at: now, url, webhook_id, attempt: 1, status: 204, valid: true, body_sha256 };
 }

@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from '../../../src/db/database.ts';
 import { failures } from '../../../src/failures.ts';
 import type { Evidence, LedgerEntry } from './evidence.ts';
+import { accountUsers, foreignCredentials, neededSignIns, redemptions } from './signIns.ts';
 
 /** What must be true after a run, whatever failed during it. */
 export type Invariant = {
@@ -43,6 +44,21 @@ export const invariants: readonly Invariant[] = [
   { rows: [11], name: 'every delivery that succeeded was received', check: undelivered },
   { rows: [11], name: 'every received webhook is an event, byte by byte', check: unknownWebhooks },
   { rows: [11], name: 'every received webhook has a valid signature and timestamp', check: signatures },
+  {
+    rows: [11],
+    name: 'no webhook was sent again after it was accepted, unless a crash came between',
+    check: repeatedWebhooks,
+  },
+  { rows: [11], name: 'the database found no deadlock', check: deadlocks },
+  { rows: [8, 43], name: 'no account asked for a sign-in that was not needed', check: neededSignIns },
+  {
+    rows: [43],
+    name: 'a refresh token was redeemed once, unless the process that redeemed it was killed',
+    check: redemptions,
+  },
+  { rows: [44], name: 'a read after an event returned at least its state', check: cachedReads },
+  { rows: [45], name: 'no EMR received a credential that it had not issued', check: foreignCredentials },
+  { rows: [45], name: 'every write was sent as the EMR user of its account', check: accountUsers },
   { rows: [25], name: 'every finished job has its audit record', check: ({ sql }) => count(sql, jobs, unaudited) },
   { rows: [19], name: 'all keys are encrypted by one master key', check: masterKeys },
 ];
@@ -222,6 +238,56 @@ async function unknownWebhooks({ sql, received }: Evidence) {
 async function signatures({ received }: Evidence) {
   const invalid = received.filter(({ valid }) => !valid);
   return { checked: received.length, violations: invalid.map(({ webhook_id }) => webhook_id) };
+}
+
+/** How long a response may take to arrive and to be stored. Slow receivers respond after 3 s. */
+const stored_within_ms = 8_000;
+
+async function repeatedWebhooks({ received, interruptions }: Evidence) {
+  const held = new Map<string, number[]>();
+  for (const each of interruptions) {
+    if (each.kind !== 'process') continue;
+    for (const { url, webhook_id } of each.deliveries) {
+      const key = `${url} ${webhook_id}`;
+      held.set(key, [...(held.get(key) ?? []), each.at]);
+    }
+  }
+  const databases = interruptions.filter((each) => each.kind === 'database');
+  const accepted = new Map<string, number>();
+  const repeated: string[] = [];
+  for (const { url, webhook_id, at, status } of received) {
+    const key = `${url} ${bare(webhook_id)}`;
+    const accepted_at = accepted.get(key);
+    if (accepted_at !== undefined) {
+      const stored_by = accepted_at + stored_within_ms;
+      const was_held = held.get(key)?.some((lost_at) => lost_at < at && lost_at < stored_by) ?? false;
+      const was_down = databases.some((outage) => outage.at < stored_by && outage.until > accepted_at);
+      if (!was_held && !was_down) repeated.push(key);
+    }
+    if (isAccepted({ status })) accepted.set(key, at);
+  }
+  return { checked: accepted.size, violations: repeated };
+}
+
+/** PostgreSQL notes them with `log_lock_waits`, which the run turns on. */
+async function deadlocks({ sql, database_log }: Evidence) {
+  const { checked } = await count(sql, 'deliveries', 'false');
+  return { checked, violations: database_log.filter((line) => line.includes('detected deadlock')) };
+}
+
+/** The states of a record follow each other in the order in which their jobs ended. */
+async function cachedReads({ sql, reads }: Evidence) {
+  const rows = await sql<{ job_id: string; token: string | null; ended_at: Date | null }[]>`
+    SELECT jobs.id::text AS job_id, substring(input::text FROM ${token_pattern}) AS token, finished_at AS ended_at
+      FROM jobs JOIN operations ON operations.id = operation_id
+     WHERE jobs.type IN ('patient.create', 'patient.update', 'appointment.create') AND jobs.state = 'succeeded'`;
+  const ends = new Map(rows.map(({ job_id, ended_at }) => [job_id, ended_at?.getTime() ?? Number.POSITIVE_INFINITY]));
+  const jobs_by_token = new Map(rows.map(({ token, job_id }) => [token, job_id]));
+  const older = reads.filter(({ job_id, seen }) => {
+    const returned = jobs_by_token.get(seen);
+    return returned === undefined || (ends.get(returned) ?? 0) < (ends.get(job_id) ?? 0);
+  });
+  return { checked: reads.length, violations: older.map(({ job_id, seen }) => `${job_id} ${seen}`) };
 }
 
 async function masterKeys({ sql }: Evidence) {

@@ -7,7 +7,17 @@ import { parseArgs } from 'node:util';
 import { parseDatabaseUrl } from '../../../src/db/address.ts';
 import { connect } from '../../../src/db/database.ts';
 import { print, RunError, runMain } from '../../cluster/programs.ts';
-import { type Acknowledged, type Received, readLedger, readLines } from './evidence.ts';
+import {
+  type Acknowledged,
+  type CachedRead,
+  type Interruption,
+  type LedgerEntry,
+  type Received,
+  readLedger,
+  readLines,
+  readLog,
+  type TokenUse,
+} from './evidence.ts';
 import { invariants } from './invariants.ts';
 
 /** One line of the result. */
@@ -15,18 +25,28 @@ export type Checked = { name: string; rows: readonly number[]; checked: number; 
 
 const shown_max = 5;
 const option = { type: 'string' } as const;
+const several = { type: 'string', multiple: true } as const;
 
 await runMain(async () => {
   const { values } = parseArgs({
-    options: { database: option, emr: option, 'control-token': option, acknowledged: option, received: option },
+    options: {
+      ...{ database: option, 'database-log': option, emr: option, 'control-token': option },
+      ...{ acknowledged: option, received: option, reads: option, interruptions: option },
+      ...{ ledger: several, tokens: several },
+    },
   });
-  const { database = '', emr = '', 'control-token': control_token = '', acknowledged = '', received = '' } = values;
+  const { database = '', emr = '', 'control-token': control_token = '', ledger = [], tokens = [] } = values;
+  const { acknowledged = '', received = '', reads = '', interruptions = '', 'database-log': log_file = '' } = values;
   const sql = connect(parseDatabaseUrl('--database', database), { max: 2 });
   const evidence = {
     sql,
     acknowledged: await readLines<Acknowledged>(acknowledged),
     received: await readLines<Received>(received),
-    ledger: await readLedger(emr, control_token),
+    ledger: [...(await readLedger(emr, control_token)), ...(await readAll<LedgerEntry>(ledger))],
+    token_uses: await readAll<TokenUse>(tokens),
+    interruptions: await readLines<Interruption>(interruptions),
+    reads: await readLines<CachedRead>(reads),
+    database_log: await readLog(log_file),
   };
   const result: Checked[] = [];
   for (const { name, rows, check } of invariants) {
@@ -41,3 +61,7 @@ await runMain(async () => {
   process.stdout.write(`${JSON.stringify(result)}\n`);
   if (result.some(({ violations }) => violations > 0)) throw new RunError('An invariant is broken; see above.');
 });
+
+async function readAll<T>(files: readonly string[]): Promise<T[]> {
+  return (await Promise.all(files.map((file) => readLines<T>(file)))).flat();
+}

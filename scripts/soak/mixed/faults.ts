@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Chance, seededChance } from '../../../larkspur/seed/random.ts';
 import { print, until } from '../../cluster/programs.ts';
-import type { Account } from './accounts.ts';
+import { type Account, receiver_paths } from './accounts.ts';
+import type { FhirFault } from './fhirEmrs.ts';
 import type { Installation, Slot } from './installation.ts';
+import type { Interruptions } from './interruptions.ts';
 import type { Load } from './load.ts';
 import type { Operator } from './operator.ts';
 
@@ -12,6 +14,7 @@ export type Target = {
   accounts: readonly Account[];
   operator: Operator;
   load: Load;
+  interruptions: Interruptions;
   measured: Measured;
 };
 
@@ -26,6 +29,7 @@ export type Measured = {
   outages: { current: number; total: number };
   run_again: number;
   rewrapped_keys: number;
+  syncs: number;
 };
 
 /** `act` returns whether it had an effect: the process may be down already, or another fault may be acting on it. */
@@ -73,6 +77,12 @@ const faults: readonly Fault[] = [
   { name: 'database stopped (immediate)', weight: 1, act: (target) => stopDatabase(target, 'SIGQUIT') },
   { name: 'database connections cut', weight: 2, act: cutConnections },
   { name: 'EMR failing', weight: 9, act: failEmr },
+  { name: 'EMR with refresh tokens failing', weight: 4, act: failFhirEmr },
+  { name: 'access tokens ended', weight: 3, act: endAccessTokens },
+  { name: 'sign-in ended by the EMR', weight: 1, act: endSignIn },
+  { name: 'account re-linked while its jobs run', weight: 4, act: relinkDuringJobs },
+  { name: 'syncs while writes commit', weight: 4, act: syncDuringWrites },
+  { name: 'receiver flapping', weight: 5, act: flapReceiver },
   { name: 'EMR sessions expired', weight: 1, act: (target) => expireSessions(target, 'session') },
   { name: 'EMR links expired', weight: 2, act: (target) => expireSessions(target, 'link') },
   { name: 'failed jobs run again', weight: 2, act: runAgain },
@@ -114,9 +124,12 @@ async function during({ outages }: Measured, cause: () => Promise<number | undef
   }
 }
 
-async function restart(slot: Slot, { measured }: Target, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+async function restart(slot: Slot, { measured, interruptions }: Target, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   const cause = async () => {
+    const pid = slot.pid();
     await slot.kill(signal);
+    // A process that is asked to stop finishes what it holds.
+    if (signal === 'SIGKILL') await interruptions.noteProcess(pid, { killed: true });
     await slot.start();
     return undefined;
   };
@@ -127,7 +140,9 @@ async function killWorker(slot: Slot, target: Target): Promise<void> {
   const abandoned = await lanesOf(target, slot.pid());
   const cause = async () => {
     const killed_at = Date.now();
+    const pid = slot.pid();
     await slot.kill('SIGKILL');
+    await target.interruptions.noteProcess(pid, { killed: true });
     const [resumed_ms] = await Promise.all([untilResumed(target, abandoned, killed_at), slot.start()]);
     return resumed_ms;
   };
@@ -138,6 +153,7 @@ async function freezeWorker(slot: Slot, target: Target): Promise<void> {
   const cause = async () => {
     process.kill(slot.pid(), 'SIGSTOP');
     const frozen_at = Date.now();
+    await target.interruptions.noteProcess(slot.pid(), { killed: false });
     const abandoned = await lanesOf(target, slot.pid());
     // Not only after its lanes were claimed again: if all workers are frozen, nobody claims them.
     const thaw = async () => {
@@ -177,7 +193,7 @@ async function untilResumed({ installation: { sql } }: Target, claims: Claim[], 
 }
 
 async function stopDatabase(target: Target, signal: 'SIGINT' | 'SIGQUIT'): Promise<boolean> {
-  const { installation, load, measured } = target;
+  const { installation, load, measured, interruptions } = target;
   let stopped = false;
   const cause = async () => {
     const stopped_at = Date.now();
@@ -185,16 +201,20 @@ async function stopDatabase(target: Target, signal: 'SIGINT' | 'SIGQUIT'): Promi
     stopped = await succeeds(installation.stopDatabase(signal));
     if (!stopped) return undefined;
     // What was in progress may still end.
-    await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000);
+    await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000).finally(() =>
+      interruptions.noteDatabase(stopped_at, Date.now()),
+    );
     return load.lastAt() - stopped_at;
   };
   await during(measured, cause, (ms) => measured.database_back_ms.push(ms));
   return stopped;
 }
 
-async function cutConnections({ installation: { sql } }: Target, chance: Chance): Promise<boolean> {
+async function cutConnections({ installation: { sql }, interruptions }: Target, chance: Chance): Promise<boolean> {
+  const cut_at = Date.now();
   const cut = await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE usename LIKE 'chartwire_%' AND pid % 2 = ${chance.below(2)}`.catch(() => []);
+  interruptions.noteDatabase(cut_at, Date.now());
   return cut.length > 0;
 }
 
@@ -212,7 +232,90 @@ async function failEmr({ installation }: Target, chance: Chance): Promise<boolea
   return succeeds(installation.control('POST', '/control/faults', { operation, kind, times, ...delay }));
 }
 
-async function expireSessions({ installation }: Target, mode: 'session' | 'link'): Promise<boolean> {
+const fhir_faults = ['reset', 'hang', 'truncated', 'html_500', 'error_503', 'too_many', 'unauthorized'] as const;
+
+/** The next writes fail, each of them performed or not, as far as the response leaves that open. */
+async function failFhirEmr({ installation: { fhir_emrs } }: Target, chance: Chance): Promise<boolean> {
+  const kind = chance.pick(fhir_faults);
+  const performed = !['error_503', 'too_many', 'unauthorized'].includes(kind) && chance.happens(0.5);
+  const creates = chance.happens(0.7);
+  const type = creates ? chance.pick(['Patient', 'Appointment']) : 'Patient';
+  const request = creates
+    ? ({ method: 'POST', path: `/fhir/R4/${type}`, exact: true } as const)
+    : ({ method: 'PUT', path: `/fhir/R4/${type}/`, exact: false } as const);
+  // A second refusal of a renewed token means that the sign-in has ended.
+  const times = kind === 'unauthorized' ? 1 : 1 + chance.below(4);
+  const fail: FhirFault = { kind, ...request, times, performed };
+  fhir_emrs[chance.below(fhir_emrs.length)]?.send({ fail });
+  return true;
+}
+
+/** As after a restart of an EMR: all jobs find their tokens refused at the same time. */
+async function endAccessTokens({ installation: { fhir_emrs } }: Target): Promise<boolean> {
+  for (const emr of fhir_emrs) emr.send({ end_access_tokens: true });
+  return true;
+}
+
+/** Then the account has to ask for a sign-in. */
+async function endSignIn({ accounts, interruptions }: Target, chance: Chance): Promise<boolean> {
+  const revocable = accounts.filter((account) => account.endSignIn);
+  const account = revocable[chance.below(revocable.length)];
+  if (!account) return false;
+  interruptions.noteGrants([account]);
+  account.endSignIn?.();
+  return true;
+}
+
+/** Without effect if no job of the account was running when the new sign-in was stored. */
+async function relinkDuringJobs(
+  { installation: { sql }, accounts, interruptions }: Target,
+  chance: Chance,
+): Promise<boolean> {
+  const account = accounts[chance.below(accounts.length)];
+  if (!account) return false;
+  const started_at = new Date();
+  if (!(await interruptions.relink(account))) return false;
+  const { org_id, user_id } = account;
+  const [row] = await sql<{ during: boolean }[]>`
+    SELECT EXISTS (
+      SELECT FROM jobs JOIN accounts ON accounts.id = jobs.account_id JOIN organizations ON organizations.id = jobs.organization_id
+       WHERE org_id = ${org_id} AND user_id = ${user_id} AND jobs.started_at < linked_at
+         AND coalesce(jobs.finished_at, 'infinity') > linked_at AND linked_at > ${started_at}) AS during`.catch(
+    () => [],
+  );
+  return row?.during ?? false;
+}
+
+const slow_lists = { times: 6, delay_ms: 1_500 };
+
+/** The pages of the practices that are read over HTTP with faults arrive late, so that writes commit before they are stored. */
+async function syncDuringWrites({ installation, accounts, measured }: Target): Promise<boolean> {
+  const delay = { operation: 'list_patients', kind: 'delay', ...slow_lists };
+  await succeeds(installation.control('POST', '/control/faults', delay));
+  const practices = new Map(accounts.map((account) => [account.org_id, account]));
+  const requested = await Promise.all(
+    [...practices.values()].map(({ call }) => succeeds(call('POST', '/v1/sync', {}))),
+  );
+  const syncs = requested.filter((accepted) => accepted).length;
+  measured.syncs += syncs;
+  return syncs > 0;
+}
+
+const flapping_ms = { min: 15_000, more: 20_000 };
+
+async function flapReceiver({ installation: { receivers } }: Target, chance: Chance): Promise<boolean> {
+  const path = receiver_paths[chance.below(receiver_paths.length)];
+  if (path === undefined) return false;
+  receivers.send({ path, flapping: true });
+  await pause(flapping_ms.min + chance.below(flapping_ms.more));
+  receivers.send({ path, flapping: false });
+  return true;
+}
+
+async function expireSessions(target: Target, mode: 'session' | 'link'): Promise<boolean> {
+  const { installation, interruptions, accounts } = target;
+  // An EMR that is stopped in the middle of it may have ended them nevertheless.
+  if (mode === 'link') interruptions.noteGrants(accounts.filter((account) => !account.endSignIn));
   return succeeds(installation.control('POST', '/control/sessions/expire', { mode }));
 }
 

@@ -10,6 +10,7 @@ import type { Sandbox } from '../../../src/sandbox/seedSandbox.ts';
 import { type Program, RunError, root, startProgram, until } from '../../cluster/programs.ts';
 import { openInstallation } from '../../cluster/service.ts';
 import { freePort } from '../../freePort.ts';
+import { type FhirEmr, startFhirEmr } from './fhirEmrs.ts';
 import type { ReceiverMessage } from './receivers.ts';
 
 /** A process of the run that can be killed, frozen and started again. One fault at a time. */
@@ -21,13 +22,16 @@ export type Slot = {
   start(): Promise<void>;
 };
 
-/** The processes of a run: an API, two workers, the EMR with a database of its own, and the receivers. */
+/** The processes of a run: an API, two workers, three EMRs of which one has a database of its own, and the receivers. */
 export type Installation = {
   sandbox: Sandbox;
   /** As superuser of the service's database. */
   sql: Sql;
   database_url: string;
+  database_log_file: string;
   slots: readonly Slot[];
+  /** EMRs with rotating refresh tokens. They are not killed: what they have is in memory. */
+  fhir_emrs: readonly FhirEmr[];
   receivers: { url: string; file: string; send(message: ReceiverMessage): void };
   /** Stops the service's database as an operator or a crash would; the service starts it again. */
   stopDatabase(signal: 'SIGINT' | 'SIGQUIT'): Promise<void>;
@@ -55,13 +59,19 @@ export async function startInstallation(folder: string, seed: number): Promise<I
   const data_dir = join(folder, 'data');
   const address = addressOf(await startEmbedded({ data_dir }));
   const sql = connect(address, { max: 3 });
+  // The service's settings keep errors out of this log. With this one, every deadlock is noted in it, without data.
+  await sql`ALTER SYSTEM SET log_lock_waits = on`;
+  await sql`SELECT pg_reload_conf()`;
   const receivers = await startReceivers(join(folder, 'received.ndjson'), seed);
+  const fhir_emrs = await Promise.all([1, 2].map((n) => startFhirEmr(folder, n)));
   const sandbox = { ...service.sandbox(), base_url: `http://127.0.0.1:${port}` };
   return {
     sandbox,
     sql,
     database_url: urlOf(address),
+    database_log_file: join(data_dir, 'postgres.log'),
     slots,
+    fhir_emrs,
     receivers,
     stopDatabase: async (signal) => {
       const pid = Number((await readFile(join(data_dir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
@@ -80,6 +90,7 @@ export async function startInstallation(folder: string, seed: number): Promise<I
       await sql.end({ timeout_ms: 2_000 });
       for (const slot of slots) await slot.kill('SIGTERM');
       receivers.stop();
+      for (const emr of fhir_emrs) emr.stop();
       await emr_database.stop();
     },
   };

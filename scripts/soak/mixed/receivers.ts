@@ -10,8 +10,14 @@ import { Webhook } from 'standardwebhooks';
 import { type Chance, seededChance } from '../../../larkspur/seed/random.ts';
 import type { Received } from '../check/evidence.ts';
 
-/** What the parent sends: a receiver's secret, or the share of requests that fail from now on. */
-export type ReceiverMessage = { path: string; secret: string } | { failing: number };
+/**
+ * What the parent sends: a receiver's secret, the share of requests that fail from now on, or whether a receiver flaps:
+ * then every other request to it fails, each time in another way.
+ */
+export type ReceiverMessage =
+  | { path: string; secret: string }
+  | { failing: number }
+  | { path: string; flapping: boolean };
 
 const [port = '', file = '', seed = ''] = process.argv.slice(2);
 const slow_ms = 3_000;
@@ -19,10 +25,15 @@ const slow_share = 0.05;
 const secrets = new Map<string, string>();
 const chance = seededChance(Number(seed));
 let failing = 0;
+/** The receivers that flap, with the number of requests since. */
+const flapping = new Map<string, number>();
 
 process.on('message', (message: ReceiverMessage) => {
   if ('failing' in message) failing = message.failing;
-  else secrets.set(message.path, message.secret);
+  else if ('flapping' in message) {
+    if (message.flapping) flapping.set(message.path, 0);
+    else flapping.delete(message.path);
+  } else secrets.set(message.path, message.secret);
 });
 
 const server = createServer(async (request, response) => {
@@ -34,7 +45,7 @@ const server = createServer(async (request, response) => {
     return;
   }
   const body = Buffer.concat(chunks);
-  const respond = chance.happens(failing) ? chance.pick(failures) : chance.happens(slow_share) ? acceptSlowly : accept;
+  const respond = nextResponse(request.url ?? '');
   note(request, body, respond.status);
   respond.send(response, chance);
 });
@@ -43,20 +54,38 @@ server.listen(Number(port), '127.0.0.1', () => process.send?.('ready'));
 type Response = { status: number | null; send(response: ServerResponse, chance: Chance): void };
 
 const accept: Response = { status: 204, send: (response) => response.writeHead(204).end() };
+const fail: Response = { status: 500, send: (response) => response.writeHead(500).end('failed') };
+const reset: Response = { status: null, send: (response) => response.destroy() };
 const failures: readonly [Response, ...Response[]] = [
-  { status: 500, send: (response) => response.writeHead(500).end('failed') },
+  fail,
   { status: 503, send: (response) => response.writeHead(503, { 'retry-after': '2' }).end() },
-  { status: null, send: (response) => response.destroy() },
+  reset,
 ];
+/** Longer than the service waits. */
+const hang_ms = 20_000;
+const hang: Response = { status: null, send: (response) => setTimeout(() => response.destroy(), hang_ms) };
 /** Longer than most receivers take, within the service's timeout. */
 const acceptSlowly: Response = {
   status: 200,
   send: (response) => setTimeout(() => response.writeHead(200).end(), slow_ms),
 };
 
+const flaps = [accept, fail, accept, hang, accept, reset];
+
+function nextResponse(path: string): Response {
+  const requests = flapping.get(path);
+  if (requests !== undefined) {
+    flapping.set(path, requests + 1);
+    return flaps[requests % flaps.length] ?? accept;
+  }
+  if (chance.happens(failing)) return chance.pick(failures);
+  return chance.happens(slow_share) ? acceptSlowly : accept;
+}
+
 function note(request: IncomingMessage, body: Buffer, status: number | null): void {
   const { headers, url: path = '' } = request;
   const received: Received = {
+    at: Date.now(),
     url: `http://127.0.0.1:${port}${path}`,
     webhook_id: String(headers['webhook-id']),
     attempt: Number(headers['webhook-attempt']),

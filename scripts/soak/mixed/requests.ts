@@ -4,11 +4,15 @@ import type { Sandbox } from '../../../src/sandbox/seedSandbox.ts';
 /** A request of the load. `body` is created for each attempt: a form can be sent only once. */
 export type WriteRequest = { kind: string; method: string; path: string; body: () => object };
 
-/** What the requests of one account refer to. */
-export type Chart = { example: Sandbox['example']; patients: readonly { id: string; mrn: string }[] };
+/** What the requests of one account refer to, and the kinds of requests that its EMR supports. */
+export type Chart = {
+  example: Partial<Sandbox['example']>;
+  visit_type: string;
+  patients: readonly { id: string; mrn: string }[];
+  kinds: RequestKinds;
+};
 
-/** A few patients, so that many writes share a lane. */
-export const patients_max = 24;
+type RequestKinds = readonly [CreateRequest, ...CreateRequest[]];
 
 /** A text that only the n-th write of a run contains. Letters only, because it is also used as a name. */
 export function tokenOf(n: number): string {
@@ -20,7 +24,7 @@ export function tokenOf(n: number): string {
 export function createRequest(chance: Chance, chart: Chart, token: string): WriteRequest {
   const patient = chart.patients[chance.below(chart.patients.length)];
   if (!patient) throw new Error('There are no patients.');
-  return chance.pick(kinds)(chart, patient, token, chance);
+  return chance.pick(chart.kinds)(chart, patient, token, chance);
 }
 
 type CreateRequest = (chart: Chart, patient: Chart['patients'][number], token: string, chance: Chance) => WriteRequest;
@@ -48,13 +52,14 @@ const action: CreateRequest = (_chart, _patient, text, chance) =>
     text,
   });
 
-const appointment: CreateRequest = ({ example }, { mrn }, reason, chance) => {
+const appointment: CreateRequest = ({ example, visit_type }, { mrn }, reason, chance) => {
   const [month, day, hour] = [1 + chance.below(12), 1 + chance.below(28), 8 + chance.below(9)].map((part) =>
     `${part}`.padStart(2, '0'),
   );
   const { provider_id: provider, location_id: location } = example;
   const datetime = `2031-${month}-${day}T${hour}:00:00-05:00`;
-  return json('appointment', 'POST', '/v1/appointments', { mrn, location, provider, type: 'OV', datetime, reason });
+  const body = { mrn, location, provider, type: visit_type, datetime, reason };
+  return json('appointment', 'POST', '/v1/appointments', body);
 };
 
 const newPatient: CreateRequest = (_chart, _patient, last_name) =>
@@ -100,8 +105,18 @@ const pdf = Buffer.from(
 );
 
 /** Telephone encounters are the most frequent write. */
-const kinds: readonly [CreateRequest, ...CreateRequest[]] = [
+export const larkspur_kinds: RequestKinds = [
   ...([encounter, encounter, encounter, encounter, encounter] as const),
   ...[refill, action, action, appointment, appointment, newPatient, patientUpdate, patientUpdate],
   ...[insurance, fetchPatient, upload],
+];
+
+/** Creates have lanes of their own, so that several jobs of an account run at the same time. */
+export const fhir_kinds: RequestKinds = [
+  newPatient,
+  newPatient,
+  appointment,
+  appointment,
+  patientUpdate,
+  patientUpdate,
 ];

@@ -3,14 +3,16 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { print, root, startProgram, until } from '../../cluster/programs.ts';
-import { type Received, readLines } from '../check/evidence.ts';
+import { type Interruption, type Received, readLines } from '../check/evidence.ts';
 import { token_pattern } from '../check/invariants.ts';
 import type { Checked } from '../check/main.ts';
 import { createAccounts, startRelinking } from './accounts.ts';
 import { causeFaults, type Measured } from './faults.ts';
 import { type Installation, startInstallation } from './installation.ts';
+import { openInterruptions } from './interruptions.ts';
 import { type Load, startLoad } from './load.ts';
 import { openOperator } from './operator.ts';
+import { startReader } from './reader.ts';
 
 /** What a mixed run found. `invariants` and `problems` say whether a promise was broken. */
 export type MixedResult = {
@@ -20,6 +22,9 @@ export type MixedResult = {
   relinked: number;
   run_again: number;
   rewrapped_keys: number;
+  syncs: number;
+  /** Renewals that a killed process did not finish, so that the account may have had to ask for a sign-in. */
+  interrupted_renewals: number;
   /** Only of outages that did not overlap with another one. */
   resumed_ms: number[];
   database_back_ms: number[];
@@ -41,8 +46,8 @@ const progress_ms = 15_000;
 /** Writes of several clients while everything fails, then a drain, then the checks. */
 export async function runMixed(options: { folder: string; seed: number; minutes: number }): Promise<MixedResult> {
   const { folder, seed } = options;
-  const acknowledged_file = join(folder, 'acknowledged.ndjson');
-  for (const file of [acknowledged_file, join(folder, 'received.ndjson')]) writeFileSync(file, '');
+  const files = evidenceFiles(folder);
+  for (const file of Object.values(files)) writeFileSync(file, '');
   const installation = await startInstallation(folder, seed);
   try {
     const accounts = await createAccounts(installation);
@@ -51,9 +56,11 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
     const until_ms = Date.now() + options.minutes * 60_000;
     const queue = watchQueue(installation);
     const load = startLoad(installation.sandbox.base_url, accounts, {
-      ...{ seed, file: acknowledged_file, pause_ms, isFull: queue.isFull },
+      ...{ seed, file: files.acknowledged, pause_ms, isFull: queue.isFull },
     });
-    const relinking = startRelinking(installation, accounts);
+    const interruptions = openInterruptions(installation, files.interruptions);
+    const relinking = startRelinking(installation, accounts, interruptions.relink);
+    const reader = startReader(installation, accounts, { seed, file: files.reads });
     const progress = setInterval(() => print(`${sum(load.acknowledged)} writes acknowledged`), progress_ms);
     const measured: Measured = {
       faults: new Map(),
@@ -62,16 +69,17 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
       outages: { current: 0, total: 0 },
       run_again: 0,
       rewrapped_keys: 0,
+      syncs: 0,
     };
     installation.receivers.send({ failing: failing_receivers });
-    await causeFaults({ installation, accounts, operator, load, measured }, { seed, until: until_ms });
+    await causeFaults({ installation, accounts, operator, load, interruptions, measured }, { seed, until: until_ms });
     await load.stop();
     queue.stop();
     clearInterval(progress);
     print(`the load has ended: ${sum(load.acknowledged)} writes acknowledged; waiting for the jobs and webhooks`);
     await drain(installation);
-    await relinking.stop();
-    const invariants = await runChecker(installation, { folder, acknowledged_file });
+    await Promise.all([relinking.stop(), reader.stop()]);
+    const invariants = await runChecker(installation, folder);
     const audit = verifyAudit(installation);
     const { log_bytes, lines } = await searchLogs(folder);
     return {
@@ -81,6 +89,8 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
       relinked: relinking.relinked(),
       run_again: measured.run_again,
       rewrapped_keys: measured.rewrapped_keys,
+      syncs: measured.syncs,
+      interrupted_renewals: await countInterruptedRenewals(files.interruptions),
       resumed_ms: measured.resumed_ms,
       database_back_ms: measured.database_back_ms,
       webhook_attempts: await countAttempts(installation),
@@ -91,6 +101,18 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
   } finally {
     await installation.stop();
   }
+}
+
+/** What clients, receivers and faults write down, by the checker's option. */
+function evidenceFiles(folder: string) {
+  const names = ['acknowledged', 'received', 'reads', 'interruptions'] as const;
+  const files = names.map((name) => [name, join(folder, `${name}.ndjson`)]);
+  return Object.fromEntries(files) as Record<(typeof names)[number], string>;
+}
+
+async function countInterruptedRenewals(file: string): Promise<number> {
+  const lines = await readLines<Interruption>(file);
+  return lines.flatMap((line) => (line.kind === 'process' ? line.renewals : [])).length;
 }
 
 /** Keeps the queue short on a slow machine: work left at the end of the run only prolongs it. */
@@ -127,20 +149,22 @@ async function drain({ sql, receivers, control }: Installation): Promise<void> {
 }
 
 /** Runs the checker, a program of its own. It prints its findings; the last line is the result. */
-async function runChecker(
-  { database_url, sandbox: { larkspur }, receivers }: Installation,
-  files: { folder: string; acknowledged_file: string },
-): Promise<Checked[]> {
-  const args = {
-    database: database_url,
-    emr: larkspur.url,
-    'control-token': larkspur.control_token,
-    acknowledged: files.acknowledged_file,
-    received: receivers.file,
-  };
-  const options = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
+async function runChecker(installation: Installation, folder: string): Promise<Checked[]> {
+  const { database_url, database_log_file, sandbox, fhir_emrs } = installation;
+  const args: [string, string][] = [
+    ['database', database_url],
+    ['database-log', database_log_file],
+    ['emr', sandbox.larkspur.url],
+    ['control-token', sandbox.larkspur.control_token],
+    ...Object.entries(evidenceFiles(folder)),
+    ...fhir_emrs.flatMap(({ ledger_file, token_file }): [string, string][] => [
+      ['ledger', ledger_file],
+      ['tokens', token_file],
+    ]),
+  ];
+  const options = args.map(([name, value]) => `--${name}=${value}`);
   const program = join(root, 'dist/scripts/soak/check/main.js');
-  const checker = startProgram([process.execPath, program, ...options], { log_file: join(files.folder, 'check.log') });
+  const checker = startProgram([process.execPath, program, ...options], { log_file: join(folder, 'check.log') });
   await until('the checker has ended', () => !checker.running(), 300_000);
   const output = checker.output();
   process.stdout.write(output.slice(0, output.lastIndexOf('\n[') + 1));

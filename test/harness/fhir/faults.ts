@@ -166,6 +166,8 @@ export type Incident = {
   /** Affects requests with this method and this text in their path and query. Without both, all requests. */
   method?: string;
   path?: string;
+  /** The whole path and query must be `path`: a create, for example, and not a search by form. */
+  exact?: boolean;
   times?: number;
   performed?: boolean;
 };
@@ -173,9 +175,8 @@ export type Incident = {
 export type HttpResponse = { status: number; headers: Record<string, string>; body: string | Buffer };
 
 export function nextIncident(incidents: Incident[], method: string, path: string): Incident | undefined {
-  const at = incidents.findIndex(
-    (one) => (one.method ?? method) === method && path.includes(one.path ?? '') && (one.times ?? 1) > 0,
-  );
+  const matches = (one: Incident) => (one.exact ? path === one.path : path.includes(one.path ?? ''));
+  const at = incidents.findIndex((one) => (one.method ?? method) === method && matches(one) && (one.times ?? 1) > 0);
   const incident = incidents[at];
   if (!incident) return undefined;
   incident.times = (incident.times ?? 1) - 1;

@@ -36,6 +36,9 @@ export type Entry = {
   performed: boolean;
 };
 
+/** An entry whose request was handled, with the person whose access token it was sent with. */
+export type HandledEntry = Entry & { user: string | undefined };
+
 export type FhirServer = {
   /** The FHIR base: `http://127.0.0.1:21200/fhir/R4`. */
   url: string;
@@ -69,6 +72,10 @@ export type FhirServer = {
   personTokens(): { access_token: string; refresh_token: string };
   /** How often each refresh token was sent, those that were refused included. */
   redemptions: ReadonlyMap<string, number>;
+  /** The user name of the person that a token was issued to. */
+  userOf(token: string): string | undefined;
+  /** Ends everything that a person's sign-ins were issued, as an administrator of the EMR does. */
+  endSignIns(username: string): void;
   /** Ends all access tokens. `all`: refresh tokens too, so that a person is needed. */
   expireTokens(which: 'access' | 'all'): void;
   close(): Promise<void>;
@@ -82,6 +89,8 @@ export type FhirServerOptions = {
   data?: PracticeSize;
   /** The redirect URIs of the public client. */
   redirect_uris?: readonly string[];
+  /** Called for each request after it was performed, in the order in which that happened, before the response is sent. */
+  onHandled?: (entry: HandledEntry) => void;
 };
 
 const mount = '/fhir/R4';
@@ -116,8 +125,8 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     const incident = nextIncident(incidents, entry.method, entry.path);
     if (faults.latency_ms > 0) await wait(faults.latency_ms);
     const result = incident && !incident.performed ? undefined : await respondTo(entry, url, body);
-    const writes = ['POST', 'PUT'].includes(entry.method) && !entry.path.endsWith('/_search');
-    entry.performed = result !== undefined && writes && result.status < 300;
+    entry.performed = result !== undefined && isStored(entry, result);
+    options.onHandled?.({ ...entry, user: tokens.userOf(bearerOf(entry)) });
     send(response, entry, result, incident);
   }
 
@@ -129,8 +138,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     if (method === 'GET' && (below === 'metadata' || below === '.well-known/smart-configuration')) {
       return below === 'metadata' ? json(200, capabilityStatement(faults, oauthOf(auth))) : configuration(auth);
     }
-    const token = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
-    if (!token || !tokens.accepts(token)) return fault_responses.unauthorized;
+    if (!tokens.accepts(bearerOf({ headers }))) return fault_responses.unauthorized;
     if (faults.forbidden.some((type) => below.split('/')[0] === type)) return outcome(403, 'forbidden');
     return handleFhirRequest(store, { method, path: below + url.search, headers, body });
   }
@@ -168,6 +176,8 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
       return { access_token, refresh_token };
     },
     redemptions: tokens.redemptions,
+    userOf: tokens.userOf,
+    endSignIns: tokens.endSignIns,
     expireTokens: tokens.expire,
     close: () => {
       server.closeAllConnections();
@@ -183,6 +193,7 @@ const people: readonly Person[] = [
     name: 'Avery Fielding',
     fhir_user: 'Practitioner/prac-1',
   },
+  { username: 'robin.hale', password: 'meadow-Alder-5582', name: 'Robin Hale', fhir_user: 'Practitioner/prac-2' },
 ];
 const confidential = { client_id: 'chartwire-confidential', client_secret: 'synthetic-secret-9f2c71' };
 const public_client_id = 'chartwire-public';
@@ -198,6 +209,16 @@ function entryOf(request: IncomingMessage, url: URL, body: Buffer): Entry {
   );
   const path = url.pathname + url.search;
   return { method: request.method ?? '', path, headers, body: body.toString(), status: 0, performed: false };
+}
+
+/** A create that found a record by its condition (200) stored nothing. */
+function isStored({ method, path }: Entry, { status }: HttpResponse): boolean {
+  if (method === 'PUT') return status < 300;
+  return method === 'POST' && !path.endsWith('/_search') && status === 201;
+}
+
+function bearerOf({ headers }: Pick<Entry, 'headers'>): string {
+  return /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
 }
 
 function oauthOf(auth: AuthServer): { authorize: string; token: string } {

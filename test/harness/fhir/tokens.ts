@@ -13,6 +13,10 @@ export type Tokens = {
   redeem(refresh_token: string, client_id: string): (Response & { scope: string }) | undefined;
   redemptions: ReadonlyMap<string, number>;
   accepts(access_token: string): boolean;
+  /** The person that an access token or refresh token was issued to, also if it has ended. */
+  userOf(token: string): string | undefined;
+  /** Ends everything that a person's sign-ins were issued. */
+  endSignIns(user: string): void;
   /** RFC 7009: unknown tokens are ignored. */
   revoke(token: string, client_id: string): void;
   expire(which: 'access' | 'all'): void;
@@ -23,6 +27,7 @@ export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens
   const refresh = new Map<string, Issued>();
   const ended = new Map<string, Issued>();
   const redemptions = new Map<string, number>();
+  const users = new Map<string, string>();
   const issue = (granted: Issued, options: { refresh: boolean }): Response => {
     const expires_in = faults.token_life_s;
     const access_token = `at-${randomBytes(24).toString('base64url')}`;
@@ -32,15 +37,17 @@ export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens
       ends_at: Date.now() + expires_in * 1000,
       uses_left: faults.token_uses_max,
     });
+    if (granted.user !== undefined) users.set(access_token, granted.user);
     if (!options.refresh) return { access_token, expires_in };
     const refresh_token = `rt-${randomBytes(24).toString('base64url')}`;
     issued.push(refresh_token);
+    if (granted.user !== undefined) users.set(refresh_token, granted.user);
     refresh.set(refresh_token, granted);
     return { access_token, expires_in, refresh_token };
   };
-  const endSignIn = (sign_in: string) => {
+  const end = (isEnded: (token: Issued) => boolean) => {
     for (const tokens of [access, refresh]) {
-      for (const [token, each] of tokens) if (each.sign_in === sign_in) tokens.delete(token);
+      for (const [token, each] of tokens) if (isEnded(each)) tokens.delete(token);
     }
   };
   return {
@@ -48,7 +55,7 @@ export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens
     redeem: (refresh_token, client_id) => {
       redemptions.set(refresh_token, (redemptions.get(refresh_token) ?? 0) + 1);
       const stolen = ended.get(refresh_token);
-      if (stolen && faults.refresh_reuse === 'ends_sign_in') endSignIn(stolen.sign_in);
+      if (stolen && faults.refresh_reuse === 'ends_sign_in') end(({ sign_in }) => sign_in === stolen.sign_in);
       const granted = refresh.get(refresh_token);
       if (granted?.client_id !== client_id) return undefined;
       if (faults.refresh_rotates) {
@@ -62,6 +69,8 @@ export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens
       const token = access.get(access_token);
       return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;
     },
+    userOf: (token) => users.get(token),
+    endSignIns: (user) => end((token) => token.user === user),
     revoke: (token, client_id) => {
       for (const known of [access, refresh]) if (known.get(token)?.client_id === client_id) known.delete(token);
     },

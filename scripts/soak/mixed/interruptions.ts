@@ -1,0 +1,71 @@
+import { appendFileSync } from 'node:fs';
+import { print, until } from '../../cluster/programs.ts';
+import type { Interruption, User } from '../check/evidence.ts';
+import type { Account } from './accounts.ts';
+import type { Installation } from './installation.ts';
+
+/**
+ * Notes what the faults interrupted: a webhook may be sent again, and an account may ask for a sign-in, only because of
+ * one of these.
+ */
+export type Interruptions = {
+  /** To be called right after the process was killed or frozen, while the database shows what it holds. */
+  noteProcess(pid: number, options: { killed: boolean }): Promise<void>;
+  noteDatabase(at: number, until: number): void;
+  /** To be called before the sign-ins are ended. */
+  noteGrants(accounts: readonly Account[]): void;
+  /** Links an account again, and notes it if that succeeds. Returns whether it did. */
+  relink(account: Account): Promise<boolean>;
+};
+
+/** Less than a lease: afterwards, what the process held may be held by another one. */
+const look_timeout_ms = 10_000;
+
+export function openInterruptions({ sql }: Pick<Installation, 'sql'>, file: string): Interruptions {
+  const append = (line: Interruption) => appendFileSync(file, `${JSON.stringify(line)}\n`);
+  const held = async (pid: number, killed: boolean) => {
+    const deliveries = await sql<{ url: string; webhook_id: string }[]>`
+      SELECT url, replace(event_id::text, '-', '') AS webhook_id FROM deliveries
+        JOIN webhook_endpoints ON webhook_endpoints.id = endpoint_id
+       WHERE owner LIKE ${`%:${pid}:%`} AND locked_until IS NOT NULL`;
+    // A frozen process continues before its lease on a renewal ends.
+    const renewals = killed
+      ? await sql<{ account_id: string }[]>`
+          SELECT account_id::text FROM grant_renewals WHERE owner LIKE ${`%:${pid}`} AND locked_until IS NOT NULL`
+      : [];
+    return { deliveries: [...deliveries], renewals: renewals.map(({ account_id }) => account_id) };
+  };
+  return {
+    noteProcess: async (pid, { killed }) => {
+      const at = Date.now();
+      try {
+        append({
+          kind: 'process',
+          at,
+          ...(await until('the database responds', () => held(pid, killed), look_timeout_ms)),
+        });
+      } catch {
+        // Then it was not this process alone.
+        print('what a process held is not known, because the database is down');
+        append({ kind: 'database', at, until: Date.now() });
+      }
+    },
+    noteDatabase: (at, until) => append({ kind: 'database', at, until }),
+    noteGrants: (accounts) => append({ kind: 'grants', at: Date.now(), users: accounts.map(userOf) }),
+    relink: async (account) => {
+      const at = Date.now();
+      try {
+        await account.relink();
+      } catch {
+        // The API or the EMR is down, or a one-time code was used before.
+        return false;
+      }
+      append({ kind: 'linked', at, until: Date.now(), user: userOf(account) });
+      return true;
+    },
+  };
+}
+
+function userOf({ org_id, user_id }: Account): User {
+  return { org_id, user_id };
+}
