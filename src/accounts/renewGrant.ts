@@ -40,7 +40,7 @@ export async function renewGrant(
   for (let next_ms = poll_ms.first; ; next_ms = Math.min(next_ms * 2, poll_ms.max)) {
     const turn = await claimOrRead(ctx, account, used);
     if ('renewed' in turn) return turn.renewed;
-    if ('lease' in turn) return renewWithLease(ctx, account, turn, renew, signal);
+    if ('lease' in turn) return renewWithLease(ctx, account, turn, renew);
     if (performance.now() > deadline_ms || signal.aborted) {
       throw new EmrFailure('unavailable', 'The EMR session is being renewed.');
     }
@@ -72,11 +72,11 @@ async function renewWithLease(
   account: StoredAccount,
   { lease, stored }: { lease: RenewalLease; stored: StoredGrant },
   renew: RenewGrant,
-  signal: AbortSignal,
 ): Promise<StoredGrant> {
   let renewed: Grant;
   try {
-    renewed = await renew(stored.grant, AbortSignal.any([signal, AbortSignal.timeout(limits_ms.call)]));
+    // Not ended with the job, by a shutdown or a lost lane: the EMR may have redeemed the refresh token already.
+    renewed = await renew(stored.grant, AbortSignal.timeout(limits_ms.call));
   } catch (error) {
     const current = await ctx.db.tenant(account.client_id, async (tx) => {
       await releaseRenewal(tx, lease);

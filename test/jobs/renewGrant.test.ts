@@ -66,7 +66,7 @@ async function storedGrant(): Promise<Grant> {
 type RenewingAccess = Access & Required<Pick<Access, 'renewGrant'>>;
 
 /** Opens the account like a process of its own. */
-async function open(db: Context['db'] = fixture.db): Promise<RenewingAccess> {
+async function open(db: Context['db'] = fixture.db, job_signal = signal): Promise<RenewingAccess> {
   let opened: Access | undefined;
   const connector: Partial<Connector> = {
     limits: { parallel_max: 4 },
@@ -83,7 +83,7 @@ async function open(db: Context['db'] = fixture.db): Promise<RenewingAccess> {
     connectors: new Map([['larkspur', connector]]),
   } as unknown as Context;
   const { client_id, account_id } = fixture.tenant;
-  await openAccount(ctx, { client_id, account_id }, signal);
+  await openAccount(ctx, { client_id, account_id }, job_signal);
   const access = opened;
   if (!access?.renewGrant) throw new Error('Expected an account that can be renewed.');
   return { ...access, renewGrant: access.renewGrant };
@@ -240,6 +240,24 @@ describe('a renewed session', () => {
     });
     expect(await tokenOf(renewed)).toBe('second');
     expect(failures).toBeLessThan(0);
+    expect(await storedGrant()).toMatchObject({ session_token: 'second' });
+  });
+
+  test('is stored although the job that asked for it was stopped meanwhile', async () => {
+    const stopped = new AbortController();
+    const access = await open(fixture.db, stopped.signal);
+    const emr = heldEmr();
+    // As an HTTP request does: it ends with its signal.
+    const renewed = access.renewGrant(access.grant, (grant, call_signal) => {
+      const aborted = new Promise<never>((_, reject) =>
+        call_signal.addEventListener('abort', () => reject(new EmrFailure('unavailable', 'Aborted.'))),
+      );
+      return Promise.race([emr.renew(grant), aborted]);
+    });
+    await emr.asked;
+    stopped.abort();
+    emr.respond('second');
+    expect(await tokenOf(renewed)).toBe('second');
     expect(await storedGrant()).toMatchObject({ session_token: 'second' });
   });
 
