@@ -127,8 +127,8 @@ export async function markDisabled(tx: Tx, id: string, reason: string): Promise<
 
 /**
  * Clears the failure records after successes. The row of a healthy endpoint is not updated, so it is not locked. One
- * statement per endpoint, in id order and in one round trip: a sub-select that locks the rows deadlocked with itself
- * while receivers failed and recovered.
+ * statement per endpoint, in id order and in one round trip: an UPDATE with a sub-select that locks the rows deadlocks with
+ * another one, even on a single row, if both waited for a third transaction's update while an event held a key share lock.
  */
 export async function clearFailures(tx: Tx, ids: readonly string[]): Promise<void> {
   await Promise.all(

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Tx } from '../../src/db/database.ts';
 import { deliver } from '../../src/webhooks/deliver.ts';
+import { clearFailures, findSubscribed, recordFailure } from '../../src/webhooks/endpoints.ts';
+import { deferred } from '../harness/deferred.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
-import { claim, createFixture, deliveriesOf, emit, type Fixture, startEndpoint } from './fixture.ts';
+import { claim, createFixture, deliveriesOf, emit, type Fixture, startEndpoint, synced } from './fixture.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -40,6 +43,61 @@ test('deliveries to receivers that fail every other time are stored without a de
   const [row] = await fixture.owner<{ attempts: number }[]>`SELECT count(*)::int AS attempts FROM delivery_attempts
     WHERE client_id = ${fixture.tenant.client_id}`;
   expect([requests, row?.attempts]).toStrictEqual([sent, sent]);
+});
+
+describe('successes of the same failing endpoints, stored by several processes while an event is emitted,', () => {
+  test.each([
+    ['two batches in the same order', (ids: string[]) => [ids, ids]],
+    ['two batches in opposite orders', (ids: string[]) => [ids, ids.toReversed()]],
+    ['three batches of one endpoint', (ids: string[]) => Array.from({ length: 3 }, () => ids.slice(0, 1))],
+  ])('do not deadlock: %s', async (_name, batchesOf) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 2; n++) ids.push((await startEndpoint(fixture)).id);
+    ids.sort();
+    await fixture.owner`UPDATE webhook_endpoints SET failing_since = now() WHERE id = ANY (${ids})`;
+    const { client_id } = fixture.tenant;
+    // The end of a job locks the endpoints against removal, and another attempt at the first endpoint has just failed.
+    const endEvent = await hold((tx) => findSubscribed(tx, [synced.type]));
+    const endFailure = await hold((tx) => recordFailure(tx, ids[0] ?? ''));
+    const stored: Promise<unknown>[] = [];
+    for (const batch of batchesOf(ids)) {
+      // Not repeated after a conflict, as deliveries are.
+      stored.push(fixture.db.tenant(client_id, (tx) => clearFailures(tx, batch)).catch((error) => error));
+      await untilBlocked(stored.length);
+    }
+    await endFailure();
+    const results = await Promise.all(stored);
+    await endEvent();
+    expect(results).toStrictEqual(results.map(() => undefined));
+    const cleared = [...new Set(batchesOf(ids).flat())];
+    const rows =
+      await fixture.owner`SELECT FROM webhook_endpoints WHERE id = ANY (${cleared}) AND failing_since IS NULL`;
+    expect(rows).toHaveLength(cleared.length);
+  });
+
+  /** Keeps a transaction open after `work`. Returns how to commit it. */
+  async function hold(work: (tx: Tx) => Promise<unknown>): Promise<() => Promise<void>> {
+    const [started, ended] = [deferred<void>(), deferred<void>()];
+    const done = fixture.db.tenant(fixture.tenant.client_id, async (tx) => {
+      await work(tx);
+      started.resolve();
+      await ended.promise;
+    });
+    await started.promise;
+    return async () => {
+      ended.resolve();
+      await done;
+    };
+  }
+
+  const untilBlocked = (count: number) =>
+    expect
+      .poll(async () => {
+        const [row] = await fixture.owner<{ n: number }[]>`SELECT count(*)::int AS n FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        return row?.n;
+      })
+      .toBe(count);
 });
 
 test.each([
