@@ -11,6 +11,7 @@ import {
   type Operations,
   type RefreshedCapabilities,
   type RenewGrant,
+  type SharedMarkers,
 } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
@@ -36,6 +37,7 @@ import {
 import { findEmrApp } from './emrApps.ts';
 import { emrEndpoint } from './emrEndpoint.ts';
 import { renewGrant } from './renewGrant.ts';
+import { readServerMarker, storeServerMarker } from './serverMarkers.ts';
 import { type OperationObserver, watchOperations } from './watchOperations.ts';
 import { recordLoad } from './writeLimits.ts';
 
@@ -84,6 +86,7 @@ export async function openAccount(
     ...secrets,
     timezone: account.timezone,
     mrn_rule: account.mrn_rule ?? undefined,
+    shared_markers: sharedMarkers(ctx, account),
     saveGrant: async (grant: Grant) => {
       session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, grant);
     },
@@ -196,6 +199,14 @@ function recorderOf(ctx: Context, { client_id }: StoredAccount): (work: (tx: Tx)
     } catch (error) {
       ctx.log.error({ err: error }, 'what is known about an account could not be recorded');
     }
+  };
+}
+
+function sharedMarkers(ctx: Context, account: StoredAccount): SharedMarkers {
+  const record = recorderOf(ctx, account);
+  return {
+    find: (type) => ctx.db.tenant(account.client_id, (tx) => readServerMarker(tx, account, type)),
+    store: (type, marker) => record((tx) => storeServerMarker(tx, account, type, marker)),
   };
 }
 

@@ -173,6 +173,17 @@ export type Access = {
   timezone?: string | undefined;
   /** Which identifier is the MRN, for connectors with `sampleIdentifiers`. Absent: the connector decides per patient. */
   mrn_rule?: MrnRule | undefined;
+  /**
+   * Markers by which records of each type were found at this address, by any account of the same client. An account that
+   * finds such a record knows that its own searches find our markers. Absent: nothing is shared.
+   */
+  shared_markers?: SharedMarkers | undefined;
+};
+
+export type SharedMarkers = {
+  find(type: string): Promise<string | undefined>;
+  /** Does not throw. */
+  store(type: string, marker: string): Promise<void>;
 };
 
 export type RefreshedCapabilities = {

@@ -24,6 +24,8 @@ export class EmrFailure extends Error {
   readonly retry_after_ms: number | undefined;
   /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
   readonly accepted: boolean;
+  /** For an unknown outcome: the EMR responds, and cannot tell whether the write arrived. That may last. */
+  readonly undecided: boolean;
   /**
    * The server does not offer this operation to this account at all, whatever its input (403 on the whole type, 404 or
    * 405 on a create). The operation is then removed from the account's capabilities, with `message` as the reason.
@@ -43,6 +45,7 @@ export class EmrFailure extends Error {
       code?: FailureCode;
       retry_after_ms?: number;
       accepted?: boolean;
+      undecided?: boolean;
       not_offered?: boolean;
       unknown_host?: string | undefined;
       wrong_address?: boolean;
@@ -56,6 +59,7 @@ export class EmrFailure extends Error {
     this.kind = kind;
     this.code = options.code ?? kind_codes[kind];
     this.accepted = options.accepted ?? false;
+    this.undecided = options.undecided ?? false;
     this.not_offered = options.not_offered ?? false;
     this.unknown_host = options.unknown_host;
     this.wrong_address = options.wrong_address ?? false;

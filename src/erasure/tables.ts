@@ -57,6 +57,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['write_limits', by_account('account_id')],
     ['emr_outages', by_account('account_id')],
     ['grant_renewals', by_account('account_id')],
+    ['server_markers', server_markers],
     // What is sealed with a deleted key can no longer be decrypted, even in backups.
     ['data_keys', by_account('owner_id')],
     ...record_kinds.map((kind) => [kind.name, recordRules(kind)] as const),
@@ -107,6 +108,13 @@ const by_organization: Rules = { organization: (sql, scope) => sql`organization_
 const operations: Rules = {
   ...by_organization,
   patient: (sql, { patient }) => sql`id = ANY (${patient.operation_ids}::uuid[])`,
+};
+
+/** A marker starts with the id of its operation. */
+const server_markers: Rules = {
+  ...by_organization,
+  patient: (sql, { patient }) => sql`left(marker, 32) IN (
+    SELECT replace(id::text, '-', '') FROM unnest(${patient.operation_ids}::uuid[]) AS id)`,
 };
 
 const by_operation: Rules = {

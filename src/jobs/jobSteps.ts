@@ -254,5 +254,6 @@ function sinceRestore(rows: readonly StoredStep[], { last_step, reviewed }: Rest
 
 /** The record may still appear, so the lookup is retried until the retry schedule ends; then a person has to check. */
 function acceptedButMissing(): EmrFailure {
-  return new EmrFailure('unknown_outcome', 'The EMR accepted the record but does not return it.');
+  const message = 'The EMR accepted the record but does not return it.';
+  return new EmrFailure('unknown_outcome', message, { undecided: true });
 }

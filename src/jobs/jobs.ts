@@ -3,7 +3,7 @@ import type { Lease } from '../db/lease.ts';
 import { apiError } from '../errors.ts';
 import type { FailureCode } from '../failures.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';
-import { checkLease, releaseLane } from './lanes.ts';
+import { checkLease, releaseLane, splitLane } from './lanes.ts';
 import type { RestoredOperation } from './restores.ts';
 import type { FinalState } from './states.ts';
 
@@ -77,9 +77,22 @@ export function insertJobs(sql: Query): Fragment {
 /** Returns the job to the queue for a retry. The whole lane waits for the pause, which keeps its order. */
 export async function retryJob(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
   await checkLease(tx, lease);
-  await tx`UPDATE jobs SET state = 'queued', retries = retries + 1, retry_since = coalesce(retry_since, now()),
-             error = ${JSON.stringify(failure)}::text::json WHERE id = ${job.id}`;
+  await requeueFailed(tx, job, failure, job.lane);
   await releaseLane(tx, lease.id, pause_ms);
+}
+
+/** The same in a lane of its own. The lane it was in moves on to its next job. */
+export async function retryApart(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
+  const key = `apart:${job.id}`;
+  if (job.lane === key) return retryJob(tx, lease, job, pause_ms, failure);
+  await checkLease(tx, lease);
+  await requeueFailed(tx, job, failure, key);
+  await splitLane(tx, lease.id, { key, account_id: job.account_id, pause_ms });
+}
+
+async function requeueFailed(tx: Tx, job: Job, failure: JobFailure, lane: string): Promise<void> {
+  await tx`UPDATE jobs SET state = 'queued', retries = retries + 1, retry_since = coalesce(retry_since, now()),
+             error = ${JSON.stringify(failure)}::text::json, lane = ${lane} WHERE id = ${job.id}`;
 }
 
 /** Returns the job to the queue unchanged, for example when the process shuts down. */

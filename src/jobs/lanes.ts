@@ -57,6 +57,20 @@ export async function releaseLane(tx: Tx, lane_id: string, pause_ms: number): Pr
              ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lane_id}`;
 }
 
+/** Creates a lane for a job that was taken out of a lane, which moves on to its next job. */
+export async function splitLane(
+  tx: Tx,
+  lane_id: string,
+  { key, account_id, pause_ms }: { key: string; account_id: string; pause_ms: number },
+): Promise<void> {
+  await tx`
+    INSERT INTO lanes (client_id, organization_id, account_id, key, parallel_max, ready_at)
+      SELECT client_id, organization_id, ${account_id}, ${key}, parallel_max,
+             clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond'
+        FROM lanes WHERE id = ${lane_id}`;
+  await advanceLanes(tx, [lane_id]);
+}
+
 /**
  * Ends the leases once the first jobs are gone: each lane moves on to its next job and that job's account, or is
  * deleted.

@@ -10,7 +10,7 @@ import { stop_reasons } from '../worker/worker.ts';
 import { endOutage, recordOutage } from './emrOutages.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
 import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
-import { deferJob, type Job, type JobFailure, releaseJob, retryJob } from './jobs.ts';
+import { deferJob, type Job, type JobFailure, releaseJob, retryApart, retryJob } from './jobs.ts';
 import { checkLease } from './lanes.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
 import { startJob } from './startJob.ts';
@@ -31,6 +31,8 @@ type Attempt = JobRun & { in_progress: InProgress };
 export type JobHandler = {
   /** Jobs of this type write nothing to the EMR. */
   reads_only?: boolean;
+  /** The order of these jobs and other jobs of their lane does not matter, except that they start in it. */
+  independent?: boolean;
   run(ctx: Context, run: JobRun): Promise<JobResult>;
   onFailure(ctx: Context, run: JobRun, failure: JobFailure): JobResult;
 };
@@ -240,8 +242,10 @@ async function handleFailure(
   const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
   const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), requested_ms), retry.total_ms);
   await steps.note('retry', { reason: failure.message, in_ms: pause_ms });
+  // It is looked up for an hour: nothing else has to wait for that.
+  const apart = handler.independent === true && error instanceof EmrFailure && error.undecided;
   await ctx.db.repeatable(job.client_id, async (tx) => {
-    await retryJob(tx, lease, job, pause_ms, failure);
+    await (apart ? retryApart : retryJob)(tx, lease, job, pause_ms, failure);
     if (error instanceof EmrFailure && isUnreachable(error)) await recordOutage(tx, job);
   });
 }

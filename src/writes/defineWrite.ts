@@ -42,6 +42,7 @@ function eraseInput<Input, Needs extends OperationName>(write: WriteHandler<Inpu
   return {
     job_handler: {
       reads_only: write.reads_only ?? false,
+      independent: write.independent ?? false,
       run: (ctx, run) => runWrite(ctx, run, typed(run.job), write),
       onFailure: (ctx, run, failure) => {
         const job = typed(run.job);

@@ -73,6 +73,11 @@ export type WriteHandler<Input, Needs extends OperationName> = {
   file_field?: string;
   /** It runs as a job like a write, but writes nothing to the EMR. */
   reads_only?: boolean;
+  /**
+   * It adds a record that no other write of the patient refers to: later ones do not wait while the EMR cannot tell
+   * whether it arrived.
+   */
+  independent?: boolean;
   /** Contains only the happy path; errors are handled by the job runner. */
   run: (run: WriteRun<Input, Needs>) => Promise<WriteResult>;
   /** `succeeded` if everything requested is in the EMR and only our own processing failed afterwards. */

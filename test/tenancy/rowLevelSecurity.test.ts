@@ -56,6 +56,8 @@ beforeAll(async () => {
   await fixture.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
   await fixture.owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
     SELECT id, client_id, 1, 0, 'start' FROM accounts ON CONFLICT DO NOTHING`;
+  await fixture.owner`INSERT INTO server_markers (client_id, emr_address, type, organization_id, marker)
+    SELECT client_id, emr_address, 'Appointment', id, replace(id::text, '-', '') FROM organizations ON CONFLICT DO NOTHING`;
   await fixture.owner`INSERT INTO emr_outages (account_id, client_id)
     SELECT id, client_id FROM accounts ON CONFLICT DO NOTHING`;
   await fixture.owner`INSERT INTO event_counts (account_id, client_id, type, counted_from, counted_to, total)

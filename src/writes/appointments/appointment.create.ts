@@ -33,6 +33,7 @@ export const createAppointment = defineWrite({
   type: 'appointment.create',
   label: 'Appointment',
   plural_label: 'Appointments',
+  independent: true,
   body: AppointmentRequest,
   sample: {
     mrn: 'LK100001',

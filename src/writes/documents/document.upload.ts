@@ -19,6 +19,7 @@ export const uploadDocument = defineWrite({
   plural_label: 'Documents',
   body: DocumentRequest,
   file_field: 'document',
+  independent: true,
   sample: {
     folder_name: 'Referrals/Cardiology',
     patient_mrn: 'LK100001',

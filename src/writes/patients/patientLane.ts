@@ -29,7 +29,12 @@ export function patientIdByMrn(sql: Query, account: Account, mrn: string): Fragm
     AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
 }
 
-/** The lane for another run of a job. A patient who was known by MRN only may have been synced since. */
+/**
+ * The lane for another run of a job. A patient who was known by MRN only may have been synced since, and a job that was
+ * taken out of the patient's lane returns to it.
+ */
 export function currentLane({ lane, patient_mrn, patient_id }: RerunCandidate): Lane {
-  return /^(mrn|patient):/.test(lane) && patient_mrn !== null ? patientLane(patient_mrn, patient_id) : { key: lane };
+  return /^(mrn|patient|apart):/.test(lane) && patient_mrn !== null
+    ? patientLane(patient_mrn, patient_id)
+    : { key: lane };
 }

@@ -5,6 +5,7 @@ import {
   type EmrWrite,
   type Grant,
   type Operations,
+  type SharedMarkers,
 } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/security/outbound.ts';
@@ -28,7 +29,7 @@ export type Charts = {
 };
 
 /** Links an account to the server in its current state. */
-export async function openCharts(server: FhirServer): Promise<Charts> {
+export async function openCharts(server: FhirServer, shared_markers?: SharedMarkers): Promise<Charts> {
   const credentials = bySecret(server);
   const { grant } = await signedIn(openEndpoint(server.url), credentials);
   const endpoint_plain = openEndpoint(server.url);
@@ -52,7 +53,7 @@ export async function openCharts(server: FhirServer): Promise<Charts> {
   const saveGrant = async (saved: Grant) => {
     stored = saved;
   };
-  const opened = fhir.open(endpoint, { credentials, grant, timezone, saveGrant });
+  const opened = fhir.open(endpoint, { credentials, grant, timezone, saveGrant, shared_markers });
   return {
     // A test that uses an unsupported operation fails.
     emr: opened as Operations,

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
-import { openCharts, performWrite } from './charts.ts';
-import { booking, empty_patient } from './inputs.ts';
+import { markedBy, openCharts, performWrite } from './charts.ts';
+import { booking, document, empty_patient } from './inputs.ts';
 
 let server: FhirServer;
 beforeAll(async () => {
@@ -99,5 +99,63 @@ describe('on a server that has not shown that it keeps markers, a lost create of
     const found = emr.createAppointment.find?.(marker, input) ?? Promise.resolve();
     expect(await failureOf(found)).toMatchObject({ kind: 'unknown_outcome' });
     expect(await appointments('2031-03-05T10:00')).toHaveLength(1);
+  });
+
+  test('that arrived is not sent again, even if the account may not see appointments', async () => {
+    server.faults.conditional_create = false;
+    server.faults.hidden = ['Appointment'];
+    const { emr } = await openCharts(server);
+    const input = { ...booking, starts_at: '2031-03-07T10:00:00' };
+    const marker = newMarker();
+    server.fail({ kind: 'reset', method: 'POST', path: '/fhir/R4/Appointment', exact: true, performed: true });
+    expect(await failureOf(emr.createAppointment.send(input, marker))).toMatchObject({ kind: 'unknown_outcome' });
+    const found = emr.createAppointment.find?.(marker, input) ?? Promise.resolve();
+    expect(await failureOf(found)).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await appointments('2031-03-07T10:00')).toHaveLength(1);
+  });
+});
+
+describe('a marker by which another account found a record', () => {
+  /** What is stored for a client and an address. */
+  const sharedMarkers = () => {
+    const markers = new Map<string, string>();
+    return {
+      markers,
+      find: async (type: string) => markers.get(type),
+      store: async (type: string, marker: string) => void markers.set(type, marker),
+    };
+  };
+  const lost = () => server.fail({ kind: 'reset', method: 'POST', path: '/fhir/R4/DocumentReference', exact: true });
+
+  test('is stored after the first confirmed create of each type', async () => {
+    const shared = sharedMarkers();
+    const { emr } = await openCharts(server, shared);
+    const marker = newMarker();
+    await emr.uploadDocument.send(document, marker);
+    expect(shared.markers.get('DocumentReference')).toBe(marker);
+  });
+
+  test('shows the next account that its searches find markers, so that a lost create is sent again', async () => {
+    const shared = sharedMarkers();
+    const first = await openCharts(server, shared);
+    await first.emr.uploadDocument.send(document, newMarker());
+    const { emr } = await openCharts(server, shared);
+    lost();
+    const marker = newMarker();
+    await performWrite(emr.uploadDocument, document, marker);
+    expect(await markedBy(server, 'DocumentReference', marker)).toHaveLength(1);
+  });
+
+  test('shows nothing to an account that does not find it', async () => {
+    const shared = sharedMarkers();
+    await shared.store('DocumentReference', newMarker());
+    const { emr } = await openCharts(server, shared);
+    lost();
+    const marker = newMarker();
+    expect(await failureOf(emr.uploadDocument.send(document, marker))).toMatchObject({
+      kind: 'unknown_outcome',
+    });
+    const found = emr.uploadDocument.find?.(marker, document) ?? Promise.resolve();
+    expect(await failureOf(found)).toMatchObject({ kind: 'unknown_outcome' });
   });
 });

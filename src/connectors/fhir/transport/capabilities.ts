@@ -32,8 +32,8 @@ export type Capabilities = {
   readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
-  /** Whether a record of this type was found by our marker, so that an empty search means that there is none. */
-  provesMarkers(type: string): boolean;
+  /** Whether a known record of this type was found by this parameter, so that an empty result means something. */
+  finds(type: string, param: string): boolean;
   /** Whether the server was seen to drop this extension. */
   dropsExtension(url: string): boolean;
   /** Whether locations were left out because nothing shows that they are the practice's. */
@@ -194,7 +194,7 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
       return facts.documents ?? {};
     },
     keepsMarkers: (type) => !unmarked.includes(type),
-    provesMarkers: (type) => facts.marked?.includes(type) ?? false,
+    finds: (type, param) => works(facts, type, param),
     dropsExtension: (url) => facts.dropped_extensions?.includes(url) ?? false,
     get hides_locations() {
       return facts.hidden_locations ?? false;

@@ -10,7 +10,7 @@ import {
   type ServerFacts,
   toCapabilities,
 } from './capabilities.ts';
-import { canFind, create, findByMarker, findCreated } from './creates.ts';
+import { canFind, create, findByMarker, findCreated, provesMarkers } from './creates.ts';
 import { probeParams, readReferred, sampleType } from './paramProbes.ts';
 import { createBinary, read } from './resources.ts';
 import { type SearchParams, search, searchAll } from './search.ts';
@@ -49,6 +49,8 @@ export type FhirClient = {
   findByMarker<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
   /** The same after a create whose response was lost. Throws `unknown_outcome` if absence would prove nothing. */
   findCreated<T extends fhir.FhirResource>(type: T['resourceType'], marker: string): Promise<T | undefined>;
+  /** Whether records of this type are found by our markers, so that an empty search means that there is none. */
+  provesMarkers(type: fhir.FhirResource['resourceType']): Promise<boolean>;
   /** Runs a write, and `sending` before its first request that may change something. */
   announce<T>(sending: (() => Promise<void>) | undefined, write: () => Promise<T>): Promise<T>;
   /** Whether `findByMarker` works for this type. */
@@ -72,7 +74,10 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
   // Reads `facts`, so what is learned applies immediately.
   const capabilities = toCapabilities(facts);
-  const session = openSession(endpoint, access);
+  const announced = new AsyncLocalStorage<() => Promise<void>>();
+  const session = openSession(endpoint, access, async ({ writes }) => {
+    if (writes) await announced.getStore()?.();
+  });
   const learn = (change: (facts: ServerFacts) => void) => {
     change(facts);
     return session.save({ ...session.grant(), server: JSON.stringify(facts) });
@@ -82,11 +87,6 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   };
   const probed = new Set<string>();
   const base = new URL(endpoint.address);
-  const announced = new AsyncLocalStorage<() => Promise<void>>();
-  const request: typeof session.request = async (input) => {
-    if (input.writes) await announced.getStore()?.();
-    return session.request(input);
-  };
   const probeType = async (type: string) => {
     if (probed.has(type)) return;
     probed.add(type);
@@ -100,7 +100,9 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     const found = await probeParams(searched, type, [...records, ...referred], capabilities.searchParams(type));
     await recordParams(type, found);
   };
-  const server = { base, request, capabilities, facts, learn, recordParams, probeType };
+  const { request } = session;
+  const { shared_markers } = access;
+  const server = { base, request, capabilities, facts, learn, shared_markers, recordParams, probeType };
   return {
     capabilities,
     mrn_rule: access.mrn_rule,
@@ -113,6 +115,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
     findCreated: (type, marker) => findCreated(server, type, marker),
+    provesMarkers: (type) => provesMarkers(server, type),
     announce: (sending, write) => (sending ? announced.run(sending, write) : write()),
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, type, id, change, marker),

@@ -94,16 +94,27 @@ async function recordMarking(server: Server, stored: fhir.FhirResource, marker: 
   const type = stored.resourceType;
   if (!canFind(server, type) || server.facts.marked?.includes(type)) return;
   const found = await findByMarker(server, type, marker);
-  if (found) await recordMarked(server, type);
   // A new record may take a while to be found. One that came back without the marker has lost it.
-  else if (!markersOf(stored).includes(marker)) await server.learn(({ unmarked }) => unmarked?.push(type));
+  if (!found && !markersOf(stored).includes(marker)) await server.learn(({ unmarked }) => unmarked?.push(type));
 }
 
-async function recordMarked(server: Server, type: string): Promise<void> {
+/** Records for this account, and for others at this address, that a record was found by its marker. */
+async function recordMarked(server: Server, type: string, marker: string): Promise<void> {
   if (server.facts.marked?.includes(type)) return;
   await server.learn((facts) => {
     facts.marked = [...(facts.marked ?? []), type];
   });
+  await server.shared_markers?.store(type, marker);
+}
+
+/**
+ * Whether this account has found a record of this type by a marker. If not, it searches for one that another account of
+ * the client found at this address.
+ */
+export async function provesMarkers(server: Server, type: fhir.FhirResource['resourceType']): Promise<boolean> {
+  if (server.facts.marked?.includes(type)) return true;
+  const marker = canFind(server, type) ? await server.shared_markers?.find(type) : undefined;
+  return marker !== undefined && (await findByMarker(server, type, marker)) !== undefined;
 }
 
 /** Whether a lost create of this type can be found. */
@@ -126,11 +137,15 @@ export async function findCreated<T extends fhir.FhirResource>(
   marker: string,
 ): Promise<T | undefined> {
   const found = await findByMarker<T>(server, type, marker);
-  if (found) await recordMarked(server, type);
-  else if (!server.facts.marked?.includes(type)) {
-    throw new EmrFailure('unknown_outcome', 'The EMR has not yet shown that it keeps our markers.');
+  if (!found && !(await provesMarkers(server, type))) {
+    throw unproven();
   }
   return found;
+}
+
+/** Nothing shows whether a lost create arrived. */
+export function unproven(): EmrFailure {
+  return new EmrFailure('unknown_outcome', 'The EMR has not yet shown that it keeps our markers.', { undecided: true });
 }
 
 /**
@@ -144,7 +159,11 @@ export async function findByMarker<T extends fhir.FhirResource>(
   if (!canFind(server, type)) throw new EmrFailure('unknown_outcome', 'The EMR cannot be searched for the record.');
   for await (const { matches } of search<T>(server, type, { identifier: markerValue(marker) })) {
     const found = matches.find((match) => markersOf(match).includes(marker));
-    if (found) return found;
+    if (found) {
+      // Whoever searched has its record even if this fails. It is then recorded with the next one.
+      await recordMarked(server, type, marker).catch(() => {});
+      return found;
+    }
     if (matches.length > 0) {
       throw new EmrFailure('unknown_outcome', 'The EMR does not find records by their identifier.');
     }

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure, type SharedMarkers } from '../../connector.ts';
 import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
 import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
 import type { Capabilities, ParamFindings, ServerFacts } from './capabilities.ts';
@@ -14,6 +14,7 @@ export type Server = {
   facts: ServerFacts;
   /** Changes what is known about the server, and stores it with the account. */
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
+  shared_markers: SharedMarkers | undefined;
   /** Stores with the account which search parameters of this type work. */
   recordParams: (type: string, found: ParamFindings) => Promise<void>;
   /** Probes the search parameters of a type, at most once per opened account. */

@@ -15,11 +15,18 @@ export type Session = {
 
 /**
  * Sends requests as the person who linked the account. An expired or rejected token is renewed once without a person. A
- * request rejected with 401 was not applied, so it is repeated, including writes.
+ * request rejected with 401 was not applied, so it is repeated, including writes. `beforeSending` runs right before each
+ * request.
  */
-export function openSession(endpoint: EmrEndpoint, access: Access): Session {
+export function openSession(
+  endpoint: EmrEndpoint,
+  access: Access,
+  beforeSending: (input: Parameters<SendRequest>[0]) => Promise<void> = async () => {},
+): Session {
   const grant = createGrantStore(endpoint, access, (before, signal) => renew({ ...endpoint, signal }, access, before));
   const send = async (input: Parameters<SendRequest>[0]) => {
+    // Not before a renewal, which may take seconds: a write that was announced and not sent has to be looked up.
+    await beforeSending(input);
     const used = grant.current();
     return { used, response: await call(endpoint, input, used.access_token) };
   };

@@ -7,6 +7,7 @@ import { dayOf, daysAround } from '../clock.ts';
 import { isReplaced } from '../mrn.ts';
 import { canSearch, type Emr, refIds } from '../references.ts';
 import type { FhirClient } from '../transport/client.ts';
+import { unproven } from '../transport/creates.ts';
 import { markersOf } from '../transport/markers.ts';
 import { clock_tolerance_ms, isOlderThan } from '../transport/sameRecord.ts';
 import { list, nameOf } from '../values.ts';
@@ -27,7 +28,7 @@ export function canFindLostPatient(client: FhirClient): boolean {
 export async function findLostPatient(emr: Emr, input: NewPatient, marker: string): Promise<fhir.Patient | undefined> {
   const { client } = emr;
   const marked = await findMarked<fhir.Patient>(client, 'Patient', marker);
-  if (marked || client.capabilities.provesMarkers('Patient')) return marked;
+  if (marked || (await provesMarkers(client, 'Patient'))) return marked;
   if (!canSearch(client, 'Patient', ['birthdate', 'family'])) throw unproven();
   const { first_name = '', last_name = '', dob = '' } = input;
   const found = await client.searchAll<fhir.Patient>('Patient', {
@@ -70,7 +71,7 @@ export async function findLostAppointment(
   marker: string,
 ): Promise<fhir.Appointment | undefined> {
   const marked = await findMarked<fhir.Appointment>(client, 'Appointment', marker);
-  if (marked || client.capabilities.provesMarkers('Appointment')) return marked;
+  if (marked || (await provesMarkers(client, 'Appointment'))) return marked;
   const param = patientParam(client);
   if (param === undefined) throw unproven();
   const day = new Date(start_ms).toISOString().slice(0, 10);
@@ -86,6 +87,8 @@ export async function findLostAppointment(
         'Patient',
       ).includes(input.patient_ehr_id),
   );
+  // An account may be allowed to create appointments and not to see them.
+  if (found.length === 0 && !client.capabilities.finds('Appointment', param)) throw unproven();
   const lost = onlyNew(alike, marker);
   // Someone else may have booked it: a new one without our marker is not ours for certain.
   if (lost && !markersOf(lost).includes(marker)) throw unproven();
@@ -101,10 +104,15 @@ async function findMarked<T extends fhir.FhirResource>(
   type: T['resourceType'],
   marker: string,
 ): Promise<T | undefined> {
-  if (!client.canFind(type)) return undefined;
-  const found = await client.findByMarker<T>(type, marker);
-  // Notes that the server keeps markers.
-  return found && client.findCreated<T>(type, marker);
+  return client.canFind(type) ? client.findByMarker<T>(type, marker) : undefined;
+}
+
+/** If a search by marker says nothing, the record is looked for by what was sent. */
+async function provesMarkers(client: FhirClient, type: fhir.FhirResource['resourceType']): Promise<boolean> {
+  return client.provesMarkers(type).catch((error: unknown) => {
+    if (error instanceof EmrFailure && error.kind === 'unknown_outcome') return false;
+    throw error;
+  });
 }
 
 /**
@@ -135,7 +143,3 @@ function requestedAt(marker: string): number {
 const operation_age_max_ms = 366 * 24 * 60 * 60_000;
 /** A lost write is retried for an hour. */
 const retry_time_max_ms = 60 * 60_000;
-
-function unproven(): EmrFailure {
-  return new EmrFailure('unknown_outcome', 'The EMR has not yet shown that it keeps our markers.');
-}
