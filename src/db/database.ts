@@ -77,17 +77,6 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
   });
   const turns = fairSlots({ total: pool, per_client: 'all_but_one' });
   const listener = openListener(addresses.listen ?? addresses.system, application_name);
-  const reading =
-    (sql: Query) =>
-    async <Row>(client_id: string, query: (sql: Query) => Fragment) => {
-      const rows = await sql`
-      WITH tenant AS MATERIALIZED (SELECT set_config('chartwire.client_id', ${client_id}, true) AS id)
-      SELECT result.* FROM tenant CROSS JOIN LATERAL (
-        SELECT query.* FROM (${query(sql)}) AS query WHERE tenant.id IS NOT NULL OFFSET 0
-      ) AS result`;
-      // The caller names the columns it selected; PostgreSQL gives no types to check them against.
-      return rows as unknown as Row[];
-    };
   const search = reading(service.pooled);
   // One round trip for all statements.
   const begin = <T>(client_id: string, settings: string, work: (tx: Tx) => Promise<T>) =>
@@ -156,6 +145,19 @@ function isConflict(error: unknown): boolean {
 /** Errors of the database and of lost connections have one, those of our own code do not. */
 function hasCode(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'code' in error;
+}
+
+/** Reads by single statements of `sql`; see `Database.read`. */
+export function reading(sql: Query): Database['read'] {
+  return async <Row>(client_id: string, query: (sql: Query) => Fragment) => {
+    const rows = await sql`
+      WITH tenant AS MATERIALIZED (SELECT set_config('chartwire.client_id', ${client_id}, true) AS id)
+      SELECT result.* FROM tenant CROSS JOIN LATERAL (
+        SELECT query.* FROM (${query(sql)}) AS query WHERE tenant.id IS NOT NULL OFFSET 0
+      ) AS result`;
+    // The caller names the columns it selected; PostgreSQL gives no types to check them against.
+    return rows as unknown as Row[];
+  };
 }
 
 const application_name = 'chartwire';

@@ -1,5 +1,6 @@
 import type { Fragment, Query } from '../db/database.ts';
 import { record_kinds } from '../model/records/kinds.ts';
+import { patients } from '../model/records/patients.ts';
 
 /** An erasure: everything of a client, of one organization, or of one patient of an organization. */
 export type ErasureScope =
@@ -60,6 +61,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['server_markers', server_markers],
     // What is sealed with a deleted key can no longer be decrypted, even in backups.
     ['data_keys', by_account('owner_id')],
+    ['name_suffixes', name_suffixes],
     ...record_kinds.map((kind) => [kind.name, recordRules(kind)] as const),
     ['record_counts', by_organization],
     ['sync_passes', by_organization],
@@ -174,6 +176,12 @@ function recordRules({ name, mrn_column }: { name: string; mrn_column?: string }
         ${name === 'patients' ? sql`OR id = ${patient.id}` : sql``})`,
   };
 }
+
+/** Patients' names, and those of companies and providers. Deleted before their records, to be counted. */
+const name_suffixes: Rules = {
+  ...through('record_id', patients.name, 'id', recordRules(patients)),
+  ...by_organization,
+};
 
 function accountsOf(sql: Query, organization_id: string): Fragment {
   return sql`SELECT id FROM accounts WHERE organization_id = ${organization_id}`;

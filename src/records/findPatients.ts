@@ -3,25 +3,26 @@ import type { FoundPatient } from '../model/dashboard/records.ts';
 import { fold, needleOf } from '../model/fold.ts';
 import { phoneDigits } from '../model/usPlaces.ts';
 import { isDate } from '../time/days.ts';
+import { containsName, nameField, recordsById, recordsNamed } from './nameSuffixes.ts';
 
 /**
  * Patients of all of a client's organizations by name, date of birth, phone number or MRN; `text` says which by its
  * form. The first matches by name are enough for a person who is looking for one.
  */
 export function findPatients(
-  db: Database,
+  db: Pick<Database, 'search'>,
   client_id: string,
   text: string,
   { patients_max }: { patients_max: number },
 ): Promise<FoundPatient[]> {
-  return db.search<FoundPatient>(
-    client_id,
-    (sql) => sql`
-      SELECT patients.id, organization_id, org_id, doc->>'first_name' AS first_name, doc->>'last_name' AS last_name, doc->>'dob' AS dob, mrn
-        FROM patients JOIN organizations ON organizations.id = organization_id
-       WHERE patients.client_id = ${client_id} AND ${conditionOf(sql, text.trim())}
-       ORDER BY last_folded, first_folded, patients.id LIMIT ${patients_max}`,
-  );
+  return db.search<FoundPatient>(client_id, (sql) => {
+    const { source, condition } = searchOf(sql, client_id, text.trim());
+    return sql`
+      SELECT listed.id, organization_id, org_id, doc->>'first_name' AS first_name, doc->>'last_name' AS last_name, doc->>'dob' AS dob, mrn
+        FROM ${source} JOIN organizations ON organizations.id = organization_id
+       WHERE listed.client_id = ${client_id} AND ${inOrganizations(sql, client_id)} AND ${condition}
+       ORDER BY last_folded, first_folded, listed.id LIMIT ${patients_max}`;
+  });
 }
 
 /** A patient of any organization by id. */
@@ -38,21 +39,46 @@ export async function findPatient(
   return patient;
 }
 
-function conditionOf(sql: Query, text: string): Fragment {
+/** All organizations of the client, by id: indexes begin with it. */
+function inOrganizations(sql: Query, client_id: string): Fragment {
+  return sql`organization_id = ANY (ARRAY(SELECT id FROM organizations WHERE client_id = ${client_id}))`;
+}
+
+/** Where the patients are read from, under the name `listed`, and a condition about them. */
+type Search = { source: Fragment; condition: Fragment };
+
+function searchOf(sql: Query, client_id: string, text: string): Search {
+  const source = sql`patients AS listed`;
   const dob = readDay(text);
-  if (dob !== undefined) return sql`dob = ${dob}`;
+  if (dob !== undefined) return { source, condition: sql`dob = ${dob}` };
   const phone = readPhone(text);
   // An MRN may look like a phone number.
-  if (phone !== undefined) return sql`(phone = ${phone} OR cell_phone = ${phone} OR mrn = ${text})`;
+  if (phone !== undefined)
+    return { source, condition: sql`(phone = ${phone} OR cell_phone = ${phone} OR mrn = ${text})` };
   const names = fold(text)
     .split(/[\s,]+/)
     .filter((word) => needleOf(word) !== null);
-  if (names.length === 0) return sql`mrn = ${text}`;
-  const named = names.map((name) => {
-    const pattern = `%${name.replace(/[\\%_]/g, '\\$&')}%`;
-    return sql`(last_folded LIKE ${pattern} OR first_folded LIKE ${pattern})`;
-  });
-  return sql`(mrn = ${text} OR (${named.reduce((all, each) => sql`${all} AND ${each}`)}))`;
+  if (names.length === 0) return { source, condition: sql`mrn = ${text}` };
+  const matches = names
+    .map((name) => sql`(${containsName(sql, sql`last_folded`, name)} OR ${containsName(sql, sql`first_folded`, name)})`)
+    .reduce((all, each) => sql`${all} AND ${each}`);
+  return {
+    source: namedSource(sql, client_id, text, names) ?? source,
+    condition: sql`(mrn = ${text} OR (${matches}))`,
+  };
+}
+
+const name_fields = [nameField('patients', 'last_folded'), nameField('patients', 'first_folded')];
+
+/** The patients that indexes find by the longest name or by MRN; undefined if all names are too short. */
+function namedSource(sql: Query, client_id: string, mrn: string, names: readonly string[]): Fragment | undefined {
+  const [longest = ''] = names.toSorted((a, b) => b.length - a.length);
+  const organizations = inOrganizations(sql, client_id);
+  const named = recordsNamed(sql, { client_id, organizations, fields: name_fields }, longest);
+  if (!named) return undefined;
+  const ids = sql`${named} UNION ALL SELECT id FROM patients
+    WHERE client_id = ${client_id} AND ${organizations} AND mrn = ${mrn}`;
+  return sql`${recordsById(sql, 'patients', ids)} AS listed`;
 }
 
 /** A date as `YYYY-MM-DD`, from that or from `M/D/YYYY`. */

@@ -1,33 +1,36 @@
 import { type Batch, readBatch } from '../db/batches.ts';
 import type { Database, Fragment, Query } from '../db/database.ts';
 import { apiError } from '../errors.ts';
-import { needleOf } from '../model/fold.ts';
 import type { Filter, RecordKind } from '../model/records/recordKind.ts';
 import { isFirstSyncPending } from './firstSync.ts';
+import { containsName, nameField, recordsById, recordsNamed } from './nameSuffixes.ts';
 
 export type Scope = { client_id: string; organization_id: string };
 export type Paging = { page?: number | undefined; page_size?: number | undefined };
 /** Values of the kind's filters by name, validated against their schemas. */
 export type Filters = Readonly<Record<string, unknown>>;
 
+/** What lists are read with. */
+type Reader = Pick<Database, 'read' | 'togetherOrAlone'>;
+
 /** Response JSON as PostgreSQL assembled it, and the MRNs of the patients in it for the audit log. */
 export type RecordsJson = { body: string; mrns: string[] };
 
 /** All records of a kind that match, in one response. */
 export async function readList(
-  db: Database,
+  db: Reader,
   scope: Scope,
   kind: RecordKind,
   { filters = {}, records_max }: { filters?: Filters; records_max?: number } = {},
 ): Promise<string> {
   checkDays(filters);
-  const [row] = await db.read<{ body: string }>(
-    scope.client_id,
-    (sql) => sql`
+  const [row] = await db.read<{ body: string }>(scope.client_id, (sql) => {
+    const { source, conditions } = searchOf(sql, scope, kind, filters);
+    return sql`
       SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
-        FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, scope, conditionsOf(sql, scope, kind, filters))}
-               ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${records_max}`}) AS found`,
-  );
+        FROM (SELECT doc FROM ${source} WHERE ${matching(sql, scope, conditions)}
+               ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${records_max}`}) AS found`;
+  });
   return row?.body ?? '';
 }
 
@@ -36,7 +39,7 @@ export async function readList(
  * unless theirs may take long: a search for part of a name, or a large page, would delay the others.
  */
 export async function readPage(
-  db: Database,
+  db: Reader,
   scope: Scope,
   kind: RecordKind,
   filters: Filters,
@@ -53,7 +56,7 @@ export async function readPage(
     });
     const [row] = await db.read<RecordsJson>(client_id, (sql) => {
       const asked = { ...values(sql), page: sql`${page}::int`, page_size: sql`${page_size}::int` };
-      return pageQuery(sql, kind, asked, conditionsOf(sql, scope, kind, filters));
+      return pageQuery(sql, kind, asked, searchOf(sql, scope, kind, filters));
     });
     return row ?? no_page;
   }
@@ -95,7 +98,7 @@ function pagesTogether(kind: RecordKind, given: readonly GivenFilter[]): Batch<A
         ),
       );
       return sql`SELECT page.* FROM json_populate_record(NULL::${sql(kind.name)}, asked.request->'columns') AS sent
-        CROSS JOIN LATERAL (${pageQuery(sql, kind, asked, conditions)}) AS page`;
+        CROSS JOIN LATERAL (${pageQuery(sql, kind, asked, { source: sql`${sql(kind.name)} AS listed`, conditions })}) AS page`;
     },
     { max: pages_max },
   );
@@ -115,14 +118,14 @@ function pageQuery(
   sql: Query,
   kind: RecordKind,
   asked: Record<'client_id' | 'organization_id' | 'page' | 'page_size', Fragment>,
-  conditions: readonly Fragment[],
+  { source, conditions }: Search,
 ): Fragment {
   const { organization_id, page, page_size } = asked;
   const table = sql(kind.name);
   const matches = matching(sql, asked, conditions);
   const total =
     conditions.length > 0 || !kind.counted
-      ? sql`SELECT count(*) AS n FROM ${table} AS listed WHERE ${matches}`
+      ? sql`SELECT count(*) AS n FROM ${source} WHERE ${matches}`
       : sql`SELECT coalesce(sum(total), 0) AS n FROM record_counts
              WHERE record_counts.organization_id = ${organization_id} AND kind = ${kind.name}`;
   const { mrn_column: mrn } = kind;
@@ -141,7 +144,7 @@ function pageQuery(
         -- MRNs as JSON, which Node parses in half the time of an array of PostgreSQL.
         SELECT coalesce(json_agg((SELECT doc FROM ${table} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
                ${mrn ? sql`coalesce(json_agg(narrow.mrn) FILTER (WHERE narrow.mrn IS NOT NULL), '[]')` : sql`'[]'::json`} AS mrns
-          FROM (SELECT id ${mrn ? sql`, ${sql(mrn)} AS mrn` : sql``} FROM ${table} AS listed WHERE ${matches}
+          FROM (SELECT id ${mrn ? sql`, ${sql(mrn)} AS mrn` : sql``} FROM ${source} WHERE ${matches}
                  ORDER BY ${orderOf(sql, kind)} LIMIT ${page_size} OFFSET (${page} - 1) * ${page_size}) AS narrow
       ) AS found`;
 }
@@ -205,15 +208,34 @@ function givenFilters(kind: RecordKind, filters: Filters): GivenFilter[] {
   });
 }
 
-function conditionsOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Fragment[] {
-  return givenFilters(kind, filters).map(([name, filter]) => {
+/** The records of a list: where they are read from, under the name `listed`, and conditions about them. */
+type Search = { source: Fragment; conditions: readonly Fragment[] };
+
+function searchOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Search {
+  const given = givenFilters(kind, filters);
+  const conditions = given.map(([name, filter]) => {
     const { columns, match } = filter;
     const value = storedValue(filter, filters[name]);
     return anyOf(
       sql,
-      columns.map((column) => compare(sql, match, sql`${sql(column)}`, value, scope)),
+      columns.map((column) => compare(sql, match, column, value, scope)),
     );
   });
+  const { client_id, organization_id } = scope;
+  const organizations = sql`organization_id = ${organization_id}`;
+  const ids = given
+    .filter(([, { match }]) => match === 'contains')
+    .map(([name, { columns }]) => {
+      const fields = columns.map((column) => nameField(kind.name, column));
+      return recordsNamed(sql, { client_id, organizations, fields }, String(filters[name]));
+    })
+    .filter((each) => each !== undefined);
+  if (ids.length === 0) return { source: sql`${sql(kind.name)} AS listed`, conditions };
+  const named = ids.reduce((all, each) => sql`${all} INTERSECT ${each}`);
+  if (ids.length === given.length) return { source: sql`${recordsById(sql, kind.name, named)} AS listed`, conditions };
+  // Another filter may match fewer records than the names do.
+  const among = sql`listed.id = ANY (ARRAY(${named}))`;
+  return { source: sql`${sql(kind.name)} AS listed`, conditions: [...conditions, among] };
 }
 
 function storedValue({ stored }: Filter, value: unknown): string | boolean {
@@ -225,34 +247,23 @@ function anyOf(sql: Query, conditions: readonly Fragment[]): Fragment {
   return conditions.reduce((left, right) => sql`(${left} OR ${right})`);
 }
 
-function compare(
-  sql: Query,
-  match: Filter['match'],
-  column: Fragment,
-  value: string | boolean,
-  { organization_id }: Scope,
-): Fragment {
-  const timezone = () => sql`(SELECT timezone FROM organizations WHERE organizations.id = ${organization_id})`;
+function compare(sql: Query, match: Filter['match'], column: string, value: string | boolean, scope: Scope): Fragment {
+  const stored = sql`listed.${sql(column)}`;
+  const timezone = () => sql`(SELECT timezone FROM organizations WHERE organizations.id = ${scope.organization_id})`;
   switch (match) {
     case 'equals':
-      return sql`${column} = ${value}`;
+      return sql`${stored} = ${value}`;
     case 'contains':
-      return sql`${column} LIKE ${containsPattern(String(value))}`;
+      return containsName(sql, stored, String(value));
     case 'from_day':
-      return sql`${column} >= ${value}::text::date`;
+      return sql`${stored} >= ${value}::text::date`;
     case 'to_day':
-      return sql`${column} <= ${value}::text::date`;
+      return sql`${stored} <= ${value}::text::date`;
     case 'from_local_day':
-      return sql`${column} >= ${value}::text::date::timestamp AT TIME ZONE ${timezone()}`;
+      return sql`${stored} >= ${value}::text::date::timestamp AT TIME ZONE ${timezone()}`;
     case 'to_local_day':
-      return sql`${column} < (${value}::text::date + 1)::timestamp AT TIME ZONE ${timezone()}`;
+      return sql`${stored} < (${value}::text::date + 1)::timestamp AT TIME ZONE ${timezone()}`;
   }
-}
-
-/** Null, which matches nothing, if nothing of the name is left to search for. */
-function containsPattern(name: string): string | null {
-  const needle = needleOf(name);
-  return needle === null ? null : `%${needle.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 function orderOf(sql: Query, kind: RecordKind): Fragment {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Fragment, Sql, Tx } from '../db/database.ts';
 import { newId } from '../ids.ts';
 import type { Kind, KindName, SourceOf } from '../model/records/kinds.ts';
-import type { RecordRow } from '../model/records/recordKind.ts';
+import type { RecordKind, RecordRow } from '../model/records/recordKind.ts';
 import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { sync_lane } from './requestSync.ts';
@@ -198,9 +198,12 @@ export async function countStored(tx: Tx, kind: Kind, organization_id: string): 
   return row?.total ?? 0;
 }
 
-/** Tells the planner about the records of a first sync (migration 0032). */
-export async function analyzeRecords({ pooled: sql }: Sql, kind: Kind): Promise<void> {
-  await sql`SELECT analyze_records(${kind.name})`;
+/** Tells the planner about the records of a first sync (migration 0032), and about the suffixes of their names. */
+export async function analyzeRecords({ pooled: sql }: Sql, kind: RecordKind): Promise<void> {
+  const named = Object.values(kind.filters).some(({ match }) => match === 'contains');
+  for (const table of named ? [kind.name, 'name_suffixes'] : [kind.name]) {
+    await sql`SELECT analyze_records(${table})`;
+  }
 }
 
 /** The columns of a row that a sync stores. */

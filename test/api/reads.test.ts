@@ -68,6 +68,10 @@ describe('tables of records', () => {
       const triggers = await fixture.owner`SELECT FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
         WHERE tgrelid = ${name}::text::regclass AND proname IN ('count_records', 'uncount_records')`;
       expect(triggers).toHaveLength(kind.counted ? 2 : 0);
+      const searched = Object.values(kind.filters).some(({ match }) => match === 'contains');
+      const named = await fixture.owner`SELECT FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+        WHERE tgrelid = ${name}::text::regclass AND proname IN (${`${name}_named`}, 'remove_name_suffixes')`;
+      expect(named, 'triggers for the suffixes of names').toHaveLength(searched ? 3 : 0);
       const [table] = await fixture.owner`SELECT relrowsecurity AND relforcerowsecurity AS forced FROM pg_class
         WHERE oid = ${name}::text::regclass`;
       expect(table?.forced).toBe(true);

@@ -81,12 +81,19 @@ export function patientColumns(doc: Patient) {
   return {
     mrn: doc.mrn,
     status: doc.status,
-    first_folded: fold(doc.first_name).slice(0, indexed_max),
-    last_folded: fold(doc.last_name).slice(0, indexed_max),
+    first_folded: indexedName(doc.first_name),
+    last_folded: indexedName(doc.last_name),
     dob: doc.dob,
     phone: phoneColumn(doc.phone),
     cell_phone: phoneColumn(doc.cell_phone),
   };
+}
+
+function indexedName(name: string): string {
+  // PostgreSQL refuses half of a character that has two code units.
+  return fold(name)
+    .slice(0, indexed_max)
+    .replace(/[\ud800-\udbff]$/, '');
 }
 
 export const patients = recordKind({

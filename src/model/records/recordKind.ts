@@ -63,7 +63,10 @@ export type RecordList = { summary: string } & (
 /** `POST /v1/<name>/search`: the list with its filters and paging in the body, which keeps them out of URLs. */
 export type RecordSearch = { summary: string; schema_name: string };
 
-/** Matches when any of the columns does. `contains` compares by `fold` and needs folded columns. */
+/**
+ * Matches when any of the columns does. `contains` compares by `fold` and needs folded columns, whose suffixes are stored
+ * (`keep_name_suffixes` in migration 0068).
+ */
 export type Filter = {
   columns: readonly string[];
   match: 'equals' | 'contains' | DayMatch;
