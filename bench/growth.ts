@@ -10,10 +10,12 @@ import { openServer } from '../src/db/openServer.ts';
 import { purgeJobInputs } from '../src/erasure/retention.ts';
 import { listJobs } from '../src/jobs/listJobs.ts';
 import { patients } from '../src/model/records/patients.ts';
+import type { RecordKind } from '../src/model/records/recordKind.ts';
 import { readPage } from '../src/records/readRecords.ts';
 import { browseEvents } from '../src/webhooks/browseEvents.ts';
 import { listEvents, purgeEvents } from '../src/webhooks/events.ts';
-import { type Installation, openInstallation, ready_rows } from './growthRows.ts';
+import { filtered_kinds, type Installation, openInstallation, ready_rows } from './growthRows.ts';
+import { filterValues, readFiltered } from './recordRows.ts';
 import { measuredOn, median } from './report.ts';
 
 /**
@@ -21,7 +23,7 @@ import { measuredOn, median } from './report.ts';
  * one practice and a thousand; writes docs/reference/growth.md. Exit code 1 if a ratio exceeds 1.2. Only statements are
  * timed: a constant cost of HTTP would hide growth.
  *
- *   --rows N        more than a million rows; ten million take 25 GB and an hour
+ *   --rows N        another number of rows; with fewer than a million, writes nothing. Ten million take 60 GB and hours
  *   --only TEXT     only the work whose name contains the text; writes nothing
  *   --keep FOLDER   keeps the databases there, and uses those of an earlier run
  */
@@ -36,7 +38,8 @@ type Work = { name: string; run(installation: Installation): Promise<unknown> };
 
 const works: readonly Work[] = [
   { name: 'a page of patients', run: ({ db, ...scope }) => readPage(db, scope, patients, {}) },
-  { name: 'one patient by MRN', run: ({ db, ...scope }) => readPage(db, scope, patients, { mrn: 'MRN7' }) },
+  { name: 'one patient by MRN', run: ({ db, ...scope }) => readPage(db, scope, patients, { mrn: 'other500' }) },
+  ...filtered_kinds.flatMap(filteredLists),
   { name: 'a claim of jobs', run: ({ db, owner }) => claimAll(db, owner, 'lanes') },
   { name: 'a claim of deliveries', run: ({ db, owner }) => claimAll(db, owner, 'deliveries') },
   { name: 'a page of jobs', run: ({ db, client_id }) => listJobs(db, client_id, {}) },
@@ -52,6 +55,14 @@ const works: readonly Work[] = [
   { name: 'a purge of events with nothing to do', run: ({ db }) => purgeEvents(db.system, 30) },
   { name: 'a purge of requests of jobs with nothing to do', run: ({ db }) => purgeJobInputs({ db }, 90) },
 ];
+
+/** Each filter of a kind's list, with as many matches in every database. */
+function filteredLists(kind: RecordKind): Work[] {
+  return Object.entries(filterValues(kind)).map(([filter, value]) => ({
+    name: `${kind.labels.plural} by ${filter}`,
+    run: ({ db, ...scope }) => readFiltered(db, scope, kind, { [filter]: value }),
+  }));
+}
 
 /** A median duration, and how many times that of the small database it is. */
 type Cost = { ms: number; ratio: number };

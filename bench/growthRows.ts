@@ -1,8 +1,11 @@
 import { connect, type Database, type DatabaseAddress, openDatabase, type Sql, type Tx } from '../src/db/database.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newId } from '../src/ids.ts';
+import { record_kinds } from '../src/model/records/kinds.ts';
+import type { RecordKind } from '../src/model/records/recordKind.ts';
 import { countEvents } from '../src/webhooks/eventCounts.ts';
 import { event_days_max } from '../src/webhooks/events.ts';
+import { insertRecords } from './recordRows.ts';
 
 type Ids = Record<'client_id' | 'organization_id' | 'account_id', string>;
 
@@ -11,6 +14,14 @@ export type Installation = Ids & { db: Database; owner: Sql };
 
 /** Lanes and deliveries that are ready, whatever else the database contains. */
 export const ready_rows = 20;
+
+/** The kinds whose lists have filters. */
+export const filtered_kinds: readonly RecordKind[] = record_kinds.filter(
+  (kind: RecordKind) => Object.keys(kind.filters).length > 0,
+);
+
+/** How many records each filter matches, whatever else the database contains: a full page. */
+const page_rows = 100;
 
 /** The oldest rows belong to the first practice, so that its pages are full however many practices share the others. */
 const first_practice_rows = 100;
@@ -71,10 +82,9 @@ async function insertWork(tx: Tx, { client_id, organization_id }: Ids, rows: num
       JOIN practice ON practice.n = CASE WHEN series.n <= ${first_practice_rows}::int THEN 0 ELSE series.n % ${practices}::int END
      CROSS JOIN LATERAL (SELECT (series.n - ${rows}::int) * make_interval(secs => ${Math.min(1, 1_000_000 / rows)}::float8) AS age) AS time
      ORDER BY series.n`;
-  await tx`INSERT INTO patients (id, client_id, organization_id, ehr_id, mrn, status, first_folded, last_folded, doc, source_hash,
-      seen_in)
-    SELECT other_id, ${client_id}, ${organization_id}, n::text, 'MRN' || n, 'active', 'f' || n, 'l' || n,
-           json_build_object('mrn', 'MRN' || n), '', 1 FROM bench ORDER BY n`;
+  for (const kind of filtered_kinds) {
+    await insertRecords(tx, { client_id, organization_id }, kind, { rows, matching: page_rows });
+  }
   await tx`INSERT INTO operations (id, client_id, organization_id, account_id, type, input, created_at)
     SELECT operation_id, ${client_id}, organization_id, account_id, 'bench', '{}', at FROM bench ORDER BY n`;
   await tx`INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane, state, created_at,

@@ -1,0 +1,149 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { filterValues, insertRecords, readFiltered } from '../../bench/recordRows.ts';
+import { createQuery, type Prepared, type Row, type Rows } from '../../sql/statement.ts';
+import { connect, type Database, reading, type Sql } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { role_settings, roleAddresses } from '../../src/db/roles.ts';
+import { record_kinds } from '../../src/model/records/kinds.ts';
+import type { RecordKind } from '../../src/model/records/recordKind.ts';
+import { findPatients } from '../../src/records/findPatients.ts';
+import { readList } from '../../src/records/readRecords.ts';
+import { freshDatabase, template } from '../harness/postgres.ts';
+import { createTenant, type Tenant } from '../harness/tenant.ts';
+
+/** The statements of lists, as the service sends them, explained while they run as the service's role. */
+
+const rows = 4_000;
+const matching = 20;
+
+let owner: Sql;
+let service: Sql;
+let tenant: Tenant;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const database = await freshDatabase('filters', await template('webhooks', migrate));
+  drop = database.drop;
+  owner = connect(database.address, { max: 1 });
+  service = connect(roleAddresses(database.address).service, { max: 1, settings: role_settings.service });
+  tenant = await createTenant(owner);
+  const others = [await createTenant(owner, { client_id: tenant.client_id }), await createTenant(owner)];
+  for (const kind of record_kinds) {
+    await insertRecords(owner, tenant, kind, { rows, matching });
+    for (const other of others) await insertRecords(owner, other, kind, { rows: rows / 4, matching });
+  }
+  await owner`VACUUM ANALYZE`;
+});
+afterAll(async () => {
+  await service.end();
+  await owner.end();
+  await drop();
+});
+
+type PlanNode = {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: PlanNode[];
+};
+
+/** Runs `work` with statements that are explained, and returns their plans. */
+async function plansOf(
+  mode: 'custom' | 'generic',
+  work: (db: Pick<Database, 'read' | 'search' | 'togetherOrAlone'>) => Promise<unknown>,
+): Promise<PlanNode[]> {
+  const plans: PlanNode[] = [];
+  const query = createQuery(async (statement) => {
+    plans.push(await explain(mode, statement));
+    return service.unsafe(statement.text, statement.values as string[]) as Promise<Rows<Row[]>>;
+  });
+  await work({
+    read: reading(query),
+    search: reading(query),
+    togetherOrAlone: async (client_id, batch, entry) => {
+      const [result] = await batch.run(query, client_id, [entry]);
+      return result as NonNullable<typeof result>;
+    },
+  });
+  return plans;
+}
+
+async function explain(mode: string, { text, values }: Prepared): Promise<PlanNode> {
+  const literals = values.map((value) => (value === null ? 'NULL' : pg.escapeLiteral(String(value))));
+  await service.unsafe(`SET plan_cache_mode = force_${mode}_plan`);
+  await service.unsafe(`PREPARE explained AS ${text}`);
+  const [row] = await service.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (${literals.join()})`,
+  );
+  await service.unsafe('DEALLOCATE explained');
+  if (!row) throw new Error('EXPLAIN returned no plan.');
+  return row['QUERY PLAN'][0].Plan;
+}
+
+/** What is wrong with the scans of a plan: they read too many rows, or walk an index to find those that match. */
+async function problemsOf(plan: PlanNode, read_max = 2 * matching): Promise<string[]> {
+  const problems: string[] = [];
+  const scan = async (node: PlanNode): Promise<void> => {
+    for (const child of node.Plans ?? []) await scan(child);
+    const name = node['Index Name'] ?? node['Relation Name'];
+    if (name === undefined) return;
+    const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+    const read = (node['Actual Rows'] + removed) * node['Actual Loops'];
+    if (read > read_max) problems.push(`${node['Node Type']} of ${name} reads ${Math.round(read)} rows`);
+    const walked = node['Index Name'] && (await walkedColumns(node['Index Name'], node['Index Cond'] ?? ''));
+    if (walked) problems.push(`${node['Node Type']} of ${name} compares ${walked}`);
+  };
+  await scan(plan);
+  return problems;
+}
+
+/** Columns of an index that are compared although a column before them is not: the index is read from end to end. */
+async function walkedColumns(index: string, condition: string): Promise<string> {
+  const columns = await owner<{ name: string }[]>`SELECT attname::text AS name FROM pg_attribute
+    WHERE attrelid = ${index}::text::regclass ORDER BY attnum`;
+  const compared = columns.map(({ name }) => new RegExp(`\\b${name}\\b`).test(condition));
+  const prefix = compared.includes(false) ? compared.indexOf(false) : compared.length;
+  return columns
+    .filter((_, n) => n >= prefix && compared[n])
+    .map(({ name }) => name)
+    .join();
+}
+
+const kinds: readonly RecordKind[] = record_kinds;
+const filters = kinds.flatMap((kind) => Object.entries(filterValues(kind)).map((filter) => [kind, ...filter] as const));
+const modes = ['custom', 'generic'] as const;
+
+describe.each(modes)('with a %s plan', (mode) => {
+  test.each(filters.map(([kind, name, value]) => [kind.name, name, kind, value] as const))(
+    'the list of %s by %s reads only the rows that match',
+    async (_kind, name, kind, value) => {
+      const plans = await plansOf(mode, (db) => readFiltered(db, tenant, kind, { [name]: value }));
+      expect(plans).toHaveLength(1);
+      for (const plan of plans) expect(await problemsOf(plan)).toStrictEqual([]);
+    },
+  );
+
+  test.each(
+    filters
+      .filter(([kind]) => kind.list?.returns === 'one_patient')
+      .map(([kind, name, value]) => [kind.name, name, kind, value] as const),
+  )('the list of %s of one patient, also by %s, reads only the rows that match', async (_kind, name, kind, value) => {
+    const patient_mrn = filterValues(kind).patient_mrn;
+    const [plan] = await plansOf(mode, (db) => readList(db, tenant, kind, { filters: { patient_mrn, [name]: value } }));
+    expect(plan && (await problemsOf(plan))).toStrictEqual([]);
+  });
+
+  test.each(['needle', 'xneedle1 needle', 'needle, x', 'match', '415-555-0100', '2000-01-01'])(
+    'the search for patients of all practices by “%s” reads only the rows that match',
+    async (text) => {
+      const [plan] = await plansOf(mode, (db) => findPatients(db, tenant.client_id, text, { patients_max: 20 }));
+      // By first and by last name, in both practices of the client.
+      expect(plan && (await problemsOf(plan, 4 * matching))).toStrictEqual([]);
+    },
+  );
+});
