@@ -3,7 +3,7 @@ import type { FoundPatient } from '../model/dashboard/records.ts';
 import { fold, needleOf } from '../model/fold.ts';
 import { phoneDigits } from '../model/usPlaces.ts';
 import { isDate } from '../time/days.ts';
-import { containsName, nameField, recordsById, recordsNamed } from './nameSuffixes.ts';
+import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
 
 /**
  * Patients of all of a client's organizations by name, date of birth, phone number or MRN; `text` says which by its
@@ -76,9 +76,9 @@ function namedSource(sql: Query, client_id: string, mrn: string, names: readonly
   const organizations = inOrganizations(sql, client_id);
   const named = recordsNamed(sql, { client_id, organizations, fields: name_fields }, longest);
   if (!named) return undefined;
-  const ids = sql`${named} UNION ALL SELECT id FROM patients
-    WHERE client_id = ${client_id} AND ${organizations} AND mrn = ${mrn}`;
-  return sql`${recordsById(sql, 'patients', ids)} AS listed`;
+  return sql`(${named.ids} UNION SELECT id FROM patients
+      WHERE client_id = ${client_id} AND ${organizations} AND mrn = ${mrn}) AS named
+    CROSS JOIN ${namedRecords(sql, 'patients')} AS listed`;
 }
 
 /** A date as `YYYY-MM-DD`, from that or from `M/D/YYYY`. */

@@ -22,25 +22,29 @@ export function containsName(sql: Query, column: Fragment, name: string): Fragme
 }
 
 /**
- * The ids of all records that can contain a name, and some that do not: their names are equal in the first 32 characters
- * of the searched one. Undefined if the name is too short for the index (migration 0068).
+ * The ids of the records that contain a name, some of them repeated. If `exact` is false, also of records that contain
+ * only its first 32 characters. Undefined if the name is too short for the index (migration 0068).
  */
-export function recordsNamed(sql: Query, scope: NameScope, name: string): Fragment | undefined {
+export function recordsNamed(
+  sql: Query,
+  scope: NameScope,
+  name: string,
+): { ids: Fragment; exact: boolean } | undefined {
   const range = suffixRange(needleOf(name) ?? '');
   if (!range) return undefined;
   const { client_id, organizations } = scope;
   const fields = scope.fields.map((field) => sql`${field}`).reduce((all, field) => sql`${all}, ${field}`);
-  return sql`SELECT record_id FROM name_suffixes WHERE client_id = ${client_id} AND ${organizations}
+  const ids = sql`SELECT record_id FROM name_suffixes WHERE client_id = ${client_id} AND ${organizations}
     AND field IN (${fields}) AND suffix >= ${range.from} AND suffix < ${range.before}`;
+  return { ids, exact: range.exact };
 }
 
 /**
- * Records by their ids, for FROM. Each is looked up by its primary key: left to the planner, it might walk a list in its
- * order and compare ids, because it cannot know how many there are.
+ * Records, for FROM, by the ids in `named.record_id`, which comes before. Each is looked up by its primary key: left to the
+ * planner, it might walk a list in its order and compare ids, because it cannot know how many there are.
  */
-export function recordsById(sql: Query, table: string, ids: Fragment): Fragment {
-  return sql`(SELECT DISTINCT record_id FROM (${ids}) AS found) AS named
-    CROSS JOIN LATERAL (SELECT * FROM ${sql(table)} WHERE id = named.record_id OFFSET 0)`;
+export function namedRecords(sql: Query, table: string): Fragment {
+  return sql`LATERAL (SELECT * FROM ${sql(table)} WHERE id = named.record_id OFFSET 0)`;
 }
 
 /** The lengths of stored suffixes, in characters. */
@@ -48,13 +52,13 @@ const length_min = 3;
 const length_max = 32;
 
 /** The range of the suffixes that begin with a folded name, in the order of characters. */
-export function suffixRange(needle: string): { from: string; before: string } | undefined {
+function suffixRange(needle: string): { from: string; before: string; exact: boolean } | undefined {
   // As the database receives it. Its characters are code points.
   const characters = [...needle.toWellFormed()];
   if (characters.length < length_min) return undefined;
   const from = characters.slice(0, length_max).join('');
   const before = firstAfter(from);
-  return before === undefined ? undefined : { from, before };
+  return before === undefined ? undefined : { from, before, exact: characters.length <= length_max };
 }
 
 /** The first text after all those that begin with a prefix; undefined if there is none. */

@@ -3,7 +3,7 @@ import type { Database, Fragment, Query } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import type { Filter, RecordKind } from '../model/records/recordKind.ts';
 import { isFirstSyncPending } from './firstSync.ts';
-import { containsName, nameField, recordsById, recordsNamed } from './nameSuffixes.ts';
+import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
 
 export type Scope = { client_id: string; organization_id: string };
 export type Paging = { page?: number | undefined; page_size?: number | undefined };
@@ -25,10 +25,11 @@ export async function readList(
 ): Promise<string> {
   checkDays(filters);
   const [row] = await db.read<{ body: string }>(scope.client_id, (sql) => {
-    const { source, conditions } = searchOf(sql, scope, kind, filters);
+    const { conditions, ids } = searchOf(sql, scope, kind, filters);
+    const found = ids ? [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] : conditions;
     return sql`
       SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
-        FROM (SELECT doc FROM ${source} WHERE ${matching(sql, scope, conditions)}
+        FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, scope, found)}
                ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${records_max}`}) AS found`;
   });
   return row?.body ?? '';
@@ -98,7 +99,7 @@ function pagesTogether(kind: RecordKind, given: readonly GivenFilter[]): Batch<A
         ),
       );
       return sql`SELECT page.* FROM json_populate_record(NULL::${sql(kind.name)}, asked.request->'columns') AS sent
-        CROSS JOIN LATERAL (${pageQuery(sql, kind, asked, { source: sql`${sql(kind.name)} AS listed`, conditions })}) AS page`;
+        CROSS JOIN LATERAL (${pageQuery(sql, kind, asked, { conditions })}) AS page`;
     },
     { max: pages_max },
   );
@@ -114,23 +115,14 @@ const pages_max = 16;
  * filters, so each combination gets a plan for its own index. It names the client although row-level security does too:
  * the planner does not know the tenant yet and would expect the policy to let no row through.
  */
-function pageQuery(
-  sql: Query,
-  kind: RecordKind,
-  asked: Record<'client_id' | 'organization_id' | 'page' | 'page_size', Fragment>,
-  { source, conditions }: Search,
-): Fragment {
-  const { organization_id, page, page_size } = asked;
-  const table = sql(kind.name);
-  const matches = matching(sql, asked, conditions);
-  const total =
-    conditions.length > 0 || !kind.counted
-      ? sql`SELECT count(*) AS n FROM ${source} WHERE ${matches}`
-      : sql`SELECT coalesce(sum(total), 0) AS n FROM record_counts
-             WHERE record_counts.organization_id = ${organization_id} AND kind = ${kind.name}`;
+function pageQuery(sql: Query, kind: RecordKind, asked: Asked, search: Search): Fragment {
+  const { page, page_size } = asked;
   const { mrn_column: mrn } = kind;
+  const { shared, total, narrow } = search.ids
+    ? namedParts(sql, kind, asked, search.conditions, search.ids)
+    : listedParts(sql, kind, asked, search.conditions);
   return sql`
-    SELECT ${responseJson(
+    ${shared} SELECT ${responseJson(
       sql,
       asked,
       [kind],
@@ -142,12 +134,57 @@ function pageQuery(
       FROM (${total}) AS total, (
         -- One look-up by primary key per document: as a join, a table without statistics was scanned 100 times.
         -- MRNs as JSON, which Node parses in half the time of an array of PostgreSQL.
-        SELECT coalesce(json_agg((SELECT doc FROM ${table} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
+        SELECT coalesce(json_agg((SELECT doc FROM ${sql(kind.name)} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
                ${mrn ? sql`coalesce(json_agg(narrow.mrn) FILTER (WHERE narrow.mrn IS NOT NULL), '[]')` : sql`'[]'::json`} AS mrns
-          FROM (SELECT id ${mrn ? sql`, ${sql(mrn)} AS mrn` : sql``} FROM ${source} WHERE ${matches}
+          FROM (SELECT id ${mrn ? sql`, ${sql(mrn)} AS mrn` : sql``} FROM ${narrow}
                  ORDER BY ${orderOf(sql, kind)} LIMIT ${page_size} OFFSET (${page} - 1) * ${page_size}) AS narrow
       ) AS found`;
 }
+
+type Asked = Record<'client_id' | 'organization_id' | 'page' | 'page_size', Fragment>;
+/** Parts of a page's statement: what the others refer to, the total, and the records that the page is taken from. */
+type PageParts = { shared: Fragment; total: Fragment; narrow: Fragment };
+
+function listedParts(sql: Query, kind: RecordKind, asked: Asked, conditions: readonly Fragment[]): PageParts {
+  const narrow = sql`${sql(kind.name)} AS listed WHERE ${matching(sql, asked, conditions)}`;
+  const total =
+    conditions.length > 0 || !kind.counted
+      ? sql`SELECT count(*) AS n FROM ${narrow}`
+      : sql`SELECT coalesce(sum(total), 0) AS n FROM record_counts
+             WHERE record_counts.organization_id = ${asked.organization_id} AND kind = ${kind.name}`;
+  return { shared: sql``, total, narrow };
+}
+
+/**
+ * Records whose ids are known. Many of them are in a page sooner if the list is walked in its order: with 8,000 of 100,000
+ * patients, to look up all of them took three times as long as to compare the names of 2,000.
+ */
+function namedParts(
+  sql: Query,
+  kind: RecordKind,
+  asked: Asked,
+  conditions: readonly Fragment[],
+  ids: Fragment,
+): PageParts {
+  const matches = matching(sql, asked, conditions);
+  const columns = [...new Set(['id', ...kind.order.map(({ column }) => column), kind.mrn_column ?? 'id'])].map(
+    (column) => sql`listed.${sql(column)}`,
+  );
+  const selected = columns.reduce((all, column) => sql`${all}, ${column}`);
+  const few = sql`(SELECT n FROM size) <= ${looked_up_max}`;
+  return {
+    shared: sql`WITH named AS MATERIALIZED (SELECT DISTINCT record_id FROM (${ids}) AS found),
+      size AS MATERIALIZED (SELECT count(*) AS n FROM named)`,
+    total: sql`SELECT n FROM size`,
+    narrow: sql`(
+      SELECT ${selected} FROM named CROSS JOIN ${namedRecords(sql, kind.name)} AS listed WHERE ${few} AND ${matches}
+      UNION ALL (SELECT ${selected} FROM ${sql(kind.name)} AS listed WHERE NOT ${few} AND ${matches}
+        ORDER BY ${orderOf(sql, kind)} LIMIT ${asked.page} * ${asked.page_size})) AS listed`,
+  };
+}
+
+/** Matches of a search by name that are all looked up. Takes some 10 ms. */
+const looked_up_max = 2_000;
 
 /** A response as JSON text. It says so if the first sync of one of its kinds has not finished. */
 export function responseJson(
@@ -208,8 +245,8 @@ function givenFilters(kind: RecordKind, filters: Filters): GivenFilter[] {
   });
 }
 
-/** The records of a list: where they are read from, under the name `listed`, and conditions about them. */
-type Search = { source: Fragment; conditions: readonly Fragment[] };
+/** The conditions of a list's filters. `ids`: those of exactly the records that meet all of them, if an index knows them. */
+type Search = { conditions: readonly Fragment[]; ids?: Fragment };
 
 function searchOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Search {
   const given = givenFilters(kind, filters);
@@ -223,19 +260,16 @@ function searchOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters):
   });
   const { client_id, organization_id } = scope;
   const organizations = sql`organization_id = ${organization_id}`;
-  const ids = given
-    .filter(([, { match }]) => match === 'contains')
-    .map(([name, { columns }]) => {
-      const fields = columns.map((column) => nameField(kind.name, column));
-      return recordsNamed(sql, { client_id, organizations, fields }, String(filters[name]));
-    })
-    .filter((each) => each !== undefined);
-  if (ids.length === 0) return { source: sql`${sql(kind.name)} AS listed`, conditions };
-  const named = ids.reduce((all, each) => sql`${all} INTERSECT ${each}`);
-  if (ids.length === given.length) return { source: sql`${recordsById(sql, kind.name, named)} AS listed`, conditions };
-  // Another filter may match fewer records than the names do.
-  const among = sql`listed.id = ANY (ARRAY(${named}))`;
-  return { source: sql`${sql(kind.name)} AS listed`, conditions: [...conditions, among] };
+  const named = given.flatMap(([name, { columns, match }]) => {
+    const fields = columns.map((column) => nameField(kind.name, column));
+    const value = String(filters[name]);
+    return (match === 'contains' && recordsNamed(sql, { client_id, organizations, fields }, value)) || [];
+  });
+  if (named.length === 0) return { conditions };
+  const ids = named.map((each) => each.ids).reduce((all, each) => sql`${all} INTERSECT ${each}`);
+  if (named.length === given.length && named.every(({ exact }) => exact)) return { conditions, ids };
+  // The planner decides: another filter may match fewer records than the names do.
+  return { conditions: [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] };
 }
 
 function storedValue({ stored }: Filter, value: unknown): string | boolean {

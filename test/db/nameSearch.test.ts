@@ -210,6 +210,24 @@ describe('a search by part of a name', () => {
     expect(seen).toStrictEqual([{ n: 0 }]);
   });
 
+  test('finds more patients than it looks up one by one, page by page', async () => {
+    const practice = await createTenant(owner, { client_id: tenant.client_id });
+    await owner`INSERT INTO patients (id, client_id, organization_id, ehr_id, status, first_folded, last_folded, doc,
+        source_hash, seen_in)
+      SELECT id, ${practice.client_id}, ${practice.organization_id}, n::text, 'active', 'ida',
+             substr(md5(n::text), 1, 4) || CASE WHEN n % 4 = 0 THEN 'other' ELSE 'common' END,
+             json_build_object('id', replace(id::text, '-', '')), '', 0
+        FROM (SELECT n, gen_random_uuid() AS id FROM generate_series(1, 2800) AS n) AS added`;
+    const { ids, total } = await compared(practice, patients, 'last_folded', 'ommo');
+    expect(total).toBe(2100);
+    for (const page of [1, 2, 3, 4]) {
+      const { body } = await readPage(db, practice, patients, { last_name: 'ommo' }, { page, page_size: 700 });
+      const { patients: listed, pagination } = JSON.parse(body);
+      expect(pagination).toMatchObject({ total_count: 2100, total_pages: 3 });
+      expect(listed.map(({ id }: { id: string }) => id)).toStrictEqual(ids.slice((page - 1) * 700, page * 700));
+    }
+  });
+
   test('relies on exactly the suffixes of the stored names', expectExact);
 });
 
