@@ -89,12 +89,13 @@ export const jobPromises: readonly PromiseRow[] = [
 export const webhookPromises: readonly PromiseRow[] = [
   {
     row: 11,
-    fault: 'Receivers fail 30 % of the time (500, 503, reset, slow)',
+    fault: 'Receivers fail 30 % of the time (500, 503, reset, slow), or at every other request (500, timeout, reset)',
     promise:
-      'All delivered within the retry schedule; `webhook-id` constant, timestamp new and signature valid at every attempt, checked with the `standardwebhooks` package and by hand',
+      'All delivered within the retry schedule; `webhook-id` constant, timestamp new and signature valid at every attempt, checked with the `standardwebhooks` package and by hand; not sent again after it was accepted, unless a crash came between; no deadlock',
     tests: [
       ...test('journeys/webhooks', 'again with the same id and a valid signature after a failed attempt'),
       ...test('webhooks/deliver', 'makes ten attempts with the same id, new timestamps and valid signatures'),
+      ...test('webhooks/flappingReceiver', 'do not deadlock: %s'),
     ],
     open: 'A run does not last as long as the retry schedule: at its end the pauses are skipped.',
   },
