@@ -307,6 +307,15 @@ describe('is no violation:', () => {
     expect(await broken()).toStrictEqual([repeated_webhook]);
   });
 
+  test('but not a webhook or a redemption that a process was interrupted in long before', async () => {
+    repeatWebhook();
+    evidence.token_uses.push(redemption('a', now + 1_000));
+    const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
+    const renewals = [account?.id ?? ''];
+    evidence.interruptions.push({ kind: 'process', at: now - 60_000, deliveries: held(), renewals });
+    expect(await broken()).toStrictEqual([repeated_webhook, redeemed_twice]);
+  });
+
   test('but not a webhook that was accepted long before the database was down', async () => {
     repeatWebhook();
     evidence.interruptions.push({ kind: 'database', at: now + 60_000, until: now + 63_000 });

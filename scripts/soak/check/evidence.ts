@@ -65,6 +65,9 @@ export type Evidence = {
   database_log: readonly string[];
 };
 
+/** How much earlier a process may have been killed than what it had sent was noted by who received it. */
+export const in_transit_ms = 5_000;
+
 /** Reads a file with one JSON value per line. A process that was killed may have left the last line incomplete. */
 export async function readLines<T>(file: string): Promise<T[]> {
   const lines = (await readFile(file, 'utf8')).split('\n');

@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from '../../../src/db/database.ts';
 import { failures } from '../../../src/failures.ts';
-import type { Evidence, LedgerEntry } from './evidence.ts';
+import { type Evidence, in_transit_ms, type LedgerEntry } from './evidence.ts';
 import { accountUsers, foreignCredentials, neededSignIns, redemptions } from './signIns.ts';
 
 /** What must be true after a run, whatever failed during it. */
@@ -260,7 +260,8 @@ async function repeatedWebhooks({ received, interruptions }: Evidence) {
     const accepted_at = accepted.get(key);
     if (accepted_at !== undefined) {
       const stored_by = accepted_at + stored_within_ms;
-      const was_held = held.get(key)?.some((lost_at) => lost_at < at && lost_at < stored_by) ?? false;
+      const from = accepted_at - in_transit_ms;
+      const was_held = held.get(key)?.some((lost_at) => lost_at > from && lost_at < Math.min(at, stored_by)) ?? false;
       const was_down = databases.some((outage) => outage.at < stored_by && outage.until > accepted_at);
       if (!was_held && !was_down) repeated.push(key);
     }

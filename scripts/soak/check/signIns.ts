@@ -1,4 +1,4 @@
-import type { Evidence, Interruption, User } from './evidence.ts';
+import { type Evidence, type Interruption, in_transit_ms, type User } from './evidence.ts';
 
 /** An account of the run. */
 type AccountRow = User & { id: string; emr: string; emr_user: string };
@@ -59,7 +59,12 @@ export async function redemptions(evidence: Evidence) {
     if (before === undefined) continue;
     const account = accounts.find(({ emr, emr_user }) => emr === use.emr && emr_user === use.emr_user);
     const lost = interruptions.some(
-      (each) => each.kind === 'process' && each.at < use.at && account && each.renewals.includes(account.id),
+      (each) =>
+        each.kind === 'process' &&
+        each.at > before - in_transit_ms &&
+        each.at < use.at &&
+        account &&
+        each.renewals.includes(account.id),
     );
     if (!lost) repeated.push(use.token_sha256);
   }
