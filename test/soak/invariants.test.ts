@@ -262,7 +262,13 @@ describe('is no violation:', () => {
       'a webhook that a killed worker was about to store',
       () => {
         repeatWebhook();
-        evidence.interruptions.push({ kind: 'process', at: now + 100, deliveries: held(), renewals: [] });
+        evidence.interruptions.push({
+          kind: 'process',
+          frozen: false,
+          at: now + 100,
+          deliveries: held(),
+          renewals: [],
+        });
       },
     ],
     [
@@ -270,6 +276,21 @@ describe('is no violation:', () => {
       () => {
         repeatWebhook();
         evidence.interruptions.push({ kind: 'database', at: now - 1_000, until: now + 3_000 });
+      },
+    ],
+    [
+      'a webhook that waited for what a frozen worker had locked when the database went down',
+      () => {
+        repeatWebhook();
+        evidence.interruptions.push({ kind: 'process', frozen: true, at: now + 700, deliveries: [], renewals: [] });
+        evidence.interruptions.push({ kind: 'database', at: now + 10_300, until: now + 12_300 });
+      },
+    ],
+    [
+      'a token of an ended sign-in that was sent twice and refused',
+      () => {
+        const refused = redemption('ended', now, false);
+        evidence.token_uses.push(refused, refused);
       },
     ],
     [
@@ -288,7 +309,7 @@ describe('is no violation:', () => {
       async () => {
         const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
         const renewals = [account?.id ?? ''];
-        evidence.interruptions.push({ kind: 'process', at: now - 3_000, deliveries: [], renewals });
+        evidence.interruptions.push({ kind: 'process', frozen: false, at: now - 3_000, deliveries: [], renewals });
         evidence.token_uses.push(redemption('a', now));
         await addSignInRequest(now);
       },
@@ -303,7 +324,7 @@ describe('is no violation:', () => {
   test('but not a webhook that another worker sent', async () => {
     repeatWebhook();
     const deliveries = [{ url, webhook_id: newId() }];
-    evidence.interruptions.push({ kind: 'process', at: now + 100, deliveries, renewals: [] });
+    evidence.interruptions.push({ kind: 'process', frozen: false, at: now + 100, deliveries, renewals: [] });
     expect(await broken()).toStrictEqual([repeated_webhook]);
   });
 
@@ -312,8 +333,21 @@ describe('is no violation:', () => {
     evidence.token_uses.push(redemption('a', now + 1_000));
     const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
     const renewals = [account?.id ?? ''];
-    evidence.interruptions.push({ kind: 'process', at: now - 60_000, deliveries: held(), renewals });
+    evidence.interruptions.push({ kind: 'process', frozen: false, at: now - 60_000, deliveries: held(), renewals });
     expect(await broken()).toStrictEqual([repeated_webhook, redeemed_twice]);
+  });
+
+  test('but not a webhook that was sent again after a freeze alone, or after a crash that came too late for it', async () => {
+    repeatWebhook();
+    evidence.interruptions.push({ kind: 'process', frozen: true, at: now + 700, deliveries: [], renewals: [] });
+    expect(await broken()).toStrictEqual([repeated_webhook]);
+    evidence.interruptions.splice(0, 1, { kind: 'database', at: now + 10_300, until: now + 12_300 });
+    expect(await broken()).toStrictEqual([repeated_webhook]);
+  });
+
+  test('but not a refused refresh token that had been redeemed before', async () => {
+    evidence.token_uses.push(redemption('a', now + 1_000, false));
+    expect(await broken()).toStrictEqual([redeemed_twice]);
   });
 
   test('but not a webhook that was accepted long before the database was down', async () => {
@@ -348,8 +382,8 @@ function user() {
   return { org_id: tenant.organization_id, user_id: tenant.account_id };
 }
 
-function redemption(token_sha256: string, at: number): TokenUse {
-  return { kind: 'redemption', at, emr, emr_user, token_sha256 };
+function redemption(token_sha256: string, at: number, accepted = true): TokenUse {
+  return { kind: 'redemption', at, emr, emr_user, token_sha256, accepted };
 }
 
 async function addOperation(n: number): Promise<string> {

@@ -27,9 +27,12 @@ export type LedgerEntry = {
   emr_user?: string;
 };
 
-/** What an EMR with refresh tokens noted: a refresh token that was sent to it, or any credential for the first time. */
+/**
+ * What an EMR with refresh tokens noted: a refresh token that was sent to it, and whether it issued new tokens for it; or
+ * any credential for the first time.
+ */
 export type TokenUse =
-  | { kind: 'redemption'; at: number; emr: string; emr_user: string | null; token_sha256: string }
+  | { kind: 'redemption'; at: number; emr: string; emr_user: string | null; token_sha256: string; accepted: boolean }
   | { kind: 'credential'; emr: string; sha256: string; issued_here: boolean };
 
 /**
@@ -38,7 +41,13 @@ export type TokenUse =
  * `linked`: an account got a new sign-in, from the start of linking to its end.
  */
 export type Interruption =
-  | { kind: 'process'; at: number; deliveries: { url: string; webhook_id: string }[]; renewals: string[] }
+  | {
+      kind: 'process';
+      at: number;
+      frozen: boolean;
+      deliveries: { url: string; webhook_id: string }[];
+      renewals: string[];
+    }
   | { kind: 'database'; at: number; until: number }
   | { kind: 'grants'; at: number; users: User[] }
   | { kind: 'linked'; at: number; until: number; user: User };

@@ -242,6 +242,8 @@ async function signatures({ received }: Evidence) {
 
 /** How long a response may take to arrive and to be stored. Slow receivers respond after 3 s. */
 const stored_within_ms = 8_000;
+/** PostgreSQL ends an idle transaction of the service after this time. */
+const locks_held_ms = 10_000;
 
 async function repeatedWebhooks({ received, interruptions }: Evidence) {
   const held = new Map<string, number[]>();
@@ -253,13 +255,18 @@ async function repeatedWebhooks({ received, interruptions }: Evidence) {
     }
   }
   const databases = interruptions.filter((each) => each.kind === 'database');
+  const frozen_at = interruptions.flatMap((each) => (each.kind === 'process' && each.frozen ? each.at : []));
   const accepted = new Map<string, number>();
   const repeated: string[] = [];
   for (const { url, webhook_id, at, status } of received) {
     const key = `${url} ${bare(webhook_id)}`;
     const accepted_at = accepted.get(key);
     if (accepted_at !== undefined) {
-      const stored_by = accepted_at + stored_within_ms;
+      // What a frozen process has locked, others store only after its transaction was ended.
+      const blocked = frozen_at.filter(
+        (each) => each > accepted_at - locks_held_ms && each < accepted_at + stored_within_ms,
+      );
+      const stored_by = Math.max(accepted_at, ...blocked.map((each) => each + locks_held_ms)) + stored_within_ms;
       const from = accepted_at - in_transit_ms;
       const was_held = held.get(key)?.some((lost_at) => lost_at > from && lost_at < Math.min(at, stored_by)) ?? false;
       const was_down = databases.some((outage) => outage.at < stored_by && outage.until > accepted_at);

@@ -47,6 +47,7 @@ function isSameUser(one: User, other: User): boolean {
   return one.org_id === other.org_id && one.user_id === other.user_id;
 }
 
+/** A token of a sign-in that the EMR has ended is refused, however often it is sent: it was not redeemed. */
 export async function redemptions(evidence: Evidence) {
   const { token_uses, interruptions } = evidence;
   const accounts = await listAccounts(evidence);
@@ -55,7 +56,7 @@ export async function redemptions(evidence: Evidence) {
   for (const use of token_uses) {
     if (use.kind !== 'redemption') continue;
     const before = redeemed.get(use.token_sha256);
-    redeemed.set(use.token_sha256, use.at);
+    if (use.accepted) redeemed.set(use.token_sha256, use.at);
     if (before === undefined) continue;
     const account = accounts.find(({ emr, emr_user }) => emr === use.emr && emr_user === use.emr_user);
     const lost = interruptions.some(

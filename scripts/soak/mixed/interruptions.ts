@@ -42,6 +42,7 @@ export function openInterruptions({ sql }: Pick<Installation, 'sql'>, file: stri
         append({
           kind: 'process',
           at,
+          frozen: !killed,
           ...(await until('the database responds', () => held(pid, killed), look_timeout_ms)),
         });
       } catch {

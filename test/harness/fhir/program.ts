@@ -64,7 +64,7 @@ function toLedgerEntry({ method, path, body, user }: HandledEntry): LedgerEntry 
 }
 
 /** Each credential once, and each refresh token as often as it was sent. */
-function noteCredentials({ headers, body, path }: HandledEntry): void {
+function noteCredentials({ headers, body, path, status }: HandledEntry): void {
   const form = path === '/auth/token' ? new URLSearchParams(body) : undefined;
   const refresh_token = form?.get('refresh_token');
   if (refresh_token) {
@@ -72,6 +72,7 @@ function noteCredentials({ headers, body, path }: HandledEntry): void {
     append(token_file, {
       ...{ kind: 'redemption', at: Date.now(), emr: server.url, token_sha256: sha256(refresh_token) },
       emr_user: user === undefined ? null : fhirUserOf(user),
+      accepted: status === 200,
     });
   }
   for (const token of server.issued.splice(0)) issued.add(token);

@@ -36,7 +36,7 @@ export type Entry = {
   performed: boolean;
 };
 
-/** An entry whose request was handled, with the person whose access token it was sent with. */
+/** An entry whose request was handled, with its result and the person whose access token it was sent with. */
 export type HandledEntry = Entry & { user: string | undefined };
 
 export type FhirServer = {
@@ -126,7 +126,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     if (faults.latency_ms > 0) await wait(faults.latency_ms);
     const result = incident && !incident.performed ? undefined : await respondTo(entry, url, body);
     entry.performed = result !== undefined && isStored(entry, result);
-    options.onHandled?.({ ...entry, user: tokens.userOf(bearerOf(entry)) });
+    options.onHandled?.({ ...entry, status: result?.status ?? 0, user: tokens.userOf(bearerOf(entry)) });
     send(response, entry, result, incident);
   }
 
