@@ -140,12 +140,17 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller?: Caller;
+    /** When the caller was identified. */
+    admitted_ms?: number;
     scope?: ClientScope;
     /** The code of the error response, and the field that it names. */
     code?: string;
     error_field?: string;
   }
 }
+
+/** How long after its headers a request is still admitted by them. */
+const admitted_for_ms = 500;
 
 const no_fields = { type: 'object', properties: {} } as TObject;
 
@@ -157,6 +162,38 @@ function addRoute(
 ): void {
   const readBody = endpoint.method === 'GET' ? undefined : reader(endpoint.body ?? no_fields, bodyPart(endpoint));
   const readQuery = reader(endpoint.query ?? no_fields, 'query');
+  const admit = async (request: FastifyRequest) => {
+    request.admitted_ms = performance.now();
+    request.caller =
+      endpoint.auth === 'none'
+        ? anonymous
+        : await address_limit.authenticate(request, credentialOf(ctx, endpoint, request.headers), () =>
+            authenticate(ctx, endpoint, request),
+          );
+  };
+  const requireRights = (request: FastifyRequest) => {
+    const { operator, client } = request.caller ?? anonymous;
+    if (!operator) return;
+    requireSetup(ctx, endpoint, operator);
+    request.scope = requireRole(endpoint, operator, client);
+    requireFreshSignIn(endpoint, operator);
+  };
+  const requireAccount = ({ account }: Caller) => {
+    const expired = account?.status === 'login_required';
+    if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw apiError('login_required');
+    const { needs } = endpoint;
+    // Null means everything the connector supports. A list it does not support at all is empty, not an error.
+    if (needs && account?.capabilities?.includes(needs.operation) === false) {
+      throw apiError('operation_not_offered', { operation: needs.label });
+    }
+  };
+  /** A body may take half a minute to arrive. What was revoked meanwhile does not count for the request. */
+  const admitAgain = async (request: FastifyRequest) => {
+    if (performance.now() - (request.admitted_ms ?? 0) < admitted_for_ms) return;
+    await admit(request);
+    requireRights(request);
+    requireAccount(request.caller ?? anonymous);
+  };
   server.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -165,29 +202,14 @@ function addRoute(
     bodyLimit: body_bytes_max[endpoint.auth],
     // Runs before the body is read: an unauthenticated request costs a lookup, not a parse.
     onRequest: async (request, reply) => {
-      const caller =
-        endpoint.auth === 'none'
-          ? anonymous
-          : await address_limit.authenticate(request, credentialOf(ctx, endpoint, request.headers), () =>
-              authenticate(ctx, endpoint, request),
-            );
-      request.caller = caller;
+      await admit(request);
+      const { caller = anonymous } = request;
       const audit = openRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
-      if (caller.operator) {
-        requireSetup(ctx, endpoint, caller.operator);
-        request.scope = requireRole(endpoint, caller.operator, caller.client);
-        requireFreshSignIn(endpoint, caller.operator);
-      }
+      requireRights(request);
       // An operator's requests do not count against the client's rate limit.
       if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
-      const expired = caller.account?.status === 'login_required';
-      if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw apiError('login_required');
-      const { needs } = endpoint;
-      // Null means everything the connector supports. A list it does not support at all is empty, not an error.
-      if (needs && caller.account?.capabilities?.includes(needs.operation) === false) {
-        throw apiError('operation_not_offered', { operation: needs.label });
-      }
+      requireAccount(caller);
       if (endpoint.method !== 'GET') requireReadableBody(request.headers);
     },
     handler: async (request, reply) => {
@@ -199,6 +221,7 @@ function addRoute(
   });
 
   const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
+    await admitAgain(request);
     const raw_query = request.query as Record<string, unknown>;
     rejectUnstorable(raw_query);
     rejectUnstorable(request.params);
