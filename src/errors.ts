@@ -123,7 +123,7 @@ export const errors = {
     message: 'A client can have at most {max} webhook endpoints. Delete one that is no longer used.',
   },
   webhook_url_refused: { status: 400, message: 'webhook_url {rule}' },
-  idempotency_key_invalid: { status: 400, message: 'Idempotency-Key must be 1 to 255 printable characters.' },
+  idempotency_key_invalid: { status: 400, message: 'Send one Idempotency-Key of 1 to 255 printable characters.' },
   credentials_conflict: {
     status: 400,
     message: 'The {header} header was sent more than once, with different values.',

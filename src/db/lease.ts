@@ -29,8 +29,11 @@ export async function claimLeases(
   return (await claimSince(system, name, claim, undefined)).leases;
 }
 
-/** A full scan for ready rows runs at most this often, and takes at most a twentieth of the time. */
-const full_scan = { every_ms: 1_000, share: 1 / 20 };
+/**
+ * A full scan for ready rows runs at most this often, and takes at most a twentieth of the time, but also after a slow one
+ * within seconds: it finds expired leases, and may have been slow because the database did not respond.
+ */
+const full_scan = { every_ms: 1_000, share: 1 / 20, every_ms_max: 5_000 };
 
 /** Like `claimLeases`, for a worker that claims again and again: most claims skip the rows that are known to be done. */
 export function createClaimer(
@@ -47,7 +50,8 @@ export function createClaimer(
     since = oldest;
     if (scan) {
       const duration_ms = performance.now() - started_ms;
-      next_scan_ms = started_ms + Math.max(full_scan.every_ms, duration_ms / full_scan.share);
+      const pause_ms = Math.max(full_scan.every_ms, duration_ms / full_scan.share);
+      next_scan_ms = started_ms + duration_ms + Math.min(pause_ms, full_scan.every_ms_max);
     }
     return leases;
   };

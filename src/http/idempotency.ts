@@ -5,14 +5,18 @@ import { ApiError, apiError } from '../errors.ts';
 import { type IdempotencyKey, insertKey, key_wait, readKey, storeKeyResponse } from '../jobs/idempotencyKeys.ts';
 import { Replayed } from './endpoint.ts';
 
-/** Reads an Idempotency-Key header. Only hashes of the key and of the request are stored. */
+/**
+ * Reads the Idempotency-Key headers, of which a proxy may have repeated one. Only hashes of the key and of the request are
+ * stored.
+ */
 export function readIdempotencyKey(
-  key: string | string[] | undefined,
+  sent: readonly string[] | undefined,
   scope_id: string | undefined,
   request: { endpoint: string; params: unknown; body: unknown },
 ): IdempotencyKey | undefined {
+  const [key, another] = new Set(sent);
   if (key === undefined || scope_id === undefined) return undefined;
-  if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) throw apiError('idempotency_key_invalid');
+  if (another !== undefined || !/^[\x20-\x7e]{1,255}$/.test(key)) throw apiError('idempotency_key_invalid');
   const hash = (text: string) => createHash('sha256').update(text).digest();
   return { scope_id, key_hash: hash(key), request_hash: hash(canonicalJson(request)) };
 }

@@ -230,7 +230,7 @@ function addRoute(
     const { client, account, link, operator } = request.caller ?? {};
     const idempotency =
       takesKey(endpoint) && !operator
-        ? readIdempotencyKey(request.headers['idempotency-key'], account?.id ?? client?.id, {
+        ? readIdempotencyKey(idempotencyKeys(request), account?.id ?? client?.id, {
             endpoint: endpoint.id,
             params: request.params,
             body: form?.file ? { ...body, file: hashOf(form.file.content) } : (body ?? null),
@@ -270,6 +270,11 @@ function addRoute(
     }
     return send(reply, shown);
   };
+}
+
+/** As sent: Node joins the values of a repeated header. */
+function idempotencyKeys({ headers, raw }: FastifyRequest): readonly string[] | undefined {
+  return headers['idempotency-key'] === undefined ? undefined : raw.headersDistinct['idempotency-key'];
 }
 
 function bodyOf(request: FastifyRequest, form: Form | undefined): Record<string, unknown> {

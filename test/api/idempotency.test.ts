@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ApiResponse } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
@@ -131,7 +132,7 @@ describe('the same key with a different request', () => {
 });
 
 describe('a key', () => {
-  const rule = 'Idempotency-Key must be 1 to 255 printable characters.';
+  const rule = 'Send one Idempotency-Key of 1 to 255 printable characters.';
 
   test.each([
     ['empty', ''],
@@ -150,6 +151,25 @@ describe('a key', () => {
     ['with spaces and punctuation', `a b "${randomUUID()}" !#%`],
   ])('%s is accepted', async (_case, key) => {
     expect((await sync(key)).status).toBe(200);
+  });
+
+  test('that a proxy has repeated is one key; two different ones are rejected', async () => {
+    const { base_url, client_id, client_secret, access_token } = fixture.sandbox;
+    const send = (keys: string[]) =>
+      new Promise<{ status: number | undefined; replayed: unknown }>((resolve, reject) => {
+        const headers = { client_id, client_secret, access_token, 'idempotency-key': keys };
+        const sent = request(new URL('/v1/sync', base_url), { method: 'POST', headers }, (response) => {
+          response.resume();
+          resolve({ status: response.statusCode, replayed: response.headers['idempotency-replayed'] });
+        });
+        sent.once('error', reject);
+        sent.end();
+      });
+    const key = randomUUID();
+    expect(await send([key, key])).toStrictEqual({ status: 200, replayed: undefined });
+    expect(await send([key])).toStrictEqual({ status: 200, replayed: 'true' });
+    expect(await send([key, randomUUID()])).toStrictEqual({ status: 400, replayed: undefined });
+    expect(await send([`${key}, ${key}`])).toStrictEqual({ status: 200, replayed: undefined });
   });
 
   test('is scoped to the access token: two accounts can use the same key', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
@@ -133,6 +134,22 @@ describe('a claim', () => {
       return fixture.owner`SELECT FROM lanes WHERE locked_until IS NULL OR locked_until < now()`;
     };
     await expect.poll(left, { interval: 50 }).toHaveLength(0);
+  });
+
+  test('finds expired work within seconds after the database did not respond for a while', async () => {
+    const claimNext = createClaimer(fixture.db.system, 'lanes', { owner: 'w', lease_ms: 10_000 });
+    let claimed: Promise<Lease[]> | undefined;
+    await fixture.owner.begin(async (tx) => {
+      await tx`SELECT pg_advisory_xact_lock(7240002)`;
+      claimed = claimNext(4);
+      await pause(1_000);
+    });
+    await claimed;
+    await fixture.queue('orphaned');
+    await fixture.owner`UPDATE lanes SET ready_at = now() - interval '1 hour' WHERE key = 'orphaned'`;
+    const orphaned = async () => (await claimNext(8)).length;
+    // A slow scan must not postpone the next one in proportion: that would be 20 s.
+    await expect.poll(orphaned, { interval: 100, timeout: 10_000 }).toBe(1);
   });
 
   test('is a single statement: a frozen process cannot hold the lock', async () => {

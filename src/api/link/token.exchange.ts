@@ -10,6 +10,7 @@ export default endpoint({
   group: 'Link',
   method: 'GET',
   path: '/link/token/exchange',
+  head: false,
   auth: 'client',
   summary: 'Exchange a public token for an access token',
   query: Type.Object({ public_token: secret() }),

@@ -78,7 +78,12 @@ test(row('VAL-03'), async () => {
 
 test(row('VAL-04'), async () => {
   const started = reads.filter((each) => !answersHead(each)).map(pathOf);
-  expect(started.sort()).toStrictEqual(['/dashboard/api/live', '/dashboard/api/sign-in', '/v1/webhook-events/stream']);
+  expect(started.sort()).toStrictEqual([
+    '/dashboard/api/live',
+    '/dashboard/api/sign-in',
+    '/link/token/exchange',
+    '/v1/webhook-events/stream',
+  ]);
   for (const path of [...started, ...without_head]) {
     const { status, headers } = await send('HEAD', path, credentials);
     expect([status, headers.allow], path).toStrictEqual([405, 'GET, OPTIONS']);

@@ -115,7 +115,7 @@ test(row('DEC-320'), async () => {
 });
 
 test(row('DEC-321'), async () => {
-  const message = 'Idempotency-Key must be 1 to 255 printable characters.';
+  const message = 'Send one Idempotency-Key of 1 to 255 printable characters.';
   const before = await jobs();
   for (const key of ['', 'k'.repeat(256), 'a\tb', 'a\u0085b']) {
     expectApiError(await fixture.api.callIn({}, keyed(key)), 400, message);
