@@ -25,6 +25,8 @@ export type Job<Input = unknown> = {
   emr_address: string;
   /** Whether the latest attempts to reach the account's EMR have failed. */
   during_outage: boolean;
+  /** Whether it must wait for an earlier job of the patient, in another lane. */
+  overtakes: boolean;
   /** The job of the same operation that an operator runs again with this one. */
   run_again_of: number | null;
   /** The span that queued the job. */

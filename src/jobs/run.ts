@@ -55,6 +55,7 @@ export function createLaneRunner(
     const in_progress = counts.of(lease.client_id);
     const job = await startJob(ctx.db, lease, in_progress);
     if (!job) return;
+    if (job.overtakes) return defer(ctx, lease, job, order_pause_ms);
     // Per client, although clients may share an EMR: none can have another one's jobs deferred.
     const circuit = `${job.client_id} ${job.emr_address}`;
     const pause_ms = circuits.admit(circuit);
@@ -80,7 +81,10 @@ export function createLaneRunner(
   return (ctx, lease, signal) => counts.during(lease.client_id, () => runLane(ctx, lease, signal));
 }
 
-/** Undoes the start of a job whose EMR hangs. */
+/** When to look again whether the earlier job of the patient has ended. */
+const order_pause_ms = 250;
+
+/** Undoes the start of a job whose EMR hangs, or that must wait for another one. */
 async function defer({ db }: Context, lease: Lease, job: Job, pause_ms: number): Promise<void> {
   await db.repeatable(job.client_id, async (tx) => {
     await deferJob(tx, lease, job, pause_ms);

@@ -1,5 +1,5 @@
 import type { Batch } from '../db/batches.ts';
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Fragment, Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
 import { alone, type InProgress } from '../worker/inProgress.ts';
 import { historyOf, insertStarts } from './jobSteps.ts';
@@ -51,6 +51,7 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
              (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
              (SELECT emr_address FROM organizations WHERE organizations.id = job.organization_id) AS emr_address,
              EXISTS (SELECT FROM emr_outages WHERE emr_outages.account_id = job.account_id) AS during_outage,
+             ${overtakes(tx)} AS overtakes,
              ${historyOf(tx)} AS history
         FROM job`,
   ]);
@@ -59,4 +60,17 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
   const idle = ids.filter((id) => is_held.has(id) && !jobs.has(id));
   if (idle.length > 0) await advanceLanes(tx, idle);
   return ids.map((id) => (is_held.has(id) ? (jobs.get(id) ?? 'idle') : 'lost'));
+}
+
+/**
+ * Whether an earlier job of the patient still waits in the patient's own lane. The two are in different lanes if the
+ * patient was synced while this one was being accepted, and therefore in the lane by MRN.
+ */
+function overtakes(tx: Tx): Fragment {
+  return tx`job.lane LIKE 'mrn:%' AND EXISTS (
+    SELECT FROM patients JOIN jobs AS earlier ON earlier.organization_id = patients.organization_id
+       AND earlier.lane = 'patient:' || replace(patients.id::text, '-', '')
+     WHERE patients.client_id = job.client_id AND patients.organization_id = job.organization_id
+       AND patients.mrn = substr(job.lane, 5)
+       AND earlier.state IN ('queued', 'running') AND NOT earlier.parked AND earlier.id < job.id)`;
 }
