@@ -160,6 +160,21 @@ export function reading(sql: Query): Database['read'] {
   };
 }
 
+/**
+ * A value that the planner does not see. If it did, it would expect a plan for the value to be cheaper than a general one,
+ * and plan the statement at every execution, which takes as long as to run it.
+ */
+export function unseen(sql: Query, value: string | number | null, type: 'text' | 'int' | 'date'): Fragment {
+  switch (type) {
+    case 'text':
+      return sql`(SELECT ${value}::text)`;
+    case 'int':
+      return sql`(SELECT ${value}::int)`;
+    case 'date':
+      return sql`(SELECT ${value}::text::date)`;
+  }
+}
+
 const application_name = 'chartwire';
 
 /** Connections on which ids are read as 32 hex digits. */

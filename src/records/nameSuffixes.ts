@@ -1,4 +1,4 @@
-import type { Fragment, Query } from '../db/database.ts';
+import { type Fragment, type Query, unseen } from '../db/database.ts';
 import { needleOf } from '../model/fold.ts';
 
 /** Where names are searched: columns of a table, as `name_suffixes.field` has them, in one or several organizations. */
@@ -18,7 +18,8 @@ export function nameField(table: string, column: string): string {
 export function containsName(sql: Query, column: Fragment, name: string): Fragment {
   const needle = needleOf(name);
   // Null matches nothing, whereas the empty text is part of every name.
-  return sql`${column} LIKE ${needle === null ? null : `%${needle.replace(/[\\%_]/g, '\\$&')}%`}`;
+  const pattern = needle === null ? null : `%${needle.replace(/[\\%_]/g, '\\$&')}%`;
+  return sql`${column} LIKE ${unseen(sql, pattern, 'text')}`;
 }
 
 /**
@@ -35,7 +36,8 @@ export function recordsNamed(
   const { client_id, organizations } = scope;
   const fields = scope.fields.map((field) => sql`${field}`).reduce((all, field) => sql`${all}, ${field}`);
   const ids = sql`SELECT record_id FROM name_suffixes WHERE client_id = ${client_id} AND ${organizations}
-    AND field IN (${fields}) AND suffix >= ${range.from} AND suffix < ${range.before}`;
+    AND field IN (${fields}) AND suffix >= ${unseen(sql, range.from, 'text')}
+    AND suffix < ${unseen(sql, range.before, 'text')}`;
   return { ids, exact: range.exact };
 }
 

@@ -1,5 +1,5 @@
 import { type Batch, readBatch } from '../db/batches.ts';
-import type { Database, Fragment, Query } from '../db/database.ts';
+import { type Database, type Fragment, type Query, unseen } from '../db/database.ts';
 import { apiError } from '../errors.ts';
 import type { Filter, RecordKind } from '../model/records/recordKind.ts';
 import { isFirstSyncPending } from './firstSync.ts';
@@ -30,7 +30,7 @@ export async function readList(
     return sql`
       SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
         FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, scope, found)}
-               ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${records_max}`}) AS found`;
+               ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${unseen(sql, records_max, 'int')}`}) AS found`;
   });
   return row?.body ?? '';
 }
@@ -56,7 +56,7 @@ export async function readPage(
       organization_id: sql`${organization_id}::uuid`,
     });
     const [row] = await db.read<RecordsJson>(client_id, (sql) => {
-      const asked = { ...values(sql), page: sql`${page}::int`, page_size: sql`${page_size}::int` };
+      const asked = { ...values(sql), page: unseen(sql, page, 'int'), page_size: unseen(sql, page_size, 'int') };
       return pageQuery(sql, kind, asked, searchOf(sql, scope, kind, filters));
     });
     return row ?? no_page;
@@ -283,6 +283,7 @@ function anyOf(sql: Query, conditions: readonly Fragment[]): Fragment {
 
 function compare(sql: Query, match: Filter['match'], column: string, value: string | boolean, scope: Scope): Fragment {
   const stored = sql`listed.${sql(column)}`;
+  const day = () => unseen(sql, String(value), 'date');
   const timezone = () => sql`(SELECT timezone FROM organizations WHERE organizations.id = ${scope.organization_id})`;
   switch (match) {
     case 'equals':
@@ -290,13 +291,13 @@ function compare(sql: Query, match: Filter['match'], column: string, value: stri
     case 'contains':
       return containsName(sql, stored, String(value));
     case 'from_day':
-      return sql`${stored} >= ${value}::text::date`;
+      return sql`${stored} >= ${day()}`;
     case 'to_day':
-      return sql`${stored} <= ${value}::text::date`;
+      return sql`${stored} <= ${day()}`;
     case 'from_local_day':
-      return sql`${stored} >= ${value}::text::date::timestamp AT TIME ZONE ${timezone()}`;
+      return sql`${stored} >= ${day()}::timestamp AT TIME ZONE ${timezone()}`;
     case 'to_local_day':
-      return sql`${stored} < (${value}::text::date + 1)::timestamp AT TIME ZONE ${timezone()}`;
+      return sql`${stored} < (${day()} + 1)::timestamp AT TIME ZONE ${timezone()}`;
   }
 }
 
