@@ -164,8 +164,10 @@ export function reading(sql: Query): Database['read'] {
  * A value that the planner does not see. If it did, it would expect a plan for the value to be cheaper than a general one,
  * and plan the statement at every execution, which takes as long as to run it.
  */
-export function unseen(sql: Query, value: string | number | null, type: 'text' | 'int' | 'date'): Fragment {
+export function unseen(sql: Query, value: string | number | null, type: 'uuid' | 'text' | 'int' | 'date'): Fragment {
   switch (type) {
+    case 'uuid':
+      return sql`(SELECT ${value}::uuid)`;
     case 'text':
       return sql`(SELECT ${value}::text)`;
     case 'int':

@@ -74,7 +74,7 @@ const name_fields = [nameField('patients', 'last_folded'), nameField('patients',
 function namedSource(sql: Query, client_id: string, mrn: string, names: readonly string[]): Fragment | undefined {
   const [longest = ''] = names.toSorted((a, b) => b.length - a.length);
   const organizations = inOrganizations(sql, client_id);
-  const named = recordsNamed(sql, { client_id, organizations, fields: name_fields }, longest);
+  const named = recordsNamed(sql, { client_id: sql`${client_id}`, organizations, fields: name_fields }, longest);
   if (!named) return undefined;
   return sql`(${named.ids} UNION SELECT id FROM patients
       WHERE client_id = ${client_id} AND ${organizations} AND mrn = ${mrn}) AS named

@@ -3,7 +3,7 @@ import { needleOf } from '../model/fold.ts';
 
 /** Where names are searched: columns of a table, as `name_suffixes.field` has them, in one or several organizations. */
 export type NameScope = {
-  client_id: string | Fragment;
+  client_id: Fragment;
   /** A condition about `name_suffixes.organization_id`. */
   organizations: Fragment;
   fields: readonly string[];
@@ -34,9 +34,9 @@ export function recordsNamed(
   const range = suffixRange(needleOf(name) ?? '');
   if (!range) return undefined;
   const { client_id, organizations } = scope;
-  const fields = scope.fields.map((field) => sql`${field}`).reduce((all, field) => sql`${all}, ${field}`);
+  const fields = scope.fields.map((field) => unseen(sql, field, 'text')).reduce((all, field) => sql`${all}, ${field}`);
   const ids = sql`SELECT record_id FROM name_suffixes WHERE client_id = ${client_id} AND ${organizations}
-    AND field IN (${fields}) AND suffix >= ${unseen(sql, range.from, 'text')}
+    AND field = ANY (ARRAY[${fields}]) AND suffix >= ${unseen(sql, range.from, 'text')}
     AND suffix < ${unseen(sql, range.before, 'text')}`;
   return { ids, exact: range.exact };
 }

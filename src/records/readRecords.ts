@@ -25,11 +25,12 @@ export async function readList(
 ): Promise<string> {
   checkDays(filters);
   const [row] = await db.read<{ body: string }>(scope.client_id, (sql) => {
-    const { conditions, ids } = searchOf(sql, scope, kind, filters);
+    const within = unseenScope(sql, scope);
+    const { conditions, ids } = searchOf(sql, within, kind, filters);
     const found = ids ? [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] : conditions;
     return sql`
       SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
-        FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, scope, found)}
+        FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, within, found)}
                ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${unseen(sql, records_max, 'int')}`}) AS found`;
   });
   return row?.body ?? '';
@@ -51,13 +52,10 @@ export async function readPage(
   const quick = page_size <= 100 && given.every(([, { match }]) => match === 'equals');
   const { client_id, organization_id } = scope;
   if (!quick) {
-    const values = (sql: Query) => ({
-      client_id: sql`${client_id}::uuid`,
-      organization_id: sql`${organization_id}::uuid`,
-    });
     const [row] = await db.read<RecordsJson>(client_id, (sql) => {
-      const asked = { ...values(sql), page: unseen(sql, page, 'int'), page_size: unseen(sql, page_size, 'int') };
-      return pageQuery(sql, kind, asked, searchOf(sql, scope, kind, filters));
+      const within = unseenScope(sql, scope);
+      const asked = { ...within, page: unseen(sql, page, 'int'), page_size: unseen(sql, page_size, 'int') };
+      return pageQuery(sql, kind, asked, searchOf(sql, within, kind, filters));
     });
     return row ?? no_page;
   }
@@ -141,7 +139,7 @@ function pageQuery(sql: Query, kind: RecordKind, asked: Asked, search: Search): 
       ) AS found`;
 }
 
-type Asked = Record<'client_id' | 'organization_id' | 'page' | 'page_size', Fragment>;
+type Asked = ScopeValues & Record<'page' | 'page_size', Fragment>;
 /** Parts of a page's statement: what the others refer to, the total, and the records that the page is taken from. */
 type PageParts = { shared: Fragment; total: Fragment; narrow: Fragment };
 
@@ -224,15 +222,17 @@ function checkDays({ start_date, end_date }: Filters): void {
   throw apiError('invalid_field', { rule: 'end_date must not be before start_date' }, { field: 'end_date' });
 }
 
-function matching(
-  sql: Query,
-  scope: Record<keyof Scope, string | Fragment>,
-  conditions: readonly Fragment[],
-): Fragment {
+function matching(sql: Query, scope: ScopeValues, conditions: readonly Fragment[]): Fragment {
   return conditions.reduce(
     (all, condition) => sql`${all} AND ${condition}`,
     sql`listed.client_id = ${scope.client_id} AND listed.organization_id = ${scope.organization_id}`,
   );
+}
+
+type ScopeValues = Record<keyof Scope, Fragment>;
+
+function unseenScope(sql: Query, { client_id, organization_id }: Scope): ScopeValues {
+  return { client_id: unseen(sql, client_id, 'uuid'), organization_id: unseen(sql, organization_id, 'uuid') };
 }
 
 type GivenFilter = [name: string, filter: Filter];
@@ -248,7 +248,7 @@ function givenFilters(kind: RecordKind, filters: Filters): GivenFilter[] {
 /** The conditions of a list's filters. `ids`: those of exactly the records that meet all of them, if an index knows them. */
 type Search = { conditions: readonly Fragment[]; ids?: Fragment };
 
-function searchOf(sql: Query, scope: Scope, kind: RecordKind, filters: Filters): Search {
+function searchOf(sql: Query, scope: ScopeValues, kind: RecordKind, filters: Filters): Search {
   const given = givenFilters(kind, filters);
   const conditions = given.map(([name, filter]) => {
     const { columns, match } = filter;
@@ -281,7 +281,13 @@ function anyOf(sql: Query, conditions: readonly Fragment[]): Fragment {
   return conditions.reduce((left, right) => sql`(${left} OR ${right})`);
 }
 
-function compare(sql: Query, match: Filter['match'], column: string, value: string | boolean, scope: Scope): Fragment {
+function compare(
+  sql: Query,
+  match: Filter['match'],
+  column: string,
+  value: string | boolean,
+  scope: ScopeValues,
+): Fragment {
   const stored = sql`listed.${sql(column)}`;
   const day = () => unseen(sql, String(value), 'date');
   const timezone = () => sql`(SELECT timezone FROM organizations WHERE organizations.id = ${scope.organization_id})`;
