@@ -164,7 +164,11 @@ export function reading(sql: Query): Database['read'] {
  * A value that the planner does not see. If it did, it would expect a plan for the value to be cheaper than a general one,
  * and plan the statement at every execution, which takes as long as to run it.
  */
-export function unseen(sql: Query, value: string | number | null, type: 'uuid' | 'text' | 'int' | 'date'): Fragment {
+export function unseen(
+  sql: Query,
+  value: string | number | boolean | null,
+  type: 'uuid' | 'text' | 'int' | 'boolean' | 'date',
+): Fragment {
   switch (type) {
     case 'uuid':
       return sql`(SELECT ${value}::uuid)`;
@@ -172,6 +176,8 @@ export function unseen(sql: Query, value: string | number | null, type: 'uuid' |
       return sql`(SELECT ${value}::text)`;
     case 'int':
       return sql`(SELECT ${value}::int)`;
+    case 'boolean':
+      return sql`(SELECT ${value}::boolean)`;
     case 'date':
       return sql`(SELECT ${value}::text::date)`;
   }

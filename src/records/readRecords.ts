@@ -293,7 +293,7 @@ function compare(
   const timezone = () => sql`(SELECT timezone FROM organizations WHERE organizations.id = ${scope.organization_id})`;
   switch (match) {
     case 'equals':
-      return sql`${stored} = ${value}`;
+      return sql`${stored} = ${unseen(sql, value, typeof value === 'boolean' ? 'boolean' : 'text')}`;
     case 'contains':
       return containsName(sql, stored, String(value));
     case 'from_day':

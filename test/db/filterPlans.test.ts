@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { filterValues, insertRecords, readFiltered } from '../../bench/recordRows.ts';
-import { createQuery, type Prepared, type Row, type Rows } from '../../sql/statement.ts';
+import { createQuery } from '../../sql/statement.ts';
 import { connect, type Database, reading, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { role_settings, roleAddresses } from '../../src/db/roles.ts';
@@ -52,15 +52,21 @@ type PlanNode = {
   Plans?: PlanNode[];
 };
 
-/** Runs `work` with statements that are explained, and returns their plans. */
-async function plansOf(
-  mode: 'custom' | 'generic',
-  work: (db: Pick<Database, 'read' | 'search' | 'togetherOrAlone'>) => Promise<unknown>,
-): Promise<PlanNode[]> {
-  const plans: PlanNode[] = [];
-  const query = createQuery(async (statement) => {
-    plans.push(await explain(mode, statement));
-    return service.unsafe(statement.text, statement.values as string[]) as Promise<Rows<Row[]>>;
+type Reads = Pick<Database, 'read' | 'search' | 'togetherOrAlone'>;
+
+/** Runs `work`, and returns what is observed of each statement before it is sent. */
+async function observe<T>(
+  observation: (execute: string) => Promise<T>,
+  work: (db: Reads) => Promise<unknown>,
+): Promise<T[]> {
+  const observed: T[] = [];
+  const query = createQuery(async ({ text, values }) => {
+    const literals = values.map((value) => (value === null ? 'NULL' : pg.escapeLiteral(String(value))));
+    await service.unsafe(`PREPARE observed AS ${text}`);
+    observed.push(await observation(`EXECUTE observed (${literals.join()})`));
+    await service.unsafe('DEALLOCATE observed');
+    // They are parameters already.
+    return service.unsafe(text, values as string[]);
   });
   await work({
     read: reading(query),
@@ -70,19 +76,32 @@ async function plansOf(
       return result as NonNullable<typeof result>;
     },
   });
-  return plans;
+  return observed;
 }
 
-async function explain(mode: string, { text, values }: Prepared): Promise<PlanNode> {
-  const literals = values.map((value) => (value === null ? 'NULL' : pg.escapeLiteral(String(value))));
-  await service.unsafe(`SET plan_cache_mode = force_${mode}_plan`);
-  await service.unsafe(`PREPARE explained AS ${text}`);
-  const [row] = await service.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (${literals.join()})`,
-  );
-  await service.unsafe('DEALLOCATE explained');
-  if (!row) throw new Error('EXPLAIN returned no plan.');
-  return row['QUERY PLAN'][0].Plan;
+const modes = ['custom', 'generic'] as const;
+
+function plansOf(mode: (typeof modes)[number], work: (db: Reads) => Promise<unknown>): Promise<PlanNode[]> {
+  return observe(async (execute) => {
+    await service.unsafe(`SET plan_cache_mode = force_${mode}_plan`);
+    const [row] = await service.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${execute}`,
+    );
+    if (!row) throw new Error('EXPLAIN returned no plan.');
+    return row['QUERY PLAN'][0].Plan;
+  }, work);
+}
+
+/** How often statements are planned with their values when they are executed eight times. */
+function customPlans(work: (db: Reads) => Promise<unknown>): Promise<number[]> {
+  return observe(async (execute) => {
+    await service.unsafe('SET plan_cache_mode = auto');
+    for (let n = 0; n < 8; n++) await service.unsafe(execute);
+    const [row] = await service.unsafe<{ custom_plans: number }[]>(
+      `SELECT custom_plans FROM pg_prepared_statements WHERE name = 'observed'`,
+    );
+    return row?.custom_plans ?? 0;
+  }, work);
 }
 
 /** What is wrong with the scans of a plan: they read too many rows, or walk an index to find those that match. */
@@ -116,7 +135,13 @@ async function walkedColumns(index: string, condition: string): Promise<string> 
 
 const kinds: readonly RecordKind[] = record_kinds;
 const filters = kinds.flatMap((kind) => Object.entries(filterValues(kind)).map((filter) => [kind, ...filter] as const));
-const modes = ['custom', 'generic'] as const;
+test.each(filters.map(([kind, name, value]) => [kind.name, name, kind, value] as const))(
+  'the list of %s by %s is planned once, not at every execution',
+  async (_kind, name, kind, value) => {
+    // The first five are planned with their values, to compare.
+    expect(await customPlans((db) => readFiltered(db, tenant, kind, { [name]: value }))).toStrictEqual([5]);
+  },
+);
 
 describe.each(modes)('with a %s plan', (mode) => {
   test.each(filters.map(([kind, name, value]) => [kind.name, name, kind, value] as const))(
