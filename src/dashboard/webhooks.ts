@@ -155,6 +155,7 @@ export const webhooksDisable = changeWebhook({
 
 export const webhooksEnable = changeWebhook({
   id: 'dashboard.webhooks.enable',
+  fresh_sign_in: true,
   method: 'POST',
   path: '/dashboard/api/clients/{client_id}/webhooks/{id}/enable',
   summary: 'Enable a webhook endpoint',
@@ -221,12 +222,14 @@ function changeWebhook<Body extends TObject>({
     params: Type.Object({ client_id: Type.String(), id: Type.String() }),
     errors: ['record_not_found', ...errors],
     handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction, auditSubject }) => {
+      const not_found = apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
       const response = await inTransaction(async (tx) => {
         const before = (await lockEndpoint(tx, webhook_id)) ? await findEndpoint(tx, webhook_id) : undefined;
+        if (!before) throw not_found;
         // Parsed by this very schema, but its type is lost through the generic parameter.
         const requested = body as Static<Body>;
         const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: requested });
-        if (!changed) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+        if (!changed) throw not_found;
         const after = await findEndpoint(tx, webhook_id);
         auditSubject({ detail: { ...describeChange(before, after), ...describe(requested) } });
         return { success: true, ...changed };

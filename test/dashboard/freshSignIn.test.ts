@@ -31,6 +31,7 @@ const needed = [
   'patients.erase',
   'webhooks.create',
   'webhooks.delete',
+  'webhooks.enable',
   'webhooks.rotate',
   'webhooks.update',
 ];
@@ -81,7 +82,6 @@ const not_needed = [
   'session.renew',
   'single-sign-on.renew',
   'webhooks.disable',
-  'webhooks.enable',
   'webhooks.send-waiting',
   'webhooks.try',
 ];

@@ -86,6 +86,22 @@ describe('an endpoint', () => {
     expect((await list())[0]).toMatchObject({ id, url: `${receiver.url}/moved`, event_types: null });
   });
 
+  test('is not found under an unknown ID or by another client, whatever is to be changed', async () => {
+    const { id } = await register();
+    const other = await newClient(fixture);
+    const before = await list();
+    for (const path of ['clients/{client}/webhooks/unknown', `clients/${other.client_id}/webhooks/${id}`]) {
+      for (const changes of [{}, { event_types: null }, { webhook_url: 'https://example.test/hook' }]) {
+        expectApiError(await fixture.operator.patch(path, changes), 404, /^Webhook .* not found/);
+      }
+      for (const action of ['enable', 'disable', 'rotate-secret', 'send-waiting', 'try']) {
+        expectApiError(await fixture.operator.post(`${path}/${action}`), 404, /^Webhook .* not found/);
+      }
+      expectApiError(await fixture.operator.delete(path), 404, /^Webhook .* not found/);
+    }
+    expect(await list()).toStrictEqual(before);
+  });
+
   test('receives other event types after an update, and all if none is set', async () => {
     const { id, receiver } = await register();
     const edit = (event_types: string[] | null) =>
