@@ -4,7 +4,7 @@ import { hashToken } from '../security/hash.ts';
 
 type Limit = { max: number; minutes: number };
 
-/** Password checks per counter; further attempts must wait. */
+/** Wrong passwords and codes per counter; further attempts must wait. */
 const per_counter: Limit = { max: 10, minutes: 15 };
 /** Password checks of all unknown browsers together: 2.4 seconds of a core per minute. */
 const all_unknown: Limit = { max: 120, minutes: 1 };
@@ -25,7 +25,7 @@ export async function countAttempt(
   device_hash: Buffer | undefined,
 ): Promise<RefusedAttempt | undefined> {
   const { pooled: sql } = ctx.db.system;
-  const counter = device_hash ?? hashToken(email);
+  const counter = counterOf(email, device_hash);
   // Only an attempt that its own counter allows takes from the total, and none adds a row once the total is used up.
   const [counted] = await sql<{ own: number | null; total: number | null }[]>`
     WITH own AS (${increment(sql, counter, per_counter, device_hash ? sql`true` : isOpen(sql, all_unknown_counter, all_unknown))}),
@@ -45,9 +45,28 @@ export async function countAttempt(
   return { reason: 'busy', wait_s, first: total !== null };
 }
 
+/**
+ * Takes back an attempt that has turned out not to be a guess. Only its own counter: the total limits the processor time
+ * of password checks, right or wrong.
+ */
+export async function forgetAttempt(
+  { db }: Pick<Context, 'db'>,
+  email: string,
+  device_hash: Buffer | undefined,
+): Promise<void> {
+  // A refused attempt raises the counter above the limit, and would otherwise count as a guess.
+  await db.system.pooled`
+    UPDATE sign_in_attempts SET attempts = least(attempts, ${per_counter.max}) - 1
+     WHERE counter_hash = ${counterOf(email, device_hash)} AND attempts > 0`;
+}
+
 /** Deletes counters whose period is over. */
 export async function purgeAttempts({ pooled: sql }: Sql): Promise<void> {
   await sql`DELETE FROM sign_in_attempts WHERE since < now() - make_interval(mins => ${per_counter.minutes})`;
+}
+
+function counterOf(email: string, device_hash: Buffer | undefined): Buffer {
+  return device_hash ?? hashToken(email);
 }
 
 /** Adds one if `condition` is met. Stops at one more than the limit, so that a refused flood writes nothing. */

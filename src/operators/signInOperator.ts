@@ -7,7 +7,7 @@ import { type Browser, startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';
 import { checkPasskey } from './passkeys.ts';
 import { requireCode } from './secondFactor.ts';
-import { countAttempt, type RefusedAttempt } from './signInAttempts.ts';
+import { countAttempt, forgetAttempt, type RefusedAttempt } from './signInAttempts.ts';
 import { signInEntry } from './signInEntry.ts';
 
 /** A started session: its token, and the token of the browser's device cookie. */
@@ -60,12 +60,16 @@ export async function checkPassword(
     throw apiError('operator_password_expired');
   }
   const proof = { operator_id: known.id, email };
-  if (!known.totp_sealed && !known.passkeys) return { ...proof, method: 'password' };
+  const needs_code = known.totp_sealed !== null || known.passkeys;
+  // A right password is no guess, but a wrong code is one.
+  if (!needs_code || !code) await forgetAttempt(ctx, email, device_hash);
+  if (!needs_code) return { ...proof, method: 'password' };
   if (!code) throw apiError(known.totp_sealed ? 'operator_code_required' : 'operator_passkey_required');
   const accepted = await requireCode(ctx, known, code).catch(async (error: unknown) => {
     if (error instanceof ApiError) await ctx.audit.record(signInEntry(operator, browser, outcomeOf(error)));
     throw error;
   });
+  await forgetAttempt(ctx, email, device_hash);
   return { ...proof, method: 'password_totp', ...(accepted === 'recovery_code' ? { recovery_code: true } : {}) };
 }
 

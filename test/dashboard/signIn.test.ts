@@ -184,6 +184,42 @@ describe('an authenticator app', () => {
 });
 
 describe('password checks', () => {
+  test('that succeed are not limited, whatever browser they come from', async () => {
+    const operator = await newOperator(fixture, 'operator');
+    for (let n = 0; n < 12; n++) expect((await signIn(fixture, operator)).status).toBe(200);
+    const cookie = operator.device_cookie;
+    for (let n = 0; n < 12; n++) expect((await signIn(fixture, operator, { cookie })).status).toBe(200);
+    const codes = await guess(operator.email);
+    expect(
+      codes.filter((code) => code === 'operator_credentials_wrong'),
+      'all wrong ones',
+    ).toHaveLength(10);
+  });
+
+  test('that succeed give back one attempt each, not those of strangers', async () => {
+    const operator = await newOperator(fixture, 'operator');
+    const wrong = { email: operator.email, password: 'a guess' };
+    for (let n = 0; n < 9; n++) {
+      expect((await signIn(fixture, wrong)).body.code).toBe('operator_credentials_wrong');
+      expect((await signIn(fixture, operator)).status).toBe(200);
+    }
+    expect((await signIn(fixture, wrong)).body.code).toBe('operator_credentials_wrong');
+    expect((await signIn(fixture, operator)).body.code).toBe('operator_locked');
+  });
+
+  test('of a right password do not count before the code is entered, and count with a wrong one', async () => {
+    const { me, secret, codes } = await operatorWithTotp();
+    const { email, password } = me;
+    for (let n = 0; n < 12; n++) {
+      expect((await signIn(fixture, { email, password })).body.code).toBe('operator_code_required');
+    }
+    for (let n = 0; n < 10; n++) {
+      const { body } = await signIn(fixture, { email, password, code: wrongCode(secret) });
+      expect(body.code).toBe('operator_code_wrong');
+    }
+    expect((await signIn(fixture, { email, password, code: codes[0] ?? '' })).body.code).toBe('operator_locked');
+  });
+
   test('of unknown browsers have a total for the installation, which does not affect known ones', async () => {
     const operator = await newOperator(fixture, 'operator');
     const [known, unknown] = [{ cookie: operator.device_cookie }, {}];
