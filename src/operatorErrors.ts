@@ -119,7 +119,7 @@ export const operator_errors = {
   owner_from_provider: {
     status: 409,
     message:
-      'You signed in with single sign-on, so you cannot create or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.',
+      'You signed in with single sign-on, so you cannot create, enable or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.',
   },
   passwords_off: {
     status: 409,

@@ -16,8 +16,10 @@ import {
   hasOperators,
   hasOwner,
   lockActiveOwner,
+  lockStanding,
   markNewOwner,
   type Operator,
+  type Standing,
   setPassword,
   setTemporaryPassword,
 } from './operators.ts';
@@ -65,16 +67,22 @@ export async function acceptInvitation(
   });
 }
 
+type ResetOptions = {
+  reset_by?: string;
+  authorize?: (standing: Standing) => void;
+  despite_single_sign_on?: boolean;
+};
+
 /**
  * Resets an operator's password (shown once), removes all second factors and ends all sessions and all that the operator
- * has prepared. `reset_by`: the owner who sees the password. `despite_single_sign_on` accepts the password for an hour
+ * has prepared. `reset_by`: the owner who sees the password; `authorize` throws if it may not be seen. `despite_single_sign_on` accepts the password for an hour
  * even if the operator, or everyone, uses single sign-on.
  */
 export async function resetOperator(
   ctx: Pick<Context, 'db'>,
   id: string,
   recordInTransaction: RecordInTransaction,
-  { reset_by, despite_single_sign_on = false }: { reset_by?: string; despite_single_sign_on?: boolean } = {},
+  { reset_by, authorize, despite_single_sign_on = false }: ResetOptions = {},
 ): Promise<string | undefined> {
   const password = newPassword();
   const hash = await hashPassword(password);
@@ -82,6 +90,8 @@ export async function resetOperator(
     // Locks the owners first, in the same order as every other change: two may reset each other at the same time.
     await hasOwner(tx);
     if (reset_by !== undefined && !(await lockActiveOwner(tx, reset_by))) throw apiError('operator_session_over');
+    const standing = await lockStanding(tx, id);
+    if (standing) authorize?.(standing);
     if (!(await setTemporaryPassword(tx, id, hash, reset_by ?? null))) return undefined;
     await removeSecondFactors(tx, id);
     await forgetDevices(tx, id);

@@ -190,11 +190,15 @@ export async function endPreparationsBy(tx: Tx, owner_id: string): Promise<strin
   return expired.map(({ id }) => id);
 }
 
-/** Whether an operator uses single sign-on and is an owner. Both are false if there is no such operator. */
-export async function readStanding(sql: Sql | Tx, id: string): Promise<{ single_sign_on: boolean; owner: boolean }> {
-  const [row] = await sql<{ single_sign_on: boolean; owner: boolean }[]>`
-    SELECT sso_subject IS NOT NULL AS single_sign_on, role = 'owner' AS owner FROM operators WHERE id = ${id}`;
-  return row ?? { single_sign_on: false, owner: false };
+/** Which accounts only some sessions may change. */
+export type Standing = { single_sign_on: boolean; owner: boolean; disabled: boolean };
+
+/** The standing of an operator, locked. Undefined if there is no such operator. */
+export async function lockStanding(tx: Tx, id: string): Promise<Standing | undefined> {
+  const [row] = await tx<Standing[]>`
+    SELECT sso_subject IS NOT NULL AS single_sign_on, role = 'owner' AS owner, disabled_at IS NOT NULL AS disabled
+      FROM operators WHERE id = ${id} FOR UPDATE`;
+  return row;
 }
 
 /** Accepts the operator's password for an hour, also where single sign-on is used. */

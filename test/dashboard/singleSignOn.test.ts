@@ -262,6 +262,12 @@ describe('the role', () => {
     const local_owner = await newOperator(fixture, 'owner');
     expect(await browser.api('POST', `operators/${local_owner.id}/reset`, {}, own)).toMatchObject(refused);
     expect((await local_owner.get('session')).body.session).not.toBeNull();
+    const change = (changes: object) => browser.api('PATCH', `operators/${local_owner.id}`, changes, own);
+    expect((await change({ disabled: false, name: 'Active' })).status, 'not disabled').toBe(200);
+    expect((await change({ disabled: true })).status).toBe(200);
+    expect(await change({ disabled: false })).toMatchObject(refused);
+    expect((await signInLocally(fixture, local_owner)).body.code).toBe('operator_credentials_wrong');
+    expect((await change({ role: 'operator', disabled: false })).status, 'no longer an owner').toBe(200);
     expect((await browser.api('PATCH', `operators/${local.id}`, { role: 'read_only' }, own)).status).toBe(200);
   });
 

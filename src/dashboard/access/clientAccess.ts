@@ -26,8 +26,8 @@ export function ownersHaveAll(): ApiError {
 }
 
 /**
- * Someone whom the identity provider controls must not create an owner, or get the password of one, that it does not
- * control: it would outlive their removal at the provider.
+ * Someone whom the identity provider controls must not create or enable an owner, or get the password of one, that it does
+ * not control: it would outlive their removal at the provider.
  */
 export function requireLocalSession({ method }: Operator): void {
   if (method === 'single_sign_on') throw apiError('owner_from_provider');

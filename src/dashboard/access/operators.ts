@@ -12,7 +12,14 @@ import { isLowered, readAccess } from '../../operators/operatorAccess.ts';
 import { setClients } from '../../operators/operatorClients.ts';
 import { listInvitations } from '../../operators/operatorInvitations.ts';
 import { endSessionsOf } from '../../operators/operatorSessions.ts';
-import { allowLinking, changeOperator, hasOwner, lockActiveOwner, readStanding } from '../../operators/operators.ts';
+import {
+  allowLinking,
+  changeOperator,
+  hasOwner,
+  lockActiveOwner,
+  lockStanding,
+  type Standing,
+} from '../../operators/operators.ts';
 import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({
@@ -65,11 +72,12 @@ export const operatorsUpdate = endpoint({
       if (!(await lockActiveOwner(tx, operator.id))) throw apiError('operator_session_over');
       const access = await resolveClients(tx, changes.role === 'owner' ? (clients ?? null) : clients);
       const all_clients = access === undefined ? undefined : access === null;
+      const standing = id && (await lockStanding(tx, id));
       const before = id && (await readAccess(tx, id));
       const role = id && (await changeOperator(tx, id, { ...changes, all_clients }));
-      if (!id || !before || !role) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
-      const { single_sign_on } = await readStanding(tx, id);
-      if (role === 'owner' && before.role !== 'owner' && !single_sign_on) requireLocalSession(operator);
+      if (!id || !standing || !before || !role) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
+      const regained = !standing.owner || (standing.disabled && changes.disabled === false);
+      if (role === 'owner' && regained && !standing.single_sign_on) requireLocalSession(operator);
       if (access && role === 'owner') throw ownersHaveAll();
       if (access !== undefined) await setClients(tx, id, access ?? []);
       if (sso_link !== undefined) await allowLinking(tx, id, sso_link, operator.id);
@@ -101,10 +109,11 @@ export const operatorsReset = endpoint({
     auditSubject({ subject: params.id });
     if (ctx.config.oidc_only) throw apiError('passwords_off');
     const id = parseId(params.id);
-    const standing = id === undefined ? undefined : await readStanding(ctx.db.system, id);
-    if (standing?.single_sign_on) throw apiError('operator_single_sign_on');
-    if (standing?.owner) requireLocalSession(operator);
-    const password = id && (await resetOperator(ctx, id, recordInTransaction, { reset_by: operator.id }));
+    const authorize = ({ single_sign_on, owner }: Standing) => {
+      if (single_sign_on) throw apiError('operator_single_sign_on');
+      if (owner) requireLocalSession(operator);
+    };
+    const password = id && (await resetOperator(ctx, id, recordInTransaction, { reset_by: operator.id, authorize }));
     ctx.notifications.notify('chartwire_operators', id ?? '');
     if (!password) throw apiError('record_not_found', { noun: 'Operator', id: params.id });
     return { success: true, password };
