@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { hashToken } from '../security/hash.ts';
-import { IdentityFailure, type IdentityProvider } from '../security/identityProvider.ts';
+import { IdentityFailure } from '../security/identityFailure.ts';
+import type { IdentityProvider } from '../security/identityProvider.ts';
 import {
   claimProviderCheck,
   endSession,
@@ -10,7 +11,7 @@ import {
 } from './operatorSessions.ts';
 import type { Operator } from './operators.ts';
 import { signInEntry } from './signInEntry.ts';
-import { applyClaims } from './singleSignOn.ts';
+import { applyClaims, claimReader } from './singleSignOn.ts';
 import { sealTokens, unsealTokens } from './ssoTokens.ts';
 
 /**
@@ -40,7 +41,7 @@ async function isUnchanged(ctx: Context, provider: IdentityProvider, session_has
   if (!check) return true;
   try {
     const tokens = unsealTokens(ctx, session_hash, check.provider_sealed);
-    const claims = await provider.identifyAgain(check.subject, tokens, (renewed) =>
+    const claims = await provider.identifyAgain(check.subject, tokens, claimReader(ctx), (renewed) =>
       keepProviderTokens(ctx.db.system, session_hash, sealTokens(ctx, session_hash, renewed)),
     );
     const changed = await applyClaims(ctx, check, claims, session_hash);

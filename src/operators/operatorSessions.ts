@@ -149,7 +149,7 @@ function isNotWithin(sql: Sql | Tx, column: string, seconds: number) {
 }
 
 /** Stores the tokens that the provider has issued in place of others. */
-export async function keepProviderTokens(sql: Sql | Tx, token_hash: Buffer, sealed: Buffer | null): Promise<void> {
+export async function keepProviderTokens(sql: Sql | Tx, token_hash: Buffer, sealed: Buffer): Promise<void> {
   await sql`UPDATE operator_sessions SET provider_sealed = ${sealed} WHERE token_hash = ${token_hash}`;
 }
 

@@ -2,7 +2,9 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { ApiError, apiError } from '../errors.ts';
 import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../model/dashboard/roles.ts';
-import { type Identity, IdentityFailure, type IdentityFailureKind } from '../security/identityProvider.ts';
+import { IdentityFailure, type IdentityFailureKind } from '../security/identityFailure.ts';
+import type { Identity } from '../security/identityProvider.ts';
+import type { ClaimReader } from '../security/providerClaims.ts';
 import { endPreparations } from './endPreparations.ts';
 import { isLowered, readAccess } from './operatorAccess.ts';
 import { setClaimedClients } from './operatorClients.ts';
@@ -84,12 +86,7 @@ async function admitReturned(
 ): Promise<FinishedSignIn> {
   const { identity_provider } = ctx;
   if (!identity_provider) throw apiError('sso_off');
-  const identity = await withProvider(ctx, () =>
-    identity_provider.identify(url, checks, {
-      isComplete: (claims) => emailOf(claims) !== undefined && hasRole(grantsOf(ctx, claims)),
-      rolesOf: (claims) => JSON.stringify(describe(grantsOf(ctx, claims))),
-    }),
-  );
+  const identity = await withProvider(ctx, () => identity_provider.identify(url, checks, claimReader(ctx)));
   const { tokens } = identity;
   const sealProvider = (hash: Buffer) => (tokens ? sealTokens(ctx, hash, tokens) : null);
   const { address } = browser;
@@ -106,7 +103,8 @@ async function admitReturned(
   }
   if (!tokens) ctx.log.warn({ reason: 'no_tokens' }, 'the identity provider offers no way to check operators again');
   if (session_hash !== null) {
-    await keepProviderTokens(ctx.db.system, session_hash, sealProvider(session_hash));
+    // Without new tokens, the session is checked with those that it has.
+    if (tokens) await keepProviderTokens(ctx.db.system, session_hash, sealTokens(ctx, session_hash, tokens));
     return { path };
   }
   // The provider may have asked for the password hours ago, so only its own word makes the session fresh.
@@ -145,6 +143,13 @@ export async function providerSignOutUrl(ctx: Context): Promise<string | null> {
     ctx.log.warn({ err: error }, 'not signed out at the identity provider');
     return null;
   }
+}
+
+export function claimReader(ctx: Pick<Context, 'config'>): ClaimReader {
+  return {
+    isComplete: (claims) => emailOf(claims) !== undefined && hasRole(grantsOf(ctx, claims)),
+    rolesOf: (claims) => JSON.stringify(describe(grantsOf(ctx, claims))),
+  };
 }
 
 /** Where the provider sends the browser back to. */
@@ -232,6 +237,7 @@ async function renew(
   const earliest = given.started_at.getTime() - clock_skew_ms;
   if (given.authenticated_at.getTime() < earliest) return refuse(sign_in, known, apiError('sso_not_again'));
   if (!(await renewSession(tx, given.session_hash))) return refuse(sign_in, known, apiError('operator_session_over'));
+  await finishProviderCheck(tx, given.session_hash);
   await record(sign_in, known, 'identity confirmed');
   return known;
 }

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sealTokens, unsealTokens } from '../../../src/operators/ssoTokens.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../../harness/identityProvider.ts';
 import { openOperator, type TestOperator } from '../../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { type Browser, openBrowser, signInAs } from './browsers.ts';
+import { type Browser, callback, followProvider, openBrowser, signInAs } from './browsers.ts';
 
 let provider: TestProvider;
 let fixture: TestSandbox;
@@ -28,8 +28,10 @@ beforeEach(async () => {
   respondWith(() => false);
 });
 
+type End = (status: number, body?: object) => true;
+
 /** Replaces responses of the provider. Return true if the request was answered. */
-function respondWith(respond: (path: string, end: (status: number, body?: object) => true) => boolean): void {
+function respondWith(respond: (path: string, end: End) => boolean): void {
   asked = [];
   provider.intercept = async ({ url = '' }, response) => {
     const [path = ''] = url.split('?');
@@ -40,6 +42,25 @@ function respondWith(respond: (path: string, end: (status: number, body?: object
       return true;
     });
   };
+}
+
+/** As from a provider that exchanges codes, but can neither say who someone is nor refresh tokens. */
+function failAfterCodes(status = 503): void {
+  let codes = 0;
+  respondWith((path, end) => (path === '/me' || (path === '/token' && ++codes > 1)) && end(status));
+}
+
+/** Signs in again in a session that exists. */
+async function confirmIdentity(browser: Browser): Promise<void> {
+  const { csrf_token } = await browser.session();
+  const { body } = await browser.api('POST', 'single-sign-on/renew', {}, { 'x-csrf-token': csrf_token });
+  await callback(browser, await followProvider(browser, body.url));
+  expect((await browser.api('GET', 'sign-in')).body.error).toBeNull();
+}
+
+async function putClaimsIntoIdTokens(): Promise<void> {
+  provider.claims_in_id_token = true;
+  await provider.rotateKeys();
 }
 
 let people = 0;
@@ -177,10 +198,8 @@ test('an access token that has expired without a refresh token counts as no answ
 
 test('roles that only ID tokens contain are read from refreshed ones', async () => {
   provider.refresh_tokens = true;
-  provider.claims_in_id_token = true;
-  await provider.rotateKeys();
-  const withoutRoles = (path: string, end: (status: number, body?: object) => true) =>
-    path === '/me' && end(200, { sub: `checked-${people}` });
+  await putClaimsIntoIdTokens();
+  const withoutRoles = (path: string, end: End) => path === '/me' && end(200, { sub: `checked-${people}` });
   respondWith(withoutRoles);
   const { person, browser } = await signedIn();
   await age('61 seconds');
@@ -205,13 +224,130 @@ test('a refused refresh token ends the session', async () => {
 });
 
 test('a provider that cannot be asked leaves the session as it was', async () => {
-  provider.claims_in_id_token = true;
-  await provider.rotateKeys();
+  await putClaimsIntoIdTokens();
   respondWith((path, end) => path === '/me' && end(404));
   const { person, browser } = await signedIn();
   provider.current = { ...person, roles: [] };
   await age('2 hours');
   expect(await roleOf(browser)).toBe('operator');
+});
+
+describe.each([
+  ['without a refresh token', false],
+  ['with a refresh token', true],
+])('after an outage at a sign-in %s', (_, refresh_tokens) => {
+  beforeEach(async () => {
+    provider.refresh_tokens = refresh_tokens;
+    await putClaimsIntoIdTokens();
+    failAfterCodes();
+  });
+
+  test('a role that is lowered later applies', async () => {
+    const { person, browser } = await signedIn(['owners']);
+    respondWith(() => false);
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBe('owner');
+    provider.current = { ...person, roles: ['viewers'] };
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBe('read_only');
+    expect(await checksOf(person)).toStrictEqual(['access changed']);
+  });
+
+  test('a role that was lowered during the outage requires a sign-in', async () => {
+    const { person, browser } = await signedIn(['owners']);
+    respondWith(() => false);
+    provider.current = { ...person, roles: ['viewers'] };
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBeNull();
+    expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+  });
+
+  test('a provider that stays down ends the session after 15 minutes', async () => {
+    const { person, browser } = await signedIn();
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBe('operator');
+    await age('15 minutes');
+    expect(await roleOf(browser)).toBeNull();
+    expect(await checksOf(person)).toStrictEqual(['sso_unavailable']);
+  });
+});
+
+test.each([503, 429, 302])('a user info that responds with %i at the sign-in is asked again', async (status) => {
+  await putClaimsIntoIdTokens();
+  failAfterCodes(status);
+  const { person, browser } = await signedIn();
+  respondWith(() => false);
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBe('operator');
+  provider.current = { ...person, roles: [] };
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBeNull();
+});
+
+test('roles that only ID tokens contain are not missed in the user info after an outage at the sign-in', async () => {
+  provider.refresh_tokens = true;
+  await putClaimsIntoIdTokens();
+  failAfterCodes();
+  const { person, browser } = await signedIn();
+  respondWith((path, end) => path === '/me' && end(200, { sub: person.sub }));
+  for (const _ of [1, 2]) {
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBe('operator');
+  }
+  provider.current = { ...person, roles: ['viewers'] };
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBe('read_only');
+});
+
+test.each([503, 404])(
+  'a session that is renewed while the user info responds with %i stays checked',
+  async (status) => {
+    provider.refresh_tokens = true;
+    await putClaimsIntoIdTokens();
+    const { person, browser } = await signedIn(['owners']);
+    failAfterCodes(status);
+    await age('15 minutes');
+    await confirmIdentity(browser);
+    await age('10 minutes');
+    expect(await roleOf(browser), 'the provider named the role at the renewal').toBe('owner');
+    respondWith(() => false);
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBe('owner');
+    provider.current = { ...person, roles: [] };
+    await age('61 seconds');
+    expect(await roleOf(browser)).toBeNull();
+    expect(await checksOf(person)).toStrictEqual(['sso_role_missing']);
+  },
+);
+
+test('a user info about another person ends the session', async () => {
+  const { person, browser } = await signedIn();
+  respondWith((path, end) => path === '/me' && end(200, { ...person, sub: 'someone-else' }));
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBeNull();
+  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+});
+
+test.each([
+  ['is about another person', 200],
+  ['refuses the new token', 401],
+])('a sign-in whose user info %s is refused', async (_, status) => {
+  await putClaimsIntoIdTokens();
+  respondWith((path, end) => path === '/me' && end(status, { sub: 'someone-else' }));
+  const sub = `checked-${++people}`;
+  const browser = openBrowser(fixture.sandbox.base_url);
+  await signInAs(provider, browser, { sub, email: `${sub}@example.test`, roles: ['staff'] });
+  expect(await browser.errorShown()).toMatch(/^The identity provider did not sign you in/);
+  expect(await browser.session()).toBeNull();
+});
+
+test('a user info that refuses even a refreshed token ends the session', async () => {
+  provider.refresh_tokens = true;
+  const { person, browser } = await signedIn();
+  respondWith((path, end) => path === '/me' && end(401));
+  await age('61 seconds');
+  expect(await roleOf(browser)).toBeNull();
+  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
 });
 
 test('a local operator is not checked', async () => {
