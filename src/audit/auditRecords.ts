@@ -48,10 +48,19 @@ export async function linkRecords(tx: Tx, links: readonly Link[]): Promise<void>
   if (count !== links.length) throw new Error(`${count} of ${links.length} audit records were linked.`);
 }
 
+/** A place in the chain. The id too, because whoever owns the table can give two records the same position. */
+export type Place = { position: number; id: string };
+
 /** The next records of the chain, in order. */
-export function readChain(sql: Query, range: { after: number; up_to: number; limit: number }): Promise<SealedRow[]> {
+export function readChain(sql: Query, range: { after: Place; up_to: number; limit: number }): Promise<SealedRow[]> {
   return sql<SealedRow[]>`SELECT ${coveredColumns(sql)}, position, chain FROM audit_records
-    WHERE position > ${range.after} AND position <= ${range.up_to} ORDER BY position LIMIT ${range.limit}`;
+    WHERE ${inChain(sql, range)} ORDER BY position, id LIMIT ${range.limit}`;
+}
+
+/** Records that are neither part of the chain nor new: someone moved them there. */
+export function readMisplaced(sql: Query, limit: number): Promise<SealedRow[]> {
+  return sql<SealedRow[]>`SELECT ${coveredColumns(sql)}, position, chain FROM audit_records
+    WHERE position <= 0 ORDER BY position, id LIMIT ${limit}`;
 }
 
 /** The next records that are not part of the chain yet, by id. */
@@ -75,10 +84,10 @@ export type ExportedRow = AuditRow & {
 export function readChainOf(
   sql: Query,
   range: ExportRange,
-  { after, up_to, limit }: { after: number; up_to: number; limit: number },
+  chain: { after: Place; up_to: number; limit: number },
 ): Promise<ExportedRow[]> {
   return sql<ExportedRow[]>`SELECT ${exportedColumns(sql)} FROM audit_records
-    WHERE position > ${after} AND position <= ${up_to} AND ${within(sql, range)} ORDER BY position LIMIT ${limit}`;
+    WHERE ${inChain(sql, chain)} AND ${within(sql, range)} ORDER BY position, id LIMIT ${chain.limit}`;
 }
 
 /** The next records within a range that were not part of the chain when it ended at `beyond`, by id. */
@@ -88,7 +97,7 @@ export function readRestOf(
   { after, beyond, limit }: { after: string; beyond: number; limit: number },
 ): Promise<ExportedRow[]> {
   return sql<ExportedRow[]>`SELECT ${exportedColumns(sql)} FROM audit_records
-    WHERE (position IS NULL OR position > ${beyond}) AND id > ${after} AND ${within(sql, range)}
+    WHERE (position IS NULL OR position > ${beyond} OR position <= 0) AND id > ${after} AND ${within(sql, range)}
     ORDER BY id LIMIT ${limit}`;
 }
 
@@ -104,16 +113,17 @@ export function findLinks(
 /** Which of these records exist, and which of them are part of the chain. */
 export function findStates(sql: Query, ids: readonly string[]): Promise<{ id: string; sealed: boolean }[]> {
   return sql<{ id: string; sealed: boolean }[]>`
-    SELECT id, position IS NOT NULL AS sealed FROM audit_records WHERE id = ANY (${[...ids]}::uuid[])`;
+    SELECT id, coalesce(position > 0, false) AS sealed FROM audit_records WHERE id = ANY (${[...ids]}::uuid[])`;
 }
 
-/** Which of these records do not exist. */
-export async function findAbsent(sql: Query, ids: readonly string[]): Promise<string[]> {
+/** Those of these records that exist. */
+export async function readRecords(
+  sql: Query,
+  ids: readonly string[],
+): Promise<(AuditRow & Pick<ExportedRow, 'position'>)[]> {
   if (ids.length === 0) return [];
-  const rows = await sql<{ id: string }[]>`
-    SELECT named.id FROM unnest(${[...ids]}::uuid[]) AS named (id)
-     WHERE NOT EXISTS (SELECT FROM audit_records WHERE audit_records.id = named.id) ORDER BY named.id`;
-  return rows.map(({ id }) => id);
+  return sql<(AuditRow & Pick<ExportedRow, 'position'>)[]>`
+    SELECT ${coveredColumns(sql)}, position FROM audit_records WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id`;
 }
 
 /** When the actor last did this. */
@@ -126,10 +136,10 @@ export async function lastRecordAt(
   return row?.at;
 }
 
-/** The position of the last sealed record; used as the total in progress reports. */
+/** The position of the last sealed record. At most one that is exact as a number: a forged one may not be. */
 export async function lastPosition(sql: Query): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;
-  return row?.last ?? 0;
+  return Math.min(row?.last ?? 0, Number.MAX_SAFE_INTEGER);
 }
 
 /** Search criteria. Without client_id, records of all clients in the scope match. */
@@ -166,6 +176,10 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
            LEFT JOIN accounts ON accounts.id = record.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY record.id DESC LIMIT ${limit}`;
+}
+
+function inChain(sql: Query, { after, up_to }: { after: Place; up_to: number }): Fragment {
+  return sql`position > 0 AND position <= ${up_to} AND (position, id) > (${after.position}, ${after.id}::uuid)`;
 }
 
 /** Every column covered by the MAC, and the MAC. */

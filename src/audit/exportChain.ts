@@ -1,6 +1,13 @@
 import type { Context } from '../context.ts';
 import { csvLine } from '../csv.ts';
-import { type ExportedRow, type ExportRange, lastPosition, readChainOf, readRestOf } from './auditRecords.ts';
+import {
+  type ExportedRow,
+  type ExportRange,
+  lastPosition,
+  type Place,
+  readChainOf,
+  readRestOf,
+} from './auditRecords.ts';
 import type { AuditRow } from './stamp.ts';
 
 export const export_formats = ['jsonl', 'csv'] as const;
@@ -24,6 +31,8 @@ const fields = [
   ],
 ] as const;
 
+const first_id = '0'.repeat(32);
+
 /**
  * Yields the records of a range as text, batch by batch, with the number of records in each: first those in the chain,
  * in its order, then those that are too new for it. A record that joins the chain meanwhile appears once.
@@ -39,12 +48,13 @@ export async function* exportChain(
   if (format === 'csv') yield { text: csvLine(fields), records: 0 };
   const write = format === 'csv' ? csvOf : jsonOf;
   const part = (rows: readonly ExportedRow[]) => ({ text: rows.map(write).join(''), records: rows.length });
-  for (let after: number | undefined = 0; after !== undefined; ) {
+  for (let after: Place | undefined = { position: 0, id: first_id }; after !== undefined; ) {
     const rows = await readChainOf(sql, range, { after, up_to, limit: batch });
     yield part(rows);
-    after = rows.length < batch ? undefined : (rows.at(-1)?.position ?? undefined);
+    const last = rows.at(-1);
+    after = last && rows.length === batch ? { position: last.position ?? 0, id: last.id } : undefined;
   }
-  for (let after: string | undefined = '0'.repeat(32); after !== undefined; ) {
+  for (let after: string | undefined = first_id; after !== undefined; ) {
     const rows = await readRestOf(sql, range, { after, beyond: up_to, limit: batch });
     yield part(rows);
     after = rows.length < batch ? undefined : rows.at(-1)?.id;

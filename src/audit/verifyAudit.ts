@@ -4,7 +4,7 @@ import { firstIdOf } from '../ids.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../model/dashboard/audit.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
-import { findAbsent, findLinks, lastPosition, readChain, readUnsealed } from './auditRecords.ts';
+import { findLinks, lastPosition, readChain, readMisplaced, readRecords, readUnsealed } from './auditRecords.ts';
 import { listAuditTriggers } from './auditTriggers.ts';
 import { type AuditRow, openStamp } from './stamp.ts';
 
@@ -20,9 +20,9 @@ export const faults_max = 100;
 
 /**
  * Walks the whole trail, recomputes every record's MAC and link, and reports what does not match: a changed field, a
- * missing, moved or forged record (also one that was deleted before it joined the chain), a truncated end, a log that no longer contains its anchors, a trigger or rule that
- * could drop records. Reads in batches, each on its own, so that a trail of any length needs little memory and no long
- * transaction.
+ * missing, moved or forged record (also one that was deleted before it joined the chain, or moved where the chain does
+ * not lead), a truncated end, a log that no longer contains its anchors, a trigger or rule that could drop records.
+ * Reads in batches, each on its own, so that a trail of any length needs little memory and no long transaction.
  */
 export async function verifyAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
@@ -45,12 +45,23 @@ export async function verifyAudit(
       gaps.push({ ...ids, fault: faults.at(-1) });
     }
   };
+  const changed = new Set<string>();
+  const checkMac = (row: AuditRow, position: number | null) => {
+    if (isGenuine(row) || changed.has(row.id)) return;
+    if (changed.size < faults_max) changed.add(row.id);
+    fault('changed', position, row.id);
+  };
   const absent = new Set<string>();
   const checkFollowed = async (rows: readonly AuditRow[]) => {
     const present = new Set(rows.map(({ id }) => id));
     const named = rows.flatMap((row) => (row.follows && isGenuine(row) ? row.follows : []));
     const others = named.filter((id) => !present.has(id));
-    for (const id of await findAbsent(system.pooled, others)) if (absent.size < faults_max) absent.add(id);
+    for (const row of await readRecords(system.pooled, others)) {
+      present.add(row.id);
+      // It may have moved to where this verification has already been.
+      checkMac(row, row.position);
+    }
+    for (const id of others) if (!present.has(id) && absent.size < faults_max) absent.add(id);
   };
 
   for (const name of await listAuditTriggers(system)) fault('trigger', null, name);
@@ -59,13 +70,13 @@ export async function verifyAudit(
   const end = head?.position ?? (await lastPosition(system.pooled));
   let before: Head & { id: string } = { position: 0, chain: Buffer.alloc(0), id: first_id };
   for (;;) {
-    const rows = await readChain(system.pooled, { after: before.position, up_to: end, limit: batch });
+    const rows = await readChain(system.pooled, { after: before, up_to: end, limit: batch });
     for (const row of rows) {
       // After a gap the previous link is unknown; the missing records are reported.
       if (row.position > before.position + 1)
         missing(before.position, row.position, { after: before.id, before: row.id });
       else if (!row.chain?.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', row.position, row.id);
-      if (!isGenuine(row)) fault('changed', row.position, row.id);
+      checkMac(row, row.position);
       before = { position: row.position, chain: row.chain ?? Buffer.alloc(0), id: row.id };
     }
     await checkFollowed(rows);
@@ -77,9 +88,13 @@ export async function verifyAudit(
   else if (head && !before.chain.equals(head.chain)) fault('not_linked', head.position, null);
   if (await hasRecordsBeyondHead(ctx, key)) fault('beyond_head', end + 1, null);
 
+  for (const row of await readMisplaced(system.pooled, faults_max)) {
+    fault('not_linked', row.position, row.id);
+    checkMac(row, row.position);
+  }
   for (let after = first_id; ; ) {
     const rows = await readUnsealed(system.pooled, after, batch);
-    for (const row of rows) if (!isGenuine(row)) fault('changed', null, row.id);
+    for (const row of rows) checkMac(row, null);
     await checkFollowed(rows);
     unsealed += rows.length;
     after = rows.at(-1)?.id ?? after;

@@ -34,8 +34,12 @@ export async function verifyExport(ctx: Pick<Context, 'system_keys'>, lines: Rea
     }
     const { position, id, chain } = row;
     if (!isGenuine(row)) fault('changed', position, id);
-    if (position === null || chain === null) {
+    if (position === null) {
       unsealed += 1;
+      continue;
+    }
+    if (position <= 0 || chain === null) {
+      fault('not_linked', position, id);
       continue;
     }
     if (position !== before.position + 1) gaps += 1;

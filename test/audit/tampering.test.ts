@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Readable } from 'node:stream';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { exportChain } from '../../src/audit/exportChain.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { verifyAudit } from '../../src/audit/verifyAudit.ts';
+import { verifyExport } from '../../src/audit/verifyExport.ts';
 import type { Fragment, Query, Tx } from '../../src/db/database.ts';
 import { newId } from '../../src/ids.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
@@ -212,6 +215,78 @@ test('detects a changed or deleted head, and links no records to it', async () =
     await fixture.owner`INSERT INTO audit_head SELECT * FROM original_head`;
     await fixture.owner`DELETE FROM audit_records WHERE position IS NULL`;
   }
+});
+
+describe('outside of the chain and of the new records', () => {
+  /** What someone can do who owns the tables. */
+  const dropChecks = (tx: Tx) =>
+    tx.unsafe(`ALTER TABLE audit_records DROP CONSTRAINT IF EXISTS audit_records_position_check,
+      DROP CONSTRAINT IF EXISTS audit_records_position_key`);
+  afterEach(async () => {
+    await fixture.owner.unsafe(`ALTER TABLE audit_records
+      DROP CONSTRAINT IF EXISTS audit_records_position_check, DROP CONSTRAINT IF EXISTS audit_records_position_key,
+      ADD CONSTRAINT audit_records_position_check CHECK (position > 0), ADD UNIQUE (position)`);
+  });
+
+  test('no record can be stored while the constraint is there', async () => {
+    await expect(fixture.owner.begin(forge({ position: -1000 }))).rejects.toThrow('audit_records_position_check');
+    await expect(fixture.owner.begin(forge({ position: 0 }))).rejects.toThrow('audit_records_position_check');
+  });
+
+  test.each([0, -1, -1000, -(2 ** 62)])(
+    'reports a new record that was changed and moved to position %d',
+    async (position) => {
+      const id = newId();
+      const verdict = await verifyAfter(async (tx) => {
+        await dropChecks(tx);
+        await forge({ id, position, actor: 'nobody' })(tx);
+      });
+      expect(verdict).toMatchObject({ ok: false, unsealed: 0 });
+      expect(verdict.faults).toStrictEqual([
+        { position, id, what: 'not_linked' },
+        { position, id, what: 'changed' },
+      ]);
+    },
+  );
+
+  test('reports a record that was only moved, and exports it', async () => {
+    const lines: { position: number | null }[] = [];
+    const verdict = await verifyAfter(async (tx) => {
+      await dropChecks(tx);
+      await tx`UPDATE audit_records SET position = -1000 WHERE position = 3`;
+    });
+    expect(verdict.faults).toContainEqual({ position: -1000, id: expect.any(String), what: 'not_linked' });
+    await fixture.owner.begin(async (tx) => {
+      await dropChecks(tx);
+      await tx`UPDATE audit_records SET position = -1000 WHERE position = 3`;
+    });
+    let text = '';
+    const until = new Date(Date.now() + 1);
+    for await (const part of exportChain(fixture.ctx, { until }, 'jsonl', 7)) text += part.text;
+    for (const line of text.trim().split('\n')) lines.push(JSON.parse(line));
+    expect(lines).toHaveLength(records);
+    expect(lines.map(({ position }) => position)).toContain(-1000);
+    const found = await verifyExport(fixture.ctx, Readable.from([text]));
+    expect(found.faults).toStrictEqual([{ position: -1000, id: expect.any(String), what: 'not_linked' }]);
+    await fixture.owner`UPDATE audit_records SET position = 3 WHERE position = -1000`;
+  });
+
+  // The second one of a position could be skipped at the end of a batch.
+  test.each([6, 7, 8, records])('reports and exports a second record at position %d', async (position) => {
+    const id = newId();
+    const add = async (tx: Tx) => {
+      await dropChecks(tx);
+      await forge({ id, position })(tx);
+    };
+    const verdict = await verifyAfter(add);
+    expect(verdict.faults).toContainEqual({ position, id, what: 'changed' });
+    await fixture.owner.begin(add);
+    let text = '';
+    const until = new Date(Date.now() + 1);
+    for await (const part of exportChain(fixture.ctx, { until }, 'jsonl', 7)) text += part.text;
+    expect(text).toContain(id);
+    await fixture.owner`DELETE FROM audit_records WHERE id = ${id}`;
+  });
 });
 
 test('promise 25: every change was detected', () => {
