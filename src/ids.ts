@@ -14,6 +14,11 @@ export function firstIdOf(moment: Date): string {
   return moment.getTime().toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
+/** When an id was created, in milliseconds. */
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 12), 16);
+}
+
 /** Converts a UUID, with or without hyphens, to a record id. Undefined for any other text. */
 export function parseId(text: string): string | undefined {
   const bare = text.replaceAll('-', '').toLowerCase();

@@ -61,6 +61,15 @@ export const alert_catalogue = {
       'Treat it as a security incident, unless the database was just restored: keep the database and the anchor files, and run chartwire audit verify.',
     page: 'Audit log',
   },
+  audit_sealing_stalled: {
+    title: 'Audit records not chained',
+    severity: 'critical',
+    cause:
+      'A record of the audit log has not joined its chain for five minutes. Until it does, its deletion may go unnoticed. No worker is running, the end of the chain was changed, or another session holds the advisory lock of the task.',
+    remedy:
+      'Check that a worker is running and what it logs. Find in pg_locks who holds an advisory lock; if it is not Chartwire, treat it as a security incident and run chartwire audit verify.',
+    page: 'Audit log',
+  },
   owner_added: {
     title: 'New owner',
     severity: 'critical',

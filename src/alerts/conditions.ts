@@ -1,6 +1,8 @@
-import type { Config } from '../config.ts';
+import { findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
+import { openStamp } from '../audit/stamp.ts';
+import type { Context } from '../context.ts';
 import type { Query } from '../db/database.ts';
-import { firstIdOf } from '../ids.ts';
+import { firstIdOf, timeOfId } from '../ids.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 
@@ -18,16 +20,16 @@ export type Problem = {
 };
 
 /** Every current problem of all clients and of the installation. */
-export async function findProblems(sql: Query, queues: QueueDepth, mode: Mode): Promise<Problem[]> {
+export async function findProblems(sql: Query, queues: QueueDepth, ctx: AlertContext): Promise<Problem[]> {
   const found: Problem[] = [];
   for (const code of alert_codes) {
-    for (const problem of await conditions[code](sql, queues, mode))
+    for (const problem of await conditions[code](sql, queues, ctx))
       found.push({ ...of_installation, ...problem, code });
   }
   return found;
 }
 
-type Mode = Pick<Config, 'sandbox'>;
+type AlertContext = Pick<Context, 'config' | 'system_keys'>;
 type Found = Pick<Problem, 'subject' | 'summary' | 'page'> & Partial<Omit<Problem, 'code'>>;
 
 const of_installation = { client_id: null, organization_id: null, count: 1 };
@@ -62,7 +64,7 @@ const destination_labels: Record<string, string> = {
 const new_owner_hours = 24;
 
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
-const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode) => Promise<Found[]>> = {
+const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Found[]>> = {
   jobs_need_review: async (sql) => {
     const rows = await sql<(OfClient & { count: number })[]>`
       SELECT jobs.client_id, clients.public_id, clients.name, count(*)::int AS count
@@ -120,16 +122,22 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode)
       }));
   },
 
-  audit_verification_failed: async (sql) => {
-    // The newest of each is found by its index. A later verification without faults, or an accepted restore, ends it.
-    const [last] = await sql<{ action: string; outcome: string }[]>`
-      SELECT last.action, last.outcome FROM unnest(ARRAY['audit.verify', 'audit.anchor', 'audit.reanchor']) AS kind (action)
-        CROSS JOIN LATERAL (SELECT id, action, outcome FROM audit_records
-          WHERE action = kind.action AND actor_kind = 'system' ORDER BY id DESC LIMIT 1) AS last
-       ORDER BY last.id DESC LIMIT 1`;
-    if (last === undefined || ['ok', 'accepted'].includes(last.outcome)) return [];
-    const check = last.action === 'audit.anchor' ? 'does not match its anchor' : 'failed its verification';
+  audit_verification_failed: async (sql, _queues, { system_keys }) => {
+    // A later verification without faults, or an accepted restore, ends it, unless someone forged or changed its record.
+    const last = await findLastRecord(sql, { actions: ['audit.verify', 'audit.anchor', 'audit.reanchor'] });
+    if (last === undefined) return [];
+    const genuine = openStamp(system_keys).isGenuine(last);
+    if (genuine && ['ok', 'accepted'].includes(last.outcome)) return [];
+    const check = genuine && last.action === 'audit.anchor' ? 'does not match its anchor' : 'failed its verification';
     return [{ subject: 'audit', summary: `The audit log ${check}.`, page: '/audit' }];
+  },
+
+  audit_sealing_stalled: async (sql) => {
+    const [oldest] = await findUnsealed(sql, 1);
+    const age_s = oldest === undefined ? 0 : (Date.now() - timeOfId(oldest.id)) / 1000;
+    if (age_s <= stalled_s) return [];
+    const summary = `The oldest audit record outside of the chain is ${Math.floor(age_s / 60)} minutes old.`;
+    return [{ subject: 'audit', summary, page: '/audit' }];
   },
 
   owner_added: async (sql) => {
@@ -206,9 +214,9 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, mode: Mode)
     }));
   },
 
-  destination_changed: async (sql, _queues, { sandbox }) => {
+  destination_changed: async (sql, _queues, { config }) => {
     // In the sandbox, destinations are the developer's own and no patient is real.
-    if (sandbox) return [];
+    if (config.sandbox) return [];
     const since = new Date(Date.now() - destination_hours * 3_600_000);
     const rows = await sql<(OfClient & { id: string; kind: string; destination: string })[]>`
       SELECT record.id, change.kind, change.new AS destination, record.client_id, clients.name

@@ -29,13 +29,16 @@ const day_ms = 24 * 60 * 60_000;
  * nothing. One process at a time; the others skip this evaluation. With 100,000 jobs and 1,000 accounts of one client
  * it took 8 ms at best and 48 ms in the median of 20 runs on an overloaded machine, so every process can do it every 15 s.
  */
-export async function evaluateAlerts(ctx: Pick<Context, 'config' | 'db'>, now = new Date()): Promise<void> {
+export async function evaluateAlerts(
+  ctx: Pick<Context, 'config' | 'db' | 'system_keys'>,
+  now = new Date(),
+): Promise<void> {
   const queues = await readQueueDepth(ctx.db);
   await ctx.db.system.begin(async (tx) => {
     const [lock] = await tx<{ mine: boolean }[]>`
       SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.alerts', 0)) AS mine`;
     if (!lock?.mine) return;
-    await openAlerts(tx, await findProblems(tx, queues, ctx.config), now);
+    await openAlerts(tx, await findProblems(tx, queues, ctx), now);
     await resolveAlerts(tx, now);
     const channels = configuredChannels(ctx.config);
     if (channels.length === 0) return;

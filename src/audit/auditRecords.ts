@@ -32,6 +32,12 @@ export function insertRecords(
      WHERE ${condition}`;
 }
 
+/** The newest records that are not part of the chain yet. */
+export function readNewest(sql: Query, limit: number): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`SELECT ${coveredColumns(sql)} FROM audit_records
+    WHERE position IS NULL ORDER BY id DESC LIMIT ${limit}`;
+}
+
 /** Records that are not part of the chain yet, oldest first. */
 export function findUnsealed(sql: Query, limit: number): Promise<{ id: string; mac: Buffer }[]> {
   return sql<{ id: string; mac: Buffer }[]>`
@@ -126,14 +132,28 @@ export async function readRecords(
     SELECT ${coveredColumns(sql)}, position FROM audit_records WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id`;
 }
 
-/** When the actor last did this. */
-export async function lastRecordAt(
+/** Clocks of several processes differ by less. */
+const clock_tolerance_ms = 60_000;
+
+/**
+ * The newest record of the service or the command line with one of these actions, with everything that its MAC covers:
+ * anyone who can write to the table can add one. Without those of the future, which would be the newest for a long time,
+ * and of verified exports, which say nothing about the log.
+ */
+export async function findLastRecord(
   sql: Query,
-  { action, actor }: Pick<AuditRow, 'action' | 'actor'>,
-): Promise<Date | undefined> {
-  const [row] = await sql<{ at: Date }[]>`
-    SELECT at FROM audit_records WHERE action = ${action} AND actor = ${actor} ORDER BY id DESC LIMIT 1`;
-  return row?.at;
+  { actions, actor }: { actions: readonly string[]; actor?: string },
+): Promise<AuditRow | undefined> {
+  const by = actor === undefined ? sql`true` : sql`actor = ${actor}`;
+  // The newest of each is found by its index.
+  const [row] = await sql<AuditRow[]>`
+    SELECT last.* FROM unnest(${[...actions]}::text[]) AS kind (action)
+      CROSS JOIN LATERAL (SELECT ${coveredColumns(sql)} FROM audit_records
+        WHERE action = kind.action AND actor_kind = 'system' AND ${by} AND detail ->> 'export' IS NULL
+          AND id < ${firstIdOf(new Date(Date.now() + clock_tolerance_ms))}
+        ORDER BY id DESC LIMIT 1) AS last
+     ORDER BY last.id DESC LIMIT 1`;
+  return row;
 }
 
 /** The position of the last sealed record. At most one that is exact as a number: a forged one may not be. */

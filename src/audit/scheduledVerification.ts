@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
-import { lastRecordAt } from './auditRecords.ts';
+import { findLastRecord } from './auditRecords.ts';
+import { openStamp } from './stamp.ts';
 import { collectAnchors, verifyAudit } from './verifyAudit.ts';
 
 type VerificationContext = Pick<Context, 'config' | 'db' | 'system_keys' | 'log' | 'metrics' | 'audit'>;
@@ -8,8 +9,10 @@ const entry = { client_id: null, actor_kind: 'system', actor: 'service', action:
 
 /** Verifies the whole log if no process has done so within AUDIT_VERIFY_HOURS. The result is in the log itself. */
 export async function verifyIfDue(ctx: VerificationContext): Promise<void> {
-  const last = await lastRecordAt(ctx.db.system, entry);
-  const due_at = (last?.getTime() ?? 0) + ctx.config.audit_verify_hours * 3_600_000;
+  const last = await findLastRecord(ctx.db.system, { actions: [entry.action], actor: entry.actor });
+  // A record that someone forged or changed postpones nothing.
+  const last_at = last && openStamp(ctx.system_keys).isGenuine(last) ? last.at.getTime() : 0;
+  const due_at = last_at + ctx.config.audit_verify_hours * 3_600_000;
   if (Date.now() < due_at) return;
   const verdict = await verifyAudit(ctx, { anchors: await collectAnchors(ctx) });
   ctx.metrics.audit_intact.set({ check: 'chain' }, verdict.ok ? 1 : 0);

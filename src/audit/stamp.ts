@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { AuditEntry } from '../context.ts';
-import { newId } from '../ids.ts';
+import { newId, timeOfId } from '../ids.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
 
 /** A record as stored, except for its position in the chain. */
@@ -53,7 +53,7 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
       const row: NewAuditRow = {
         id,
         // Taken from the id, so that the two always agree.
-        at: new Date(Number.parseInt(id.slice(0, 12), 16)),
+        at: new Date(timeOfId(id)),
         client_id,
         actor_kind: entry.actor_kind,
         actor: entry.actor,

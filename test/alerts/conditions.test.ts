@@ -4,6 +4,7 @@ import { findProblems } from '../../src/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
+import { firstIdOf, newId } from '../../src/ids.ts';
 import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
@@ -33,6 +34,21 @@ async function openAlerts(code: string, count: number): Promise<Listed[]> {
     if (found.length > 0) opened.add(code);
     return found.length === count && found;
   });
+}
+
+/** Holds the lock of the task that adds records to the chain. */
+const withoutSealing = (work: () => Promise<void>) =>
+  fixture.owner.begin(async (tx) => {
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.audit', 0))`;
+    await work();
+  });
+
+/** Adds a record without a valid MAC, as the owner of the table, and returns its id. */
+async function forge(at: Date, columns: Record<string, unknown> = {}): Promise<string> {
+  const id = `${firstIdOf(at).slice(0, 12)}${newId().slice(12)}`;
+  const row = { id, at, actor_kind: 'system', actor: 'service', action: 'audit.verify', outcome: 'ok', ...columns };
+  await fixture.owner`INSERT INTO audit_records ${fixture.owner.values({ ...row, patients: [], mac: Buffer.alloc(32) })}`;
+  return id;
 }
 
 const attention = async () => (await operator.get('clients/{client}/overview')).body.overview.attention;
@@ -176,6 +192,19 @@ describe('an alert is open', () => {
     await openAlerts('old_transaction', 0);
   });
 
+  test('while a record has not joined the chain of the audit log for five minutes', async () => {
+    await withoutSealing(async () => {
+      await operator.get('clients/{client}');
+      await openAlerts('audit_sealing_stalled', 0);
+      const id = await forge(new Date(Date.now() - 301_000));
+      expect(await openAlerts('audit_sealing_stalled', 1)).toMatchObject([
+        { summary: 'The oldest audit record outside of the chain is 5 minutes old.', page: '/audit' },
+      ]);
+      await fixture.owner`DELETE FROM audit_records WHERE id = ${id}`;
+      await openAlerts('audit_sealing_stalled', 0);
+    });
+  });
+
   // Last: it changes the audit log for good.
   test('after the audit log was changed, until a verification finds nothing', async () => {
     await sealAudit(fixture.ctx);
@@ -192,6 +221,20 @@ describe('an alert is open', () => {
     expect(await openAlerts('audit_verification_failed', 1)).toMatchObject([
       { summary: 'The audit log failed its verification.', page: '/audit' },
     ]);
+    await withoutSealing(async () => {
+      const forged = [await forge(new Date('2100-01-01')), await forge(new Date())];
+      forged.push(await forge(new Date(), { action: 'audit.reanchor', outcome: 'accepted' }));
+      await openAlerts('audit_verification_failed', 1);
+      await fixture.owner`DELETE FROM audit_records WHERE id = ANY (${forged}::uuid[])`;
+    });
+    const [last] = await fixture.owner<{ id: string }[]>`
+      SELECT id FROM audit_records WHERE action = 'audit.verify' AND outcome = 'failed' ORDER BY id DESC LIMIT 1`;
+    await fixture.owner`UPDATE audit_records SET outcome = 'ok' WHERE id = ${last?.id ?? ''}`;
+    await openAlerts('audit_verification_failed', 1);
+    await fixture.owner`UPDATE audit_records SET outcome = 'failed' WHERE id = ${last?.id ?? ''}`;
+    const exported = { client_id: null, actor_kind: 'system', actor: 'command line', action: 'audit.verify' } as const;
+    await fixture.ctx.audit.record({ ...exported, outcome: 'ok', detail: { export: true, checked: 1 } });
+    await openAlerts('audit_verification_failed', 1);
     await fixture.owner`UPDATE audit_records SET actor = ${record?.actor ?? ''} WHERE id = ${record?.id ?? ''}`;
     await verify();
     await openAlerts('audit_verification_failed', 0);
@@ -209,7 +252,10 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
   await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
   const found = async (sandbox: boolean) => {
     const queues = await readQueueDepth(fixture.ctx.db);
-    const problems = await findProblems(fixture.ctx.db.system, queues, { sandbox });
+    const problems = await findProblems(fixture.ctx.db.system, queues, {
+      ...fixture.ctx,
+      config: { ...fixture.ctx.config, sandbox },
+    });
     return problems.filter(({ code }) => code === 'destination_changed').map(({ summary }) => summary);
   };
   const added = (what: string) => `${client.name}: ${what} was added.`;

@@ -4,6 +4,7 @@ import { loadConfig } from '../../src/config.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
+import { openKeys } from '../../src/security/openKeys.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 import { channelSettings } from './fixture.ts';
@@ -27,7 +28,9 @@ const message = async () =>
 
 test('a process that is killed after the email arrived, but before it is recorded, leaves it to another one', async () => {
   await fixture.owner`UPDATE accounts SET status = 'login_required'`;
-  const ctx = { config: loadConfig(fixture.env), db };
+  const config = loadConfig(fixture.env);
+  const { system_keys } = await openKeys(config, db.system, { print: () => {}, record: async () => {} });
+  const ctx = { config, db, system_keys };
   await evaluateAlerts(ctx, new Date(Date.now() - 120_000));
   await evaluateAlerts(ctx);
   expect(await message()).toStrictEqual({ attempts: 0, sent: false });

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { sendMessages } from '../../src/alerts/sendMessages.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -5,7 +6,9 @@ import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
 import { openLog } from '../../src/log.ts';
+import { identified } from '../../src/security/masterKeys.ts';
 import { createOutbound } from '../../src/security/outbound.ts';
+import { openSystemKeys } from '../../src/security/systemKeys.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 
@@ -36,6 +39,10 @@ export async function createFixture() {
   await owner`INSERT INTO processes (id, role, host, version, working, seen_at)
     VALUES (gen_random_uuid(), 'worker', 'test', '0', true, 'infinity')`;
 
+  const own_keys = openDatabase(roleAddresses(database.address), 1);
+  const system_keys = await openSystemKeys(own_keys.system, { current: identified(randomBytes(32)) });
+  await own_keys.close();
+
   const startProcess = (env: Record<string, string>) => {
     const db = openDatabase(roleAddresses(database.address), 4);
     const webhook_outbound = createOutbound({ sandbox: true, allow: [] });
@@ -45,6 +52,7 @@ export async function createFixture() {
       base_url: 'https://chartwire.example.org',
       log: openLog('trace', { write: (line) => void lines.push(line) }),
       db,
+      system_keys,
       webhook_outbound,
     };
     return {

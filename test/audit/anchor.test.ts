@@ -10,6 +10,7 @@ import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { collectAnchors, verifyAudit } from '../../src/audit/verifyAudit.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Tx } from '../../src/db/database.ts';
+import { firstIdOf, newId } from '../../src/ids.ts';
 import { openLog } from '../../src/log.ts';
 import { openMetrics } from '../../src/metrics.ts';
 import { startReceiver } from '../harness/receiver.ts';
@@ -273,4 +274,23 @@ test('the whole log is verified once in AUDIT_VERIFY_HOURS, and the result is re
   await fixture.owner`DELETE FROM audit_records WHERE position = 2`;
   await verifyIfDue(ctx);
   expect([await outcomes(), await intact('chain')]).toStrictEqual([['ok', 'failed'], 0]);
+});
+
+test.each([
+  ['in the future', new Date('2100-01-01')],
+  ['now', new Date()],
+])('a forged record of a verification %s does not postpone the next one', async (_when, at) => {
+  const { ctx, intact } = await startAnchored();
+  const id = `${firstIdOf(at).slice(0, 12)}${newId().slice(12)}`;
+  const forged = { id, at, actor_kind: 'system', actor: 'service', action: 'audit.verify', outcome: 'ok' };
+  await fixture.owner`INSERT INTO audit_records ${fixture.owner.values({ ...forged, patients: [], mac: Buffer.alloc(32) })}`;
+  await verifyIfDue(ctx);
+  expect(await intact('chain')).toBe(0);
+  const outcomes = async () =>
+    (await fixture.owner`SELECT outcome FROM audit_records WHERE action = 'audit.verify' AND id <> ${id}`).map(
+      ({ outcome }) => outcome,
+    );
+  expect(await outcomes()).toStrictEqual(['failed']);
+  await verifyIfDue(ctx);
+  expect(await outcomes(), 'its own record counts').toStrictEqual(['failed']);
 });

@@ -198,7 +198,7 @@ describe('a temporary password', () => {
 test('a new owner is an alert for a day, however the role was given', async () => {
   const queues = await readQueueDepth(fixture.ctx.db);
   const subjects = async () =>
-    (await findProblems(fixture.ctx.db.system, queues, { sandbox: true })).filter(({ code }) => code === 'owner_added');
+    (await findProblems(fixture.ctx.db.system, queues, fixture.ctx)).filter(({ code }) => code === 'owner_added');
   const by_invitation = await newOperator(fixture, 'owner');
   const promoted = await newOperator(fixture, 'operator');
   expect((await owner.patch(`operators/${promoted.id}`, { role: 'owner' })).status).toBe(200);

@@ -271,7 +271,7 @@ describe('the credentials of an EMR app', () => {
     await hosts.addApp(mine, meadow, bySecret('alerted', 'synthetic-alert'));
     const api = await linkByApp(meadow, { user_id: 'alerted', org_id: 'alerted' });
     const problems = async () =>
-      (await findProblems(fixture.ctx.db.system.pooled, await readQueueDepth(fixture.ctx.db), { sandbox: true }))
+      (await findProblems(fixture.ctx.db.system.pooled, await readQueueDepth(fixture.ctx.db), fixture.ctx))
         .filter(({ code, summary }) => code === 'emr_endpoint_changed' && summary.includes('alerted'))
         .map(({ summary }) => summary);
     await api.sync();
