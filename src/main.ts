@@ -8,6 +8,7 @@ import { listAuditTriggers } from './audit/auditTriggers.ts';
 import { openAudit } from './audit/openAudit.ts';
 import { openRequestLog } from './audit/openRequestLog.ts';
 import { recordRotation } from './audit/recordRotation.ts';
+import { sealLastRecords } from './audit/sealAudit.ts';
 import { openSecretUses } from './clients/secretUses.ts';
 import type { Config } from './config.ts';
 import { connectors } from './connectors/index.ts';
@@ -203,6 +204,11 @@ async function openContext(
   for (const reason of await listAuditTriggers(db.system)) {
     log.error({ reason }, 'a trigger or rule can drop audit records before they are stored: remove it');
   }
+  closers.push(() =>
+    sealLastRecords({ db, system_keys: keys.system_keys }).catch((error) =>
+      log.warn({ err: error }, 'the last audit records were not added to the chain'),
+    ),
+  );
   closers.push(audit.close);
   const request_log = openRequestLog({ db, metrics });
   closers.push(request_log.close);

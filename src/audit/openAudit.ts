@@ -3,12 +3,14 @@ import { type Database, onCommit } from '../db/database.ts';
 import { groupCommit } from '../db/groupCommit.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';
 import { createHead } from './auditHead.ts';
-import { findStates, insertRecords, storeRecords } from './auditRecords.ts';
+import { findStates, insertRecords, readNewest, storeRecords } from './auditRecords.ts';
 import { openFollowedRecords } from './followedRecords.ts';
 import { type NewAuditRow, openStamp } from './stamp.ts';
 
 /** How often the process checks whether records that name others still exist. */
 const settle_ms = 2_000;
+/** How many records outside of the chain a starting process names: those of the last second, unless sealing stalled. */
+const found_max = 1_000;
 
 /**
  * Opens the audit log. Records are inserted unchained: chaining inside each transaction serialized them and cut the
@@ -19,8 +21,11 @@ export async function openAudit(
   keys: SystemKeys,
 ): Promise<Audit & { settle(): Promise<void>; close(): Promise<void> }> {
   await createHead(db.system, keys.key('audit.chain'));
-  const { stamp } = openStamp(keys);
+  const { stamp, isGenuine } = openStamp(keys);
   const followed = openFollowedRecords();
+  // The last records of a process that was killed are named by no other.
+  const found = await readNewest(db.system.pooled, found_max);
+  for (const row of found.reverse()) if (isGenuine(row)) followed.confirm(row.id);
   /** The ids of records whose commit only the caller knows. */
   const unconfirmed = new WeakMap<AuditEntry, string>();
   const stampNext = (entry: AuditEntry) => stamp(entry, followed.follow);

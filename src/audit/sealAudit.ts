@@ -1,6 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Context } from '../context.ts';
 import { type Head, linkOf, moveHead, readHead } from './auditHead.ts';
-import { findUnsealed, type Link, linkRecords } from './auditRecords.ts';
+import { findUnsealed, type Link, linkRecords, readNewest } from './auditRecords.ts';
 
 /**
  * Appends unchained records to the chain, in batches, each in a transaction. One process at a time: two would link to
@@ -29,4 +30,20 @@ export async function sealAudit(ctx: Pick<Context, 'db' | 'system_keys'>, batch 
     });
   }
   return total;
+}
+
+/**
+ * Appends the records that exist now to the chain, before a process ends: no later record of it would name them. Waits
+ * for another process that is doing the same, but not for long. Throws if they are not part of the chain by then.
+ */
+export async function sealLastRecords(ctx: Pick<Context, 'db' | 'system_keys'>, wait_ms = 5_000): Promise<void> {
+  const give_up_at = performance.now() + wait_ms;
+  const [last] = await readNewest(ctx.db.system.pooled, 1);
+  while (last) {
+    await sealAudit(ctx);
+    const [oldest] = await findUnsealed(ctx.db.system.pooled, 1);
+    if (!oldest || oldest.id > last.id) return;
+    if (performance.now() > give_up_at) throw new Error('The last audit records are not part of the chain yet.');
+    await pause(100);
+  }
 }

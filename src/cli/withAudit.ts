@@ -1,5 +1,6 @@
 import { openAudit } from '../audit/openAudit.ts';
 import { recordRotation } from '../audit/recordRotation.ts';
+import { sealLastRecords } from '../audit/sealAudit.ts';
 import type { Config } from '../config.ts';
 import type { Audit } from '../context.ts';
 import { type Database, openDatabase } from '../db/database.ts';
@@ -20,7 +21,14 @@ export async function withAudit<T>(
     await db.checkRoles();
     const print = (text: string) => void process.stderr.write(text);
     const keys = await openKeys(config, db.system, { print, record: recordRotation });
-    return await work(db, await openAudit(db, keys.system_keys), keys, server);
+    const audit = await openAudit(db, keys.system_keys);
+    try {
+      return await work(db, audit, keys, server);
+    } finally {
+      await audit.close();
+      // A running service adds them too. A broken chain must not keep the command from reporting it.
+      await sealLastRecords({ db, system_keys: keys.system_keys }).catch((error: Error) => print(`${error.message}\n`));
+    }
   } finally {
     await db.close();
     await server.release();

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { openFollowedRecords } from '../../src/audit/followedRecords.ts';
 import { openAudit } from '../../src/audit/openAudit.ts';
-import { sealAudit } from '../../src/audit/sealAudit.ts';
+import { sealAudit, sealLastRecords } from '../../src/audit/sealAudit.ts';
 import { faults_max, verifyAudit } from '../../src/audit/verifyAudit.ts';
 import type { AuditEntry } from '../../src/context.ts';
 import { newId } from '../../src/ids.ts';
@@ -158,6 +158,43 @@ test('each process names its own records', async () => {
   await record();
   await other.record(entry());
   await expectMissing(await remove(mine, theirs));
+});
+
+test('a process that starts names the records that it finds outside of the chain, except forged ones', async () => {
+  const { ctx, owner } = fixture;
+  const last = newId();
+  await record(last);
+  // Its process ends here; nothing it stores will name the record.
+  const forged = newId();
+  await owner`INSERT INTO audit_records (id, at, actor_kind, actor, action, outcome, patients, mac)
+    VALUES (${forged}, now(), 'system', 't', 't', 't', '{}', '')`;
+  const next = await openAudit(ctx.db, ctx.system_keys);
+  onTestFinished(next.close);
+  const gone = await remove(last);
+  await owner`DELETE FROM audit_records WHERE id = ${forged}`;
+  await expectMissing([]);
+  await next.record(entry());
+  await expectMissing(gone);
+  await sealAudit(ctx);
+  await expectMissing(gone);
+});
+
+test('a process that ends adds its last records to the chain, also if it has to wait for another one', async () => {
+  const { ctx, owner } = fixture;
+  const unsealed = async () => (await owner`SELECT FROM audit_records WHERE position IS NULL`).length;
+  await record();
+  await sealLastRecords(ctx);
+  expect(await unsealed()).toBe(0);
+  await record();
+  let ended: Promise<void> | undefined;
+  await owner.begin(async (tx) => {
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.audit', 0))`;
+    await expect(sealLastRecords(ctx, 200), 'not for long').rejects.toThrow('not part of the chain');
+    expect(await unsealed()).toBe(1);
+    ended = sealLastRecords(ctx);
+  });
+  await ended;
+  expect(await unsealed()).toBe(0);
 });
 
 test('records of earlier versions, which name none, stay valid', async () => {

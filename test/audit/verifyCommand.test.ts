@@ -1,5 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { reanchorAuditCommand, verifyAuditCommand } from '../../src/cli/audit.ts';
+import { createClientCommand } from '../../src/cli/createClient.ts';
+import { loadConfig } from '../../src/config.ts';
+import { connect } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { freshDatabase, template } from '../harness/postgres.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 
@@ -55,4 +63,18 @@ test('audit verify reports an erased log until audit reanchor accepts it', async
     'audit.reanchor accepted',
     'audit.verify ok',
   ]);
+});
+
+test('a command adds its records to the chain before it ends, also if no service is running', async () => {
+  const database = await freshDatabase('commands', await template('audit', migrate));
+  onTestFinished(database.drop);
+  const data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'commands-'));
+  onTestFinished(() => rm(data_dir, { recursive: true }));
+  const config = loadConfig({ DATABASE_URL: database.url, DATA_DIR: data_dir });
+  await runCommand(() => createClientCommand(config, { name: 'Sealed' }));
+  const owner = connect(database.address, { max: 1 });
+  onTestFinished(() => owner.end());
+  const rows = await owner<{ position: number | null }[]>`SELECT position FROM audit_records ORDER BY id`;
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows).toStrictEqual(rows.map((_, n) => ({ position: n + 1 })));
 });
