@@ -29,7 +29,7 @@ export type Account = {
 /** The account of an access token, current or replaced. A revoked account is treated as unknown. */
 export function findAccountByToken(ctx: Context, access_token: string): Promise<Account | undefined> {
   const hash = hashCredential(access_token);
-  return ctx.lookups.find(`account ${hash.toString('hex')}`, async () => {
+  return ctx.lookups.find('access_token', hash.toString('hex'), async () => {
     const [row] = await ctx.db.system<Account[]>`
       SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
              organizations.connector, accounts.reference_id, accounts.status, accounts.capabilities,

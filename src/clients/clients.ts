@@ -35,7 +35,7 @@ export async function authenticateClient(
   secret: string | undefined,
 ): Promise<Client | undefined> {
   if (!public_id || !secret) return undefined;
-  const known = await ctx.lookups.find<Known>(`client ${public_id}`, async () => {
+  const known = await ctx.lookups.find<Known>('client_credentials', public_id, async () => {
     const [row] = await ctx.db.system<Known[]>`
       SELECT id, public_id, name, mode, callback_urls,
              array(SELECT id FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
@@ -55,7 +55,7 @@ export async function authenticateClient(
 
 /** A client identified by other means than its credentials, such as a link token. */
 export function findClient(ctx: Context, id: string): Promise<(Client & ClientPage) | undefined> {
-  return ctx.lookups.find(`client by id ${id}`, async () => {
+  return ctx.lookups.find('client_id', id, async () => {
     const [row] = await ctx.db.system<(Client & ClientPage)[]>`
       SELECT id, public_id, name, mode, callback_urls, frame_origins, logo, colour FROM clients WHERE id = ${id}`;
     return row;
@@ -64,7 +64,7 @@ export function findClient(ctx: Context, id: string): Promise<(Client & ClientPa
 
 /** A client by its public id, as used in dashboard paths. */
 export function findClientByPublicId(ctx: Context, public_id: string): Promise<Client | undefined> {
-  return ctx.lookups.find(`client by public id ${public_id}`, async () => {
+  return ctx.lookups.find('client_public_id', public_id, async () => {
     const [row] = await ctx.db.system<Client[]>`
       SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${public_id}`;
     return row;

@@ -3,9 +3,13 @@
  * process, which then drops its whole cache: such changes are rare, and a revoked token is rejected within a second.
  */
 export type Lookups = {
-  find<T>(key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** What `load` returned for this key, of at most 30 seconds ago. Every kind has keys and a type of its own. */
+  find<T>(kind: LookupKind, key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
   clear(): void;
 };
+
+/** By what a client or an account is found. */
+export type LookupKind = 'client_credentials' | 'client_id' | 'client_public_id' | 'access_token';
 
 /** The longest life of an entry, in case notifications are lost without the connection noticing. */
 const cached_ms = 30_000;
@@ -14,16 +18,18 @@ const entries_max = 20_000;
 export function openLookups(): Lookups {
   let entries = new Map<string, { value: unknown; until: number }>();
   return {
-    find: async <T>(key: string, load: () => Promise<T | undefined>) => {
-      const entry = entries.get(key);
-      // A key belongs to one kind of lookup, so the cached value has the type that `load` returns.
+    find: async <T>(kind: LookupKind, key: string, load: () => Promise<T | undefined>) => {
+      // Keys come from headers; no kind has a blank, so that the first one ends it, whatever the key contains.
+      const place = `${kind} ${key}`;
+      const entry = entries.get(place);
+      // An entry belongs to one kind, so the cached value has the type that `load` returns.
       if (entry && entry.until > Date.now()) return entry.value as T;
       const generation = entries;
       const value = await load();
       // Misses are not cached, nor what was read before the cache was cleared.
       if (value === undefined || generation !== entries) return value;
       if (entries.size >= entries_max) entries.clear();
-      entries.set(key, { value, until: Date.now() + cached_ms });
+      entries.set(place, { value, until: Date.now() + cached_ms });
       return value;
     },
     clear: () => {

@@ -1,8 +1,9 @@
 import { isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { ApiError, apiError } from '../errors.ts';
+import { apiError } from '../errors.ts';
 import type { RateLimiter } from './rateLimit.ts';
+import { isDatabaseFailure } from './sendError.ts';
 
 /**
  * How requests to a route count against the limit of their remote address. `every_request` (the default): no caller is
@@ -69,10 +70,9 @@ export function openAddressLimit(limit: RateLimiter): AddressLimit {
         }
         return caller;
       } catch (error) {
-        // A failure of our own, such as a lost database, is not the caller's.
-        if (!(error instanceof ApiError)) {
-          if (allowed) limit.refund(address);
-        } else limit.charge(address, costOfBody(request));
+        // Other errors count, also unexpected ones: what the request contains may have caused them.
+        if (!isDatabaseFailure(error)) limit.charge(address, costOfBody(request));
+        else if (allowed) limit.refund(address);
         throw error;
       }
     },

@@ -57,6 +57,12 @@ export function apiErrorOf(error: unknown, request: FastifyRequest): ApiError {
   return asApiError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
 }
 
+/** Whether the database was slow or unavailable, which no request causes by what it contains. */
+export function isDatabaseFailure(error: unknown): boolean {
+  const code = String((error as { code?: unknown } | null)?.code ?? '');
+  return !(error instanceof ApiError) && (code === query_canceled || isDatabaseUnavailable(code));
+}
+
 /** The error for a request that no route matches. */
 export function routeNotFound({ method, url }: FastifyRequest): ApiError {
   const path = url.split('?')[0] ?? '';

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ConnectionError } from '../../sql/errors.ts';
+import { findClient, findClientByPublicId } from '../../src/clients/clients.ts';
 import { apiError } from '../../src/errors.ts';
 import { addressKey, openAddressLimit } from '../../src/http/addressLimit.ts';
 import { rateLimiter } from '../../src/http/rateLimit.ts';
@@ -19,6 +21,17 @@ beforeAll(async () => {
   });
 });
 afterAll(() => fixture.close());
+
+test('credentials that spell the name of another lookup are unknown', async () => {
+  const client = await newClient(fixture);
+  const found = await findClientByPublicId(fixture.ctx, client.client_id);
+  await findClient(fixture.ctx, found?.id ?? '');
+  for (const client_id of [`by public id ${client.client_id}`, `by id ${found?.id}`]) {
+    const headers = { access_token: null, client_id, client_secret: 'x' };
+    const response = await fixture.api.call('GET', '/link/emrs', { headers });
+    expect([response.status, response.body.code]).toEqual([401, 'client_credentials_invalid']);
+  }
+});
 
 test('allows a burst, then returns 429 with retry-after', async () => {
   const client = await newClient(fixture);
@@ -242,13 +255,19 @@ describe('an address limit', () => {
     for (let n = 0; n < 200; n++) expect(await authenticate(large, `credential ${n}`, valid)).toBe('caller');
   });
 
-  test('does not count our own failures', async () => {
+  test('does not count failures of the database', async () => {
     const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const lost = () => Promise.reject(new ConnectionError('CONNECTION_CLOSED'));
     for (let n = 0; n < 200; n++) {
-      await expect(authenticate(request, 'a', () => Promise.reject(new Error('no database')))).rejects.toThrow(
-        'no data',
-      );
+      await expect(authenticate(request, 'a', lost)).rejects.toThrow('The connection to the database was lost.');
     }
+  });
+
+  test('counts unexpected errors, because a request may have caused them', async () => {
+    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const broken = () => Promise.reject(new TypeError('not a function'));
+    for (let n = 0; n < 50; n++) await expect(authenticate(request, 'a', broken)).rejects.toThrow('not a function');
+    await expect(authenticate(request, 'a', broken)).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
   test.each([
