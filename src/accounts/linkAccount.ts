@@ -44,9 +44,11 @@ export async function linkAccount(
   const owner = { client_id: link.client_id, owner_id: account_id };
   const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
   const connector = connectorOf(ctx, link.connector);
+  // Those of an app are stored with the app alone, so that a secret that its owner removes is gone.
+  const credentials = link.emr_app_id === null ? link.credentials : {};
   const findings = { capabilities: connector.capabilities, ...link.signed_in };
   const linked = {
-    credentials_sealed: await seal(bindings.credentials(account_id), JSON.stringify(link.credentials)),
+    credentials_sealed: await seal(bindings.credentials(account_id), JSON.stringify(credentials)),
     grant_sealed: await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant)),
     user: link.signed_in.user,
     emr_app_id: link.emr_app_id,

@@ -245,17 +245,20 @@ async function unsealSecrets(ctx: Context, account: StoredAccount): Promise<Pick
   }));
 }
 
-/** The credentials of an account. Those of its app replace what was stored when the account was linked. */
+/**
+ * The credentials of an account: those of its app alone, if it has one. What was stored with the account then is of an
+ * earlier registration, which may have been for another token endpoint.
+ */
 export async function currentCredentials(
   ctx: Pick<Context, 'vault'>,
   tx: Tx,
   { id, emr_app_id }: Pick<StoredAccount, 'id' | 'emr_app_id'>,
   sealed: Buffer,
 ): Promise<Credentials> {
-  // Sealed by linkAccount from a value of this type.
-  const stored: Credentials = JSON.parse(await ctx.vault.unseal(tx, sealed, bindings.credentials(id)));
   const app = emr_app_id === null ? undefined : await findEmrApp(ctx, tx, emr_app_id);
-  return { ...stored, ...app?.credentials };
+  if (app) return app.credentials;
+  // Sealed by linkAccount from a value of this type.
+  return JSON.parse(await ctx.vault.unseal(tx, sealed, bindings.credentials(id)));
 }
 
 export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {

@@ -57,6 +57,9 @@ async function attempt(ctx: SignOutContext, account: StoredAccount, ended: Ended
       // Sealed by linkAccount from a value of this type.
       grant: JSON.parse(await ctx.vault.unseal(tx, ended.grant_sealed, bindings.grant(account.id))),
     }));
+    if (Object.keys(access.credentials).length === 0) {
+      throw new EmrFailure('refused', 'The EMR app of the account was deleted, so that its tokens cannot be revoked.');
+    }
     return (await signOut(ctx, account, access)) ? 'signed_out' : 'not_offered';
   } catch (error) {
     const retry = error instanceof EmrFailure && error.kind === 'unavailable' && !ended.overdue;

@@ -22,10 +22,15 @@ export function checkCredentials(connector: Connector, credentials: Credentials)
   if (missing) throw missingField(missing);
 }
 
-/** The stored credentials updated with the submitted ones. With another sign-in method, the stored ones are dropped. */
+/**
+ * The stored credentials updated with the submitted ones. With another sign-in method or client ID, which is another
+ * registration at the EMR, the stored ones are dropped.
+ */
 export function mergeCredentials(stored: Credentials, given: Credentials): Credentials {
-  const method_changed = given.way !== undefined && given.way !== stored.way;
-  return method_changed ? given : { ...stored, ...given };
+  const changes = (name: string) => given[name] !== undefined && given[name] !== stored[name];
+  if (changes('way')) return given;
+  if (!stored.client_id || !changes('client_id')) return { ...stored, ...given };
+  return { ...(stored.way !== undefined && { way: stored.way }), ...given };
 }
 
 function fieldsOf(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {

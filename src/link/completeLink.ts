@@ -46,10 +46,10 @@ export async function signInForLink(
   const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
     if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
-    const paged = await readPageGrant(ctx, tx, link_token);
+    const paged = await readPageGrant(ctx, tx, link_token, purpose);
     return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, given.credentials), paged };
   });
-  const { connector, way } = resolved;
+  const { connector, way, pins } = resolved;
   if (way?.app_required && purpose.emr_app_id === null && !key_without_app) throw appRequired(purpose.emr_address);
   const on_page = way?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
@@ -62,7 +62,9 @@ export async function signInForLink(
   const link = { token_hash: hashToken(link_token), purpose };
   // Outside of the EMR's time limit, which starts with `attemptSignIn`.
   if (way?.must_register === 'key_set') await clientKeys(ctx, client_id).ensure();
-  const { result: signed_in, report } = await attemptSignIn(ctx, link, async (endpoint) => {
+  const { result: signed_in, report } = await attemptSignIn(ctx, link, async (emr) => {
+    // As read with the credentials: what the owner changes in between belongs to other ones.
+    const endpoint = { ...emr, pins };
     const person = await signIn(ctx, purpose, connector, endpoint, input);
     await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
     return person;

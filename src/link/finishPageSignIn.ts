@@ -5,7 +5,7 @@ import { attemptSignIn, callEmr } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';
 import { quoteEmr, refusalError } from './refusalError.ts';
-import { findKeySetUrl, returnAddress } from './registrationUrls.ts';
+import { callbackId, findKeySetUrl, returnAddress } from './registrationUrls.ts';
 
 /**
  * Completes a sign-in after the EMR's page has redirected back, to the redirect URI with `callback_id`. Link's own window
@@ -36,13 +36,15 @@ export async function finishPageSignIn(
 async function exchange(
   ctx: Context,
   link_token_hash: Buffer,
-  { credentials, pending }: PageSignInState,
+  { credentials, pending, callback_id }: PageSignInState,
   returned: URL,
 ) {
   const link = await lookUpLinkByHash(ctx, link_token_hash);
   const connector = link && connectorOf(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
-  if (link?.state !== 'open' || !page_sign_in) throw apiError('page_sign_in_unknown');
+  // After an app was deleted, the link is one without it, and nothing would say where the app's secret may go.
+  const same_app = link && callbackId(link.purpose) === callback_id;
+  if (link?.state !== 'open' || !page_sign_in || !same_app) throw apiError('page_sign_in_unknown');
   const { result } = await attemptSignIn(ctx, { ...link, token_hash: link_token_hash }, async (endpoint) => {
     const outcome = await callEmr(connector, () => page_sign_in.finish(endpoint, credentials, pending, returned));
     if (outcome.outcome === 'signed_in') return outcome.grant;

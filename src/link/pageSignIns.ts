@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { hashToken } from '../security/hash.ts';
 import type { LinkPurpose } from './linkTokens.ts';
+import { callbackId } from './registrationUrls.ts';
 
 /** State stored while a person is on the EMR's own page. `callback_id`: where the page must return to. */
 export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string };
@@ -88,21 +89,23 @@ export async function readPageState(ctx: Context, client_id: string, link_token:
   return row ?? { state: 'none', failure: null, message: null };
 }
 
-/** The grant of a completed sign-in, and the credentials it was started with. */
+/** The grant of a completed sign-in with the same EMR app, and the credentials it was started with. */
 export async function readPageGrant(
   ctx: Context,
   tx: Tx,
   link_token: string,
+  purpose: LinkPurpose,
 ): Promise<{ credentials: Credentials; grant: Grant } | undefined> {
   const hash = hashToken(link_token);
   const [row] = await tx<{ pending_sealed: Buffer; grant_sealed: Buffer }[]>`
     SELECT pending_sealed, grant_sealed FROM page_sign_ins
      WHERE link_token_hash = ${hash} AND grant_sealed IS NOT NULL`;
   if (!row) return undefined;
-  const page = await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(hash));
-  const grant = await ctx.vault.unseal(tx, row.grant_sealed, bindings.grant(hash));
   // Both were sealed here from values of these types.
-  return { credentials: JSON.parse(page).credentials, grant: JSON.parse(grant) };
+  const page: PageSignInState = JSON.parse(await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(hash)));
+  if (page.callback_id !== callbackId(purpose)) return undefined;
+  const grant: Grant = JSON.parse(await ctx.vault.unseal(tx, row.grant_sealed, bindings.grant(hash)));
+  return { credentials: page.credentials, grant };
 }
 
 export async function removePageSignIn(tx: Tx, link_token: string): Promise<void> {
