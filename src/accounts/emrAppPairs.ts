@@ -50,8 +50,10 @@ function pairsOf({ hosts, token_endpoint }: TokenPins, client_id: string): { own
 /** Without a path: any endpoint on the host. */
 function placeOf(token_endpoint: string, host: string): Place {
   if (token_endpoint === same_host) return { host, path: undefined };
-  const [, of = '', path = ''] = /^https?:\/\/([^/?]*)(.*)$/i.exec(fillPin(token_endpoint, host)) ?? [];
-  return { host: of.toLowerCase(), path };
+  const { host: of, pathname } = new URL(fillPin(token_endpoint, host));
+  // Many servers ignore the case and a slash at the end. Endpoints contain no percent sign; see `checkPin`.
+  const path = pathname.replaceAll('%7Btenant%7D', '{tenant}').toLowerCase().replace(/\/$/, '');
+  return { host: of, path: path || '/' };
 }
 
 function widerPlaces({ host, path }: Place): Place[] {

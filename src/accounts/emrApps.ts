@@ -71,7 +71,8 @@ export async function readPins(
 ): Promise<EndpointPins | undefined> {
   const [row] = await db.read<EndpointPins>(
     client_id,
-    (sql) => sql`SELECT hosts, token_endpoint, authorization_endpoint, issuer FROM emr_apps WHERE id = ${id}`,
+    (sql) => sql`
+      SELECT hosts, token_endpoint, authorization_endpoint, issuer, tenant_path FROM emr_apps WHERE id = ${id}`,
   );
   return row;
 }
@@ -98,9 +99,9 @@ export async function addEmrApp(ctx: SaveContext, tx: Tx, app: NewEmrApp): Promi
   const { client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer } = app;
   await tx`
     INSERT INTO emr_apps (id, client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer,
-      registered, mrn_system, mrn_type, credentials_sealed)
+      tenant_path, registered, mrn_system, mrn_type, credentials_sealed)
     VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${[...hosts]}, ${token_endpoint},
-      ${authorization_endpoint}, ${issuer}, ${app.registered}, ${app.mrn_system}, ${app.mrn_type},
+      ${authorization_endpoint}, ${issuer}, ${app.tenant_path}, ${app.registered}, ${app.mrn_system}, ${app.mrn_type},
       ${await sealedCredentials(ctx, tx, { id, ...app })})`;
   await requireUnclaimed(ctx, tx, { id, ...app });
   return id;
@@ -114,7 +115,7 @@ export async function changeEmrApp(ctx: SaveContext & Pick<Context, 'connectors'
   const sealed = await sealedCredentials(ctx, tx, app);
   await tx`UPDATE emr_apps SET name = ${app.name}, logo = ${app.logo}, hosts = ${[...app.hosts]},
       token_endpoint = ${app.token_endpoint}, authorization_endpoint = ${app.authorization_endpoint},
-      issuer = ${app.issuer}, registered = ${app.registered}, mrn_system = ${app.mrn_system},
+      issuer = ${app.issuer}, tenant_path = ${app.tenant_path}, registered = ${app.registered}, mrn_system = ${app.mrn_system},
       mrn_type = ${app.mrn_type}, credentials_sealed = ${sealed}
     WHERE id = ${app.id}`;
   await requireUnclaimed(ctx, tx, app);
@@ -143,8 +144,8 @@ async function requireUnclaimed(ctx: SaveContext, tx: Tx, app: Omit<EmrApp, 'cre
 }
 
 function columns(sql: Query): Fragment {
-  return sql`id, client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer, registered,
-    mrn_system, mrn_type, credentials_sealed, created_at`;
+  return sql`id, client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer,
+    tenant_path, registered, mrn_system, mrn_type, credentials_sealed, created_at`;
 }
 
 function sealedCredentials(

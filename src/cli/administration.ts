@@ -191,6 +191,7 @@ function addEmrApps(program: Command, config: LoadConfig): void {
     .option('--token-endpoint <url>', 'add, change: same_host (default), a URL, or a URL with {host} and {tenant}')
     .option('--authorization-endpoint <url>', 'add, change: the same for the EMR’s sign-in page')
     .option('--issuer <url>', 'add, change: the issuer, if it is not on the host of the sign-in page')
+    .option('--tenant-path <path>', 'add, change: where the EMR’s address has {tenant}, such as /r4/{tenant}')
     .option('--logo <file>', 'add, change: a .png, .jpg or .svg file')
     .option('--mrn-system <uri>', 'add, change: identifier system of the MRN')
     .option('--mrn-type <code>', 'add, change: identifier type of the MRN')

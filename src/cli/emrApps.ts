@@ -31,6 +31,7 @@ type Values = JsonOption & {
   'token-endpoint'?: string | undefined;
   'authorization-endpoint'?: string | undefined;
   issuer?: string | undefined;
+  'tenant-path'?: string | undefined;
   logo?: string | undefined;
   'credentials-file'?: string | undefined;
   'mrn-system'?: string | undefined;
@@ -74,6 +75,7 @@ async function list({ tx, client_id, vault }: Work, config: Config, values: Valu
   const emr_apps = apps.map((app) => ({
     ...{ emr_app_id: app.id, name: app.name, emr: app.connector, hosts: app.hosts, way: app.credentials.way },
     ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
+    ...{ tenant_path: app.tenant_path },
     ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
     ...registrationOf(config, values, app),
   }));
@@ -138,6 +140,7 @@ function endpointsIn(values: Values) {
     ...(values['token-endpoint'] !== undefined && { token_endpoint: values['token-endpoint'] }),
     ...(values['authorization-endpoint'] !== undefined && { authorization_endpoint: values['authorization-endpoint'] }),
     ...(values.issuer !== undefined && { issuer: values.issuer }),
+    ...(values['tenant-path'] !== undefined && { tenant_path: values['tenant-path'] }),
   };
 }
 

@@ -5,12 +5,14 @@ import { parseUrl } from '../parseUrl.ts';
 export type EndpointPins = {
   /** Names of hosts, `*.` for exactly one label; with the port unless it is the default one. */
   hosts: readonly string[];
-  /** `same_host`, a URL, or a URL with `{host}` and `{tenant}`: the host and one path segment of the EMR's address. */
+  /** `same_host`, a URL, or a URL with `{host}` and `{tenant}`: the host and the tenant of the EMR's address. */
   token_endpoint: string;
   /** The same for the sign-in page; null if the sign-in has none. */
   authorization_endpoint: string | null;
   /** The issuer that the sign-in page names, if its host is not that of the page. */
   issuer: string | null;
+  /** Where the path of the EMR's address has the tenant, such as `/r4/{tenant}`; null: in its first segment. */
+  tenant_path: string | null;
 };
 
 export const same_host = 'same_host';
@@ -30,23 +32,37 @@ export function wildcardOf(host: string): string | undefined {
 }
 
 /** Whether an endpoint that a server names is the one that an app pins for the EMR at this address. */
-export function isPinned(pin: string, address: string, endpoint: string): boolean {
+export function isPinned(pin: string, address: string, endpoint: string, tenant_path: string | null = null): boolean {
   const named = parseUrl(endpoint);
   const base = new URL(address);
   // Plain http only if the EMR itself uses it, as in a sandbox.
   if (!named || !['https:', base.protocol].includes(named.protocol)) return false;
   if (named.username !== '' || named.password !== '') return false;
-  return pin === same_host ? isSameHost(base, named) : pinnedUrls(pin, address).includes(named.href);
+  return pin === same_host ? isSameHost(base, named) : pinnedUrls(pin, address, tenant_path).includes(named.href);
 }
 
-/** The URLs that a pin stands for. `{tenant}` may be any segment of the path, because vendors place it differently. */
-export function pinnedUrls(pin: string, address: string): string[] {
+/** The URL that a pin stands for; none if the address does not have the tenant at its place. */
+export function pinnedUrls(pin: string, address: string, tenant_path: string | null): string[] {
   const { host, pathname } = new URL(address);
-  const tenants = pathname.split('/').filter((segment) => /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/.test(segment));
-  const filled = pin.includes('{tenant}')
-    ? tenants.map((tenant) => fillPin(pin, host).replaceAll('{tenant}', tenant))
-    : [fillPin(pin, host)];
-  return filled.flatMap((text) => parseUrl(text)?.href ?? []);
+  const tenant = pin.includes('{tenant}') ? tenantIn(pathname, tenant_path) : '';
+  if (tenant === undefined) return [];
+  const url = parseUrl(fillPin(pin, host).replaceAll('{tenant}', tenant));
+  return url ? [url.href] : [];
+}
+
+/** Vendors place the tenant differently. The first segment is safe for all: nobody has a path above their own. */
+export const first_segment = '/{tenant}';
+
+/**
+ * The tenant, at one place of the path only: whoever serves `/evil/` also serves `/evil/victim/`, and would otherwise be
+ * taken for the other tenant.
+ */
+function tenantIn(pathname: string, tenant_path: string | null): string | undefined {
+  const place = (tenant_path ?? first_segment).split('/');
+  const segments = pathname.split('/');
+  const fits = place.every((segment, at) => segment === '{tenant}' || segment === segments[at]);
+  const tenant = segments[place.indexOf('{tenant}')] ?? '';
+  return fits && /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/.test(tenant) ? tenant : undefined;
 }
 
 export function fillPin(pin: string, host: string): string {

@@ -126,7 +126,7 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 /** Without secrets: of those it only says that they are set. */
 function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number }): EmrAppRow {
   const { id, name, logo, connector, mrn_system, mrn_type, registered, credentials, accounts, created_at } = app;
-  const { hosts, token_endpoint, authorization_endpoint, issuer } = app;
+  const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = app;
   const { credential_fields, display_name } = connectorOf(ctx, connector);
   const { way = '', ...values } = credentials;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
@@ -140,6 +140,7 @@ function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number })
     token_endpoint,
     authorization_endpoint,
     issuer,
+    tenant_path,
     mrn_system,
     mrn_type,
     way,

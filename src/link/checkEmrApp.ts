@@ -40,14 +40,14 @@ export function checkAppChanges(ctx: CheckContext, app: EmrApp, changes: AppChan
   const connector = connectorOf(ctx, app.connector);
   const checked = checkAppCredentials(connector, app.credentials, changes.credentials ?? {});
   const { credentials, way, registered } = checked;
-  const { hosts, token_endpoint, authorization_endpoint, issuer } = { ...app, ...changes };
+  const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = { ...app, ...changes };
   return {
     ...app,
     name,
     logo,
     credentials,
     registered,
-    ...checkPins(ctx, way, { hosts: [...hosts], token_endpoint, authorization_endpoint, issuer }),
+    ...checkPins(ctx, way, { hosts: [...hosts], token_endpoint, authorization_endpoint, issuer, tenant_path }),
     ...checkMrnSetting(ctx, app.connector, { ...app, ...changes }),
   };
 }
@@ -72,15 +72,14 @@ function checkAppCredentials(
   return { credentials, way, registered };
 }
 
-type GivenPins = Pick<NewApp, 'hosts' | 'token_endpoint' | 'authorization_endpoint' | 'issuer'>;
+type GivenPins = Pick<NewApp, keyof EndpointPins>;
 
 /** The strictest choice is the default: everything is on the host of the EMR. */
 function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): EndpointPins {
   const hosts = [...new Set(given.hosts.map((host) => checkHost(ctx, host)))];
-  const [sample] = hosts;
-  if (sample === undefined) throw invalid('hosts', 'must list at least one host, such as emr.example.org');
+  if (hosts.length === 0) throw invalid('hosts', 'must list at least one host, such as emr.example.org');
   const pin = (field: 'token_endpoint' | 'authorization_endpoint') =>
-    checkPin(ctx, field, given[field] ?? same_host, sample);
+    checkPin(ctx, field, given[field] ?? same_host, hosts);
   const issuer = given.issuer?.trim() || null;
   const refused = issuer === null ? undefined : syntaxRefusal(issuer);
   if (refused !== undefined) throw invalid('issuer', refused);
@@ -89,7 +88,19 @@ function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): Endpoin
     token_endpoint: pin('token_endpoint'),
     authorization_endpoint: way.on_page ? pin('authorization_endpoint') : null,
     issuer,
+    tenant_path: checkTenantPath(given.tenant_path?.trim() || null),
   };
+}
+
+function checkTenantPath(path: string | null): string | null {
+  const [, before = ''] = path === null ? [] : (/^(.*)\/\{tenant\}$/.exec(path) ?? [undefined, '?']);
+  const plain = before.split('/').every((segment, at) => (at === 0 ? segment === '' : isPlainSegment(segment)));
+  if (!plain) throw invalid('tenant_path', 'must be a path such as /{tenant} or /fhir/r4/{tenant}');
+  return path;
+}
+
+function isPlainSegment(segment: string): boolean {
+  return /^[A-Za-z0-9._~:@!$&'()*+,=-]+$/.test(segment) && !/^\.\.?$/.test(segment);
 }
 
 /** As in the `host` of a URL: lower case, with the port unless it is the default one. */
@@ -106,17 +117,45 @@ function checkHost({ config }: CheckContext, text: string): string {
   return wildcard + url.host;
 }
 
-/** `same_host`, a URL, or a URL with placeholders. */
-function checkPin({ config }: CheckContext, field: string, text: string, host: string): string {
+/**
+ * `same_host`, a URL, or a URL with placeholders, in one spelling: the pairs of token endpoint and client ID are compared
+ * by text. What has other spellings, such as percent signs, is refused.
+ */
+function checkPin({ config }: CheckContext, field: string, text: string, hosts: readonly string[]): string {
   const pin = text.trim();
   if (pin === same_host || pin === '') return same_host;
   const rest = pin.replaceAll('{host}', '').replaceAll('{tenant}', '');
   if (/[{}]/.test(rest)) throw invalid(field, 'may contain the placeholders {host} and {tenant} only');
-  if (/^[^/]*\/\/[^/]*\{tenant\}/.test(pin)) throw invalid(field, 'may contain {tenant} in its path only');
-  const sample = fillPin(pin, host.replace('*', 'any')).replaceAll('{tenant}', 'tenant');
-  const checked = checkUrl(sample, emrRules(config));
-  if ('refused' in checked) throw invalid(field, checked.refused);
-  return pin.includes('{') ? pin : checked.href;
+  const [, authority = '', path = '', query = ''] = /^[^/]*\/\/([^/?#]*)([^?#]*)(.*)$/.exec(pin) ?? [];
+  if (authority.includes('{tenant}')) throw invalid(field, 'may contain {tenant} in its path only');
+  if (/\{host\}/.test(path + query) || !/^(\{host\}(:\d+)?|[^{}]*)$/.test(authority)) {
+    throw invalid(field, 'may contain {host} as its whole host only, such as https://{host}/token');
+  }
+  for (const host of hosts) {
+    const checked = checkUrl(fillPin(pin, host.replace('*', 'any')).replaceAll('{tenant}', 'tenant'), emrRules(config));
+    if ('refused' in checked) throw invalid(field, checked.refused);
+    if (checked.hostname.endsWith('.')) throw invalid(field, 'must not have a dot at the end of its host');
+  }
+  if (query !== '' && field === 'token_endpoint') throw invalid(field, 'must not have a query (?)');
+  if (query.includes('{')) throw invalid(field, 'may contain {tenant} in its path only');
+  return normalizePin(field, pin, path);
+}
+
+/** Stands for `{host}`, which the URL parser does not take for a host in every version. */
+const any_host = 'any-host.invalid';
+
+function normalizePin(field: string, pin: string, typed_path: string): string {
+  const { protocol, host, pathname, search } = new URL(pin.replace('{host}', any_host));
+  const path = pathname.replaceAll('%7Btenant%7D', '{tenant}');
+  const segments = path.slice(1).replace(/\/$/, '').split('/');
+  const plain = path === '/' || segments.every((segment) => segment === '{tenant}' || isPlainSegment(segment));
+  if (typed_path.includes('%') || !plain || segments.filter((segment) => segment === '{tenant}').length > 1) {
+    throw invalid(
+      field,
+      'must have a plain path: without percent signs, semicolons and empty segments, and {tenant} once, as a whole segment',
+    );
+  }
+  return `${protocol}//${pin.includes('{host}') ? host.replace(any_host, '{host}') : host}${path}${search}`;
 }
 
 function invalid(field: string, rule: string): ApiError {

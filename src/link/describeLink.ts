@@ -158,7 +158,8 @@ function signInHost(
 ): string {
   const pin = (on_page ? app?.authorization_endpoint : app?.token_endpoint) ?? same_host;
   const page = on_page ? offered?.sign_in_page : undefined;
-  const [pinned] = pin === same_host ? [] : pinnedUrls(pin, emr_address);
-  const named = pinned ?? (page !== undefined && isPinned(pin, emr_address, page) ? page : emr_address);
+  const tenant_path = app?.tenant_path ?? null;
+  const [pinned] = pin === same_host ? [] : pinnedUrls(pin, emr_address, tenant_path);
+  const named = pinned ?? (page !== undefined && isPinned(pin, emr_address, page, tenant_path) ? page : emr_address);
   return new URL(named).host;
 }

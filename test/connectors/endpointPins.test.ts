@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isPinned, matchHost, pinnedUrls, wildcardOf } from '../../src/connectors/endpointPins.ts';
+import { isTrustedRevocation } from '../../src/connectors/fhir/sign-in/trustedEndpoints.ts';
 import { nextUrl } from '../../src/connectors/fhir/transport/bundles.ts';
 import { isBelowBase } from '../../src/connectors/fhir/transport/call.ts';
 
@@ -54,11 +55,57 @@ describe('an endpoint', () => {
     expect(isPinned('same_host', 'http://localhost:1/r4', 'http://localhost:2/token')).toBe(false);
   });
 
-  test('takes a tenant from single path segments only', () => {
-    expect(pinnedUrls('https://a.example/{tenant}', 'https://h.example/x%2fy/../z/R4')).toEqual([
-      'https://a.example/z',
-      'https://a.example/R4',
-    ]);
+  test.each([
+    ['https://h.example/hospital/fhir/R4', null, 'hospital'],
+    // Below the address of one tenant, another one cannot be named.
+    ['https://h.example/evil/victim/fhir', null, 'evil'],
+    ['https://h.example/r4/hospital', '/r4/{tenant}', 'hospital'],
+    ['https://h.example/r4/evil/victim', '/r4/{tenant}', 'evil'],
+    ['https://h.example/evil/victim', '/r4/{tenant}', undefined],
+    ['https://h.example/R4/hospital', '/r4/{tenant}', undefined],
+    ['https://h.example/r4', '/r4/{tenant}', undefined],
+    ['https://h.example/x%2fy/../z/R4', null, 'z'],
+    ['https://h.example/x%2fy/z', null, undefined],
+    ['https://h.example//z', null, undefined],
+    ['https://h.example/', null, undefined],
+  ])('at %s has the tenant at %s: %s', (address, tenant_path, tenant) => {
+    const urls = pinnedUrls('https://a.example/{tenant}/token', address, tenant_path);
+    expect(urls).toEqual(tenant === undefined ? [] : [`https://a.example/${tenant}/token`]);
+  });
+});
+
+describe('a revocation endpoint', () => {
+  const trusted = (token_endpoint: string, revocation_endpoint: string, pin?: string) => {
+    const pins = { hosts: ['emr.example.org'], authorization_endpoint: null, issuer: null, tenant_path: null };
+    const address = 'https://emr.example.org/hospital/R4';
+    return isTrustedRevocation(
+      { address, pins: pin === undefined ? undefined : { ...pins, token_endpoint: pin } },
+      { token_endpoint, revocation_endpoint },
+    );
+  };
+
+  test.each([
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org/oauth2/revoke', true],
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org/oauth2/evil/revoke', false],
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org/evil', false],
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org/oauth2/..%2fevil', false],
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org/oauth2/revoke?to=evil', false],
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org/oauth2/', false],
+    ['https://auth.example.org/oauth2/token', 'https://auth.example.org:8443/oauth2/revoke', false],
+    ['https://auth.example.org/token', 'https://auth.example.org/revoke', true],
+    // On the host of the EMR, the first segment may be another tenant.
+    ['https://emr.example.org/token', 'https://emr.example.org/evil', false],
+    ['https://emr.example.org/oauth2/token', 'https://emr.example.org/oauth2/revoke', true],
+  ])('of the pinned token endpoint %s may be %s: %s', (token, revocation, expected) => {
+    expect(trusted(token, revocation, token)).toBe(expected);
+  });
+
+  test('may be anywhere below a token endpoint that only has to be on the same host', () => {
+    const token = 'https://emr.example.org/token';
+    for (const pin of [undefined, 'same_host']) {
+      expect(trusted(token, 'https://emr.example.org/oauth2/revoke', pin)).toBe(true);
+      expect(trusted(token, 'https://evil.example/revoke', pin)).toBe(false);
+    }
   });
 });
 

@@ -219,6 +219,28 @@ describe('configuring EMR apps', () => {
       [{ token_endpoint: 'https://{hosts}/token' }, 'token_endpoint'],
       [{ token_endpoint: 'https://{tenant}.example.org/token' }, 'token_endpoint'],
       [{ token_endpoint: 'https://10.0.0.1/token' }, 'token_endpoint'],
+      ...[
+        ...[
+          'token?',
+          'token?a=1',
+          'token#a',
+          '%74oken',
+          'to{tenant}',
+          '{tenant}/{tenant}',
+          'at/{host}',
+          '/token',
+          'a;b',
+        ],
+      ].map((rest): [Record<string, unknown>, string] => [
+        { token_endpoint: `https://auth.example.org/${rest}` },
+        'token_endpoint',
+      ]),
+      [{ token_endpoint: 'https://auth.example.org./token' }, 'token_endpoint'],
+      [{ token_endpoint: 'https://auth.{host}/token' }, 'token_endpoint'],
+      [{ hosts: ['a.example', 'b.example:8443'], token_endpoint: 'https://{host}:9443/token' }, 'token_endpoint'],
+      [{ tenant_path: 'r4/{tenant}' }, 'tenant_path'],
+      [{ tenant_path: '/r4/../{tenant}' }, 'tenant_path'],
+      [{ tenant_path: '/r4' }, 'tenant_path'],
       [{ issuer: 'emr' }, 'issuer'],
       [{ credentials: { way: 'bearer_token', bearer_token: 'x' } }, 'credentials.way'],
       [{ credentials: { way: 'client_secret', client_id: 'x' } }, 'credentials.client_secret'],
@@ -230,6 +252,23 @@ describe('configuring EMR apps', () => {
       expect([response.status, response.body.field], JSON.stringify(response.body)).toEqual([400, field]);
     }
     expect(await fixture.owner`SELECT FROM emr_apps`).toHaveLength(0);
+  });
+
+  test('stores endpoints in one spelling', async () => {
+    const credentials = { way: 'authorization_code', client_id: 'spelled' };
+    const id = await addApp({
+      ...{ credentials, hosts: ['emr.example.org'], tenant_path: ' /r4/{tenant} ' },
+      ...{ token_endpoint: 'HTTPS://{host}:443/a/../{tenant}/./Token' },
+      ...{ authorization_endpoint: 'https://Login.example.org:443/{tenant}/authorize?p=x' },
+    });
+    const stored = {
+      tenant_path: '/r4/{tenant}',
+      token_endpoint: 'https://{host}/{tenant}/Token',
+      authorization_endpoint: 'https://login.example.org/{tenant}/authorize?p=x',
+    };
+    expect((await owner.get(path)).body.emr_apps).toMatchObject([stored]);
+    expect((await owner.patch(`${path}/${id}`, { name: 'Renamed' })).status).toBe(200);
+    expect((await owner.get(path)).body.emr_apps).toMatchObject([{ name: 'Renamed', ...stored }]);
   });
 
   test('allows one app per host', async () => {
@@ -250,6 +289,8 @@ describe('configuring EMR apps', () => {
     const template = 'https://auth.vendor.example/{tenant}/token';
     await addApp({ credentials, hosts: ['*.vendor.example'], token_endpoint: template });
     await addApp({ credentials: { ...credentials, client_id: 'b' }, hosts: ['emr.example.org'] });
+    const login = { hosts: ['third.example.org'], token_endpoint: 'https://login.example.org/oauth2/token' };
+    await addApp({ credentials: { ...credentials, client_id: 'c' }, ...login });
     const add = (client_id: string, host: string, token_endpoint: string) => {
       const fields = { hosts: [host], token_endpoint };
       return owner.post(theirs, appFor(server.url, { way: 'backend_services', client_id }, fields));
@@ -264,6 +305,13 @@ describe('configuring EMR apps', () => {
       ['b', 'emr.example.org', 'same_host'],
       ['b', 'emr.example.org', 'https://{host}/oauth/token'],
       ['b', '*.example.org', 'same_host'],
+      // Other spellings of the same endpoint.
+      ['c', 'elsewhere.example', 'https://login.example.org:443/oauth2/token'],
+      ['c', 'elsewhere.example', 'HTTPS://LOGIN.example.org/oauth2/./token'],
+      ['c', 'elsewhere.example', 'https://login.example.org/x/../oauth2/token'],
+      ['c', 'elsewhere.example', 'https://login.example.org/OAuth2/Token/'],
+      ['c', 'login.example.org', 'https://{host}:443/oauth2/token'],
+      ['c', 'login.example.org', 'https://{host}/x/../{tenant}/token'],
     ];
     for (const each of taken) {
       const refused = await add(...each);

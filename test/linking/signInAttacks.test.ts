@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { findProblems } from '../../src/alerts/conditions.ts';
 import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
 import { apiOf, newClient, type OtherClient } from '../api/support.ts';
-import { appFor, sandboxKeySet } from '../harness/fhir/registrations.ts';
+import { appFor, redirectUri, sandboxKeySet } from '../harness/fhir/registrations.ts';
 import type { FhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/support.ts';
 import { allowOn, foreignBytes, type SeveralHosts, startSeveralHosts, type TestClient } from './severalHosts.ts';
@@ -224,6 +224,147 @@ describe('a sign-in page', () => {
   });
 });
 
+/** Signs in on the page of the server that is asked. Returns the response of Link after the page, or of its start. */
+async function signInOnPage(link_token: string, entered: Record<string, string> = {}) {
+  const started = await hosts.startPage(link_token, entered);
+  if (started.status !== 200) return started;
+  const { url, window } = started.body;
+  const asked = [hosts.meadow, hosts.larch, hosts.hostile].find((each) => url.startsWith(each.issuer));
+  const at = new URL(url);
+  // An authorization server for several FHIR servers: the one of the tests checks that the token is for its own.
+  at.searchParams.set('aud', asked?.url ?? '');
+  const returned = asked && (await allowOn(asked, at));
+  if (!returned) throw new Error('The page did not return.');
+  const finished = await hosts.finishPage(returned, window);
+  return finished.status === 200 ? hosts.signIn(link_token, { way: 'authorization_code' }) : finished;
+}
+
+/** Registers a client of a sign-in page, at the redirect URI of an app or of a link without one. */
+async function registerPage(
+  server: FhirServer,
+  client: { client_id: string; client_secret?: string },
+  app_id?: string,
+) {
+  const { fixture } = hosts;
+  const callback =
+    app_id === undefined
+      ? await redirectUri(fixture, hosts.meadow.url, mine.client_id)
+      : `${fixture.sandbox.base_url}/link/v1/oauth/callback/${app_id}`;
+  server.register({ ...client, redirect_uris: [callback] });
+}
+
+/** Signs in on the page and returns the access token of the account. */
+async function linkOnPage(server: FhirServer, body: object, entered: Record<string, string> = {}): Promise<string> {
+  const linked = await signInOnPage(await hosts.linkToken(mine, server, body), entered);
+  expect(linked.status, JSON.stringify(linked.body)).toBe(200);
+  return (await hosts.steps.exchange(linked.body.public_token)).body.token;
+}
+
+/** What a server names after it has moved to the authorization server of another one. */
+function nameEndpointsOf(server: FhirServer, { issuer }: FhirServer) {
+  const endpoints = { token_endpoint: `${issuer}/token`, authorization_endpoint: `${issuer}/authorize` };
+  Object.assign(server.published, { ...endpoints, issuer: undefined });
+  return endpoints;
+}
+
+describe('a stored secret', () => {
+  const way = 'authorization_code';
+
+  test('that a person entered is not sent to the token endpoint of an EMR app', async () => {
+    const { meadow, larch } = hosts;
+    const who = { user_id: 'entered-before', org_id: 'entered-before' };
+    await registerPage(meadow, { client_id: 'entered', client_secret: 'secret-that-a-person-entered' });
+    const entered = { way, client_id: 'entered', app_secret: 'secret-that-a-person-entered' };
+    const access_token = await linkOnPage(meadow, who, entered);
+    const endpoints = nameEndpointsOf(meadow, larch);
+    const emr_app_id = await hosts.addApp(mine, meadow, { way, client_id: 'public-app' }, endpoints);
+    await registerPage(larch, { client_id: 'public-app' }, emr_app_id);
+    const before = tokenRequests(larch);
+    await signInOnPage(await hosts.linkToken(mine, meadow, { ...who, access_token, emr_app_id }));
+    expect(tokenRequests(larch)).toBe(before + 1);
+    expect(foreignBytes(larch, [], ['secret-that-a-person-entered'])).toEqual([]);
+  });
+
+  test('of an EMR app is not sent anywhere after its owner has removed it', async () => {
+    const { meadow, larch, owner } = hosts;
+    const who = { user_id: 'removed-secret', org_id: 'removed-secret' };
+    const client_id = 'removed-secret';
+    const credentials = { way, client_id, app_secret: 'secret-that-was-removed' };
+    const id = await hosts.addApp(mine, meadow, credentials);
+    await registerPage(meadow, { client_id, client_secret: 'secret-that-was-removed' }, id);
+    const access_token = await linkOnPage(meadow, who);
+    const change = async (body: object) => {
+      const changed = await owner.patch(`clients/${mine.client_id}/emr-apps/${id}`, body);
+      expect(changed.status, JSON.stringify(changed.body)).toBe(200);
+    };
+    await change({ credentials: { way: 'client_secret', client_id, client_secret: 'another' } });
+    await change({ credentials: { way, client_id } });
+    const sent_before = foreignBytes(meadow, [], ['secret-that-was-removed']).length;
+    await registerPage(meadow, { client_id }, id);
+    meadow.expireTokens('access');
+    await apiOf(hosts.fixture, { access_token }).sync();
+    await linkOnPage(meadow, { ...who, access_token });
+    expect(foreignBytes(meadow, [], ['secret-that-was-removed'])).toHaveLength(sent_before);
+    await registerPage(larch, { client_id }, id);
+    await change(nameEndpointsOf(meadow, larch));
+    const before = tokenRequests(larch);
+    await signInOnPage(await hosts.linkToken(mine, meadow, { ...who, access_token }));
+    expect(tokenRequests(larch)).toBe(before + 1);
+    expect(foreignBytes(larch, [], ['secret-that-was-removed'])).toEqual([]);
+  });
+
+  test('is not sent with another client ID', async () => {
+    const { meadow, steps, owner } = hosts;
+    const who = { user_id: 'other-id', org_id: 'other-id' };
+    meadow.register({ client_id: 'first-id', client_secret: 'secret-of-the-first-id' });
+    const credentials = bySecret('first-id', 'secret-of-the-first-id');
+    const linked = await hosts.signIn(await hosts.linkToken(mine, meadow, who), credentials);
+    expect(linked.status, JSON.stringify(linked.body)).toBe(200);
+    const { token: access_token } = (await steps.exchange(linked.body.public_token)).body;
+    const before = tokenRequests(meadow);
+    const again = await hosts.linkToken(mine, meadow, { ...who, access_token });
+    const refused = await hosts.signIn(again, { client_id: 'second-id' });
+    expect([refused.status, refused.body.field]).toEqual([400, 'credentials.client_secret']);
+    expect(tokenRequests(meadow)).toBe(before);
+    expect((await hosts.signIn(again, { client_id: 'first-id' })).status).toBe(200);
+    const id = await hosts.addApp(mine, meadow, credentials);
+    const changed = { credentials: { client_id: 'second-id' } };
+    const renamed = await owner.patch(`clients/${mine.client_id}/emr-apps/${id}`, changed);
+    expect([renamed.status, renamed.body.field]).toEqual([400, 'credentials.client_secret']);
+  });
+
+  test('of an EMR app is not used by a link that was created without the app', async () => {
+    const { meadow, steps } = hosts;
+    const who = { user_id: 'app-meanwhile', org_id: 'app-meanwhile' };
+    for (const client_id of ['entered-id', 'app-id']) meadow.register({ client_id, client_secret: `of-${client_id}` });
+    const entered = bySecret('app-id', 'of-app-id');
+    const linked = await hosts.signIn(await hosts.linkToken(mine, meadow, who), entered);
+    const { token: access_token } = (await steps.exchange(linked.body.public_token)).body;
+    const without_app = await hosts.linkToken(mine, meadow, { ...who, access_token });
+    const emr_app_id = await hosts.addApp(mine, meadow, bySecret('app-id', 'of-app-id'));
+    const with_app = await hosts.signIn(await hosts.linkToken(mine, meadow, { ...who, access_token, emr_app_id }));
+    expect(with_app.status, JSON.stringify(with_app.body)).toBe(200);
+    const before = tokenRequests(meadow);
+    const refused = await hosts.signIn(without_app);
+    expect([refused.status, refused.body.field]).toEqual([400, 'credentials.way']);
+    expect(tokenRequests(meadow)).toBe(before);
+  });
+
+  test('of an EMR app is not sent if the app is deleted while a person is on the page', async () => {
+    const { meadow, owner } = hosts;
+    const credentials = { way, client_id: 'deleted', app_secret: 'secret-of-a-deleted-app' };
+    const id = await hosts.addApp(mine, meadow, credentials);
+    await registerPage(meadow, { client_id: 'deleted', client_secret: 'secret-of-a-deleted-app' }, id);
+    const started = await hosts.startPage(await hosts.linkToken(mine, meadow));
+    const returned = await allowOn(meadow, started.body.url);
+    if (!returned) throw new Error('not returned');
+    expect((await owner.delete(`clients/${mine.client_id}/emr-apps/${id}`)).status).toBe(200);
+    const refused = await hosts.finishPage(returned, started.body.window);
+    expect([refused.status, refused.body.code]).toEqual([400, 'page_sign_in_unknown']);
+    expect(foreignBytes(meadow, [], ['secret-of-a-deleted-app'])).toEqual([]);
+  });
+});
+
 describe('the credentials of an EMR app', () => {
   test('are sent to the hosts that its owner listed, and to no other server that is linked', async () => {
     const { meadow, hostile, owner } = hosts;
@@ -263,6 +404,30 @@ describe('the credentials of an EMR app', () => {
     expect(tokenRequests(meadow)).toBe(before);
     const [account] = await fixture.owner`SELECT status_reason FROM accounts WHERE user_id = 'renewed'`;
     expect(account?.status_reason).toContain('the EMR app allows https://auth.vendor.example/token');
+  });
+
+  test('are not sent to a revocation endpoint that is not next to the pinned token endpoint', async () => {
+    const { meadow, fixture } = hosts;
+    meadow.register({ client_id: 'revoking', client_secret: 'synthetic-revocation' });
+    const pinned = { token_endpoint: `${meadow.issuer}/token` };
+    await hosts.addApp(mine, meadow, bySecret('revoking', 'synthetic-revocation'), pinned);
+    const unlinked = async (user_id: string, revocation_endpoint: string) => {
+      meadow.published.revocation_endpoint = revocation_endpoint;
+      const { call } = await linkByApp(meadow, { user_id, org_id: user_id });
+      expect((await call('DELETE', '/v1/account')).status).toBe(200);
+      let outcome: string | undefined;
+      await until('the account to be signed out', async () => {
+        const [record] = await fixture.owner<{ outcome: string }[]>`
+          SELECT outcome FROM audit_records JOIN accounts ON accounts.id = account_id
+           WHERE action = 'account.sign_out' AND user_id = ${user_id}`;
+        outcome = record?.outcome;
+        return outcome !== undefined;
+      });
+      const path = new URL(revocation_endpoint).pathname;
+      return [outcome, meadow.ledger.filter((entry) => entry.method === 'POST' && entry.path === path).length];
+    };
+    expect(await unlinked('revoked-elsewhere', `${meadow.issuer}/evil/revoke`)).toEqual(['given_up', 0]);
+    expect(await unlinked('revoked-beside', `${meadow.issuer}/revoke`)).toEqual(['signed_out', 1]);
   });
 
   test('are reported when the EMR names another endpoint than the one that the owner allows', async () => {

@@ -13,6 +13,8 @@ export const emr_app = Type.Object({
   token_endpoint: Type.String(),
   authorization_endpoint: nullable(Type.String()),
   issuer: nullable(Type.String()),
+  /** Where the path of the EMR's address has the tenant; null: in its first segment. */
+  tenant_path: nullable(Type.String()),
   mrn_system: nullable(Type.String()),
   mrn_type: nullable(Type.String()),
   way: Type.String(),
@@ -62,6 +64,7 @@ const endpoints = {
   token_endpoint: Type.Optional(url),
   authorization_endpoint: Type.Optional(nullable(url)),
   issuer: Type.Optional(nullable(url)),
+  tenant_path: Type.Optional(nullable(Type.String({ maxLength: 300 }))),
 };
 
 export const new_app = Type.Object({

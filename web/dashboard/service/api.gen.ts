@@ -205,6 +205,7 @@ export type AppChanges = {
   token_endpoint?: string;
   authorization_endpoint?: string | null;
   issuer?: string | null;
+  tenant_path?: string | null;
   credentials?: Record<string, string>;
   mrn_system?: string | null;
   mrn_type?: string | null;
@@ -544,6 +545,7 @@ export type EmrApp = {
   token_endpoint: string;
   authorization_endpoint: string | null;
   issuer: string | null;
+  tenant_path: string | null;
   mrn_system: string | null;
   mrn_type: string | null;
   way: string;
@@ -862,6 +864,7 @@ export type NewApp = {
   token_endpoint?: string;
   authorization_endpoint?: string | null;
   issuer?: string | null;
+  tenant_path?: string | null;
   credentials: Record<string, string>;
   mrn_system?: string | null;
   mrn_type?: string | null;

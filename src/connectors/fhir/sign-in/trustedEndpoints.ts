@@ -1,6 +1,6 @@
 import { parseUrl } from '../../../parseUrl.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
-import { isPinned, isSameHost, matchHost, same_host } from '../../endpointPins.ts';
+import { type EndpointPins, first_segment, isPinned, isSameHost, matchHost, same_host } from '../../endpointPins.ts';
 import type { AuthorizationServer } from './discover.ts';
 
 /**
@@ -19,9 +19,9 @@ export function requireTrusted(
     throw new EmrFailure(kind, `The EMR app is not configured for the host ${host}. Nothing was sent.`);
   }
   const reason =
-    refusalOf(address, 'token endpoint', pins?.token_endpoint, authority.token_endpoint) ??
+    refusalOf(endpoint, 'token endpoint', pins?.token_endpoint, authority.token_endpoint) ??
     (page
-      ? refusalOf(address, 'sign-in page', pins?.authorization_endpoint, authority.authorization_endpoint ?? '')
+      ? refusalOf(endpoint, 'sign-in page', pins?.authorization_endpoint, authority.authorization_endpoint ?? '')
       : undefined);
   if (reason !== undefined) throw new EmrFailure(kind, reason);
 }
@@ -31,20 +31,37 @@ export function unexpectedEndpoint(endpoint: EmrEndpoint, authority: Authorizati
   const { address, pins } = endpoint;
   if (!pins) return undefined;
   const { token_endpoint, authorization_endpoint } = authority;
-  if (!isPinned(pins.token_endpoint, address, token_endpoint)) return describe(token_endpoint);
+  if (!isPinned(pins.token_endpoint, address, token_endpoint, pins.tenant_path)) return describe(token_endpoint);
   const pin = pins.authorization_endpoint;
   if (pin === null || authorization_endpoint === undefined) return undefined;
-  return isPinned(pin, address, authorization_endpoint) ? undefined : describe(authorization_endpoint);
+  return isPinned(pin, address, authorization_endpoint, pins.tenant_path)
+    ? undefined
+    : describe(authorization_endpoint);
 }
 
 /**
  * Whether a token may be revoked there. The request contains the token and the client's credentials, so the endpoint
- * must be next to the token endpoint: on the same origin, in the same folder.
+ * must be on the origin of the token endpoint, below its folder. If an EMR app pins the token endpoint, it must be in the
+ * same folder; in the root folder only if the FHIR server is on another host, because there `/evil` may be a tenant.
  */
-export function isTrustedRevocation({ token_endpoint, revocation_endpoint }: AuthorizationServer): boolean {
+export function isTrustedRevocation(
+  { address, pins }: Pick<EmrEndpoint, 'address' | 'pins'>,
+  { token_endpoint, revocation_endpoint }: Pick<AuthorizationServer, 'token_endpoint' | 'revocation_endpoint'>,
+): boolean {
   const [token, revocation] = [parseUrl(token_endpoint), parseUrl(revocation_endpoint ?? '')];
   if (!token || !revocation || token.origin !== revocation.origin) return false;
-  return revocation.pathname.startsWith(token.pathname.replace(/[^/]*$/, ''));
+  const folder = token.pathname.replace(/[^/]*$/, '');
+  if (!revocation.pathname.startsWith(folder)) return false;
+  if (!pins || pins.token_endpoint === same_host) return true;
+  const beside = /^[A-Za-z0-9._~-]+$/.test(revocation.pathname.slice(folder.length)) && revocation.search === '';
+  return beside && (folder !== '/' || !isSameHost(new URL(address), token));
+}
+
+/** Throws if the server names a revocation endpoint that nothing may be sent to. */
+export function requireTrustedRevocation(endpoint: EmrEndpoint, authority: AuthorizationServer): void {
+  if (isTrustedRevocation(endpoint, authority)) return;
+  const named = `The server names the revocation endpoint ${describe(authority.revocation_endpoint ?? '')}`;
+  throw new EmrFailure('refused', `${named}, which is not next to its token endpoint. No token was revoked.`);
 }
 
 /**
@@ -72,18 +89,23 @@ export function requireIssuer(
 }
 
 function refusalOf(
-  address: string,
+  { address, pins }: EmrEndpoint,
   what: string,
   pin: string | null | undefined,
   endpoint: string,
 ): string | undefined {
-  if (isPinned(pin ?? same_host, address, endpoint)) return undefined;
+  if (isPinned(pin ?? same_host, address, endpoint, pins?.tenant_path)) return undefined;
   const named = `The server names the ${what} ${describe(endpoint)}`;
   if (pin === undefined) {
     return `${named}, which is not on its own host. Ask an owner to add an EMR app with this ${what}. Nothing was sent.`;
   }
-  const allowed = pin === null || pin === same_host ? `only hosts equal to ${new URL(address).host}` : pin;
-  return `${named}, but the EMR app allows ${allowed}. Nothing was sent.`;
+  return `${named}, but the EMR app allows ${describePin(pin, address, pins)}. Nothing was sent.`;
+}
+
+function describePin(pin: string | null, address: string, pins: EndpointPins | undefined): string {
+  if (pin === null || pin === same_host) return `only hosts equal to ${new URL(address).host}`;
+  if (!pin.includes('{tenant}')) return pin;
+  return `${pin}, with the tenant at ${pins?.tenant_path ?? first_segment} in the EMR's address`;
 }
 
 /** As shown to people: without a query, and not longer than a line. */

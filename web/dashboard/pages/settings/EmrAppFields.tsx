@@ -55,7 +55,7 @@ export function Credentials({
               later
                 ? 'Leave empty until the EMR has issued it. The URL to register is shown after saving'
                 : secret && stored
-                  ? 'Leave empty to keep the current one'
+                  ? 'Leave empty to keep the current one, unless the client ID changes'
                   : undefined
             }
             defaultValue={stored ? (app.values[name] ?? '') : ''}
@@ -87,9 +87,16 @@ export function Endpoints({ way, error, app }: { way: Way | undefined; error: Ap
       <TextInput
         name="token_endpoint"
         label="Token endpoint"
-        description="Leave empty if it is on the same host. Otherwise a URL, such as https://auth.example.org/{tenant}/token, where {host} and {tenant} are the host and one part of the path of the EMR’s address"
+        description="Leave empty if it is on the same host. Otherwise a URL, such as https://auth.example.org/{tenant}/token, where {host} and {tenant} are the host and the tenant of the EMR’s address"
         defaultValue={shown(app?.token_endpoint)}
         error={errorAt(error, 'token_endpoint')}
+      />
+      <TextInput
+        name="tenant_path"
+        label="Tenant path (optional)"
+        description="Where {tenant} is in the path of the EMR’s address, such as /r4/{tenant}. Leave empty if it is the first part"
+        defaultValue={app?.tenant_path ?? ''}
+        error={errorAt(error, 'tenant_path')}
       />
       {way?.on_page && (
         <>
@@ -120,6 +127,7 @@ export function endpointsIn(form: FormData, way: Way | undefined) {
       .split(/[\s,]+/)
       .filter((host) => host !== ''),
     token_endpoint: text('token_endpoint') || same_host,
+    tenant_path: text('tenant_path') || null,
     ...(way?.on_page && {
       authorization_endpoint: text('authorization_endpoint') || same_host,
       issuer: text('issuer') || null,
