@@ -95,7 +95,7 @@ function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): Endpoin
 function checkTenantPath(path: string | null): string | null {
   const [, before = ''] = path === null ? [] : (/^(.*)\/\{tenant\}$/.exec(path) ?? [undefined, '?']);
   const plain = before.split('/').every((segment, at) => (at === 0 ? segment === '' : isPlainSegment(segment)));
-  if (!plain) throw invalid('tenant_path', 'must be a path such as /{tenant} or /fhir/r4/{tenant}');
+  if (!plain) throw invalid('tenant_path', 'must be a path such as /{tenant} or /api/r4/{tenant}');
   return path;
 }
 

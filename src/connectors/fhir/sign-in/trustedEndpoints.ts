@@ -53,8 +53,8 @@ export function isTrustedRevocation(
   const folder = token.pathname.replace(/[^/]*$/, '');
   if (!revocation.pathname.startsWith(folder)) return false;
   if (!pins || pins.token_endpoint === same_host) return true;
-  const beside = /^[A-Za-z0-9._~-]+$/.test(revocation.pathname.slice(folder.length)) && revocation.search === '';
-  return beside && (folder !== '/' || !isSameHost(new URL(address), token));
+  const is_adjacent = /^[A-Za-z0-9._~-]+$/.test(revocation.pathname.slice(folder.length)) && revocation.search === '';
+  return is_adjacent && (folder !== '/' || !isSameHost(new URL(address), token));
 }
 
 /** Throws if the server names a revocation endpoint that nothing may be sent to. */
