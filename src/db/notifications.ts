@@ -83,6 +83,8 @@ export function openNotifications(
   return {
     notify: (channel, payload) => {
       if (channel === 'chartwire_live') return live(channel, payload);
+      // Before later changes, which this process announces to its pages at once.
+      if (channel === 'chartwire_operators') here(channel, payload);
       if (!work_channels.has(channel)) return soon(channel, payload);
       here(channel, payload);
       notifyWork(channel, payload);
