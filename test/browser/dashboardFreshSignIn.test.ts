@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import { providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { newOperator, outdateSignIns } from '../harness/operator.ts';
@@ -60,6 +60,26 @@ test('an action that needs a fresh sign-in asks for the password in place, and t
   await confirmation(page).locator('input[name="password"]').fill(owner.password);
   await confirmation(page).getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('Send this link to the operator').waitFor();
+  await page.context().close();
+});
+
+test('enabling a webhook endpoint asks for the password, and then enables it', async () => {
+  const { product } = fixture;
+  const owner = await newOperator(product, 'owner');
+  const webhook = { webhook_url: `${product.sandbox.base_url}/nothing-here` };
+  const { webhook_id: id } = (await owner.post('clients/{client}/webhooks', webhook)).body;
+  await owner.post(`clients/{client}/webhooks/${id}/disable`);
+  const page = await openPage(`/clients/${product.sandbox.client_id}/events/endpoints/${id}`);
+  await signIn(page, owner);
+  const enable = page.getByRole('button', { name: 'Enable' });
+  await enable.waitFor();
+  await outdateSignIns(product, owner.email);
+  await enable.click();
+  await confirmation(page).locator('input[name="password"]').fill(owner.password);
+  await confirmation(page).getByRole('button', { name: 'Confirm' }).click();
+  await enable.waitFor({ state: 'detached' });
+  const { webhooks } = (await owner.get('clients/{client}/webhooks')).body;
+  expect(webhooks).toMatchObject([{ id, status: 'enabled' }]);
   await page.context().close();
 });
 
