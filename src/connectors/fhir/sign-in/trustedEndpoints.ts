@@ -61,7 +61,8 @@ export function isTrustedRevocation(
 export function requireTrustedRevocation(endpoint: EmrEndpoint, authority: AuthorizationServer): void {
   if (isTrustedRevocation(endpoint, authority)) return;
   const named = `The server names the revocation endpoint ${describe(authority.revocation_endpoint ?? '')}`;
-  throw new EmrFailure('refused', `${named}, which is not next to its token endpoint. No token was revoked.`);
+  const message = `${named}, which is not next to its token endpoint. No token was revoked.`;
+  throw new EmrFailure('refused', message, { not_offered: true });
 }
 
 /**
