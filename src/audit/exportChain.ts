@@ -16,19 +16,8 @@ export type ExportFormat = (typeof export_formats)[number];
 /** The fields of an exported record, in this order. All that its MAC covers are among them, with their stored values. */
 const fields = [
   ...['position', 'id', 'at', 'client', 'client_id', 'actor_kind', 'actor', 'account', 'account_id'],
-  ...[
-    'action',
-    'outcome',
-    'request_id',
-    'job_id',
-    'subject',
-    'patients',
-    'detail',
-    'address',
-    'follows',
-    'mac',
-    'chain',
-  ],
+  ...['action', 'outcome', 'request_id', 'job_id', 'subject', 'patients', 'detail', 'address'],
+  ...['follows', 'mac', 'chain'],
 ] as const;
 
 const first_id = '0'.repeat(32);
