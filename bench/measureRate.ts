@@ -18,7 +18,7 @@ export type Request = {
 /** How many requests were completed per second, and the median time of one. */
 export type Rate = { rate: number; requests: number; p50_ms: number };
 
-const requests_per_round = 1_500;
+const requests_per_round = 3_000;
 
 let client: ChildProcess | undefined;
 

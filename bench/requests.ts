@@ -17,6 +17,9 @@ type Comparison = {
   bodies?: readonly string[];
 };
 
+/** Rounds before the first that counts: they open connections, prepare statements and have the code compiled. */
+const warm_up_rounds = 3;
+
 type Measured = { rate: number; p50_ms: number; node_ms: number; postgres_ms: number };
 type Measure = (base: string, path: string) => Promise<Measured>;
 
@@ -84,10 +87,9 @@ async function compareWithMinimal(
 ): Promise<Row> {
   const ours: Measured[] = [];
   const minimal: Measured[] = [];
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = -warm_up_rounds; round < rounds; round++) {
     const pair = [await measure(urls.ours, path), await measure(urls.minimal, minimal_path)] as const;
-    // The first round prepares statements and opens connections.
-    if (round === 0) continue;
+    if (round < 0) continue;
     ours.push(pair[0]);
     minimal.push(pair[1]);
   }
