@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findRecords } from '../src/audit/auditRecords.ts';
-import { loadConfig } from '../src/config.ts';
+import { loadConfig } from '../src/catalog/settings/config.ts';
 import type { Database, Sql } from '../src/db/database.ts';
 import { claimLeases } from '../src/db/lease.ts';
 import { openServer } from '../src/db/openServer.ts';

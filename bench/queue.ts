@@ -5,7 +5,7 @@ import pg from 'pg';
 import { connect, type DatabaseAddress, type Sql } from '../src/db/database.ts';
 import { claimLeases, createClaimer, extendLeases, type LeasedTable } from '../src/db/lease.ts';
 import { openServer } from '../src/db/openServer.ts';
-import { newId } from '../src/ids.ts';
+import { newId } from '../src/catalog/ids.ts';
 import { describe, enqueueAll } from '../src/jobs/enqueue.ts';
 import { createLaneRunner } from '../src/jobs/run.ts';
 import { addEndpoint } from '../src/webhooks/addEndpoint.ts';

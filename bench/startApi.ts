@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, loadConfig } from '../src/config.ts';
+import { type Config, loadConfig } from '../src/catalog/settings/config.ts';
 import { type Service, startService } from '../src/main.ts';
 import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
 import { dereference } from '../src/openapi/dereference.ts';
 import { openApi } from '../src/openapi/openApi.ts';
-import { version } from '../src/version.ts';
+import { version } from '../src/catalog/version.ts';
 import { conformancePage } from './conformance.ts';
 import { dashboardApi } from './dashboardApi.ts';
 import { alertsPage } from './pages/alerts.ts';

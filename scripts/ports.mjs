@@ -29,7 +29,7 @@ function roleOf(args) {
   return values.role ?? 'all';
 }
 
-/** The names and defaults of the settings in src/config.ts. */
+/** The names and defaults of the settings in src/catalog/settings/config.ts. */
 export function portsOf({ SANDBOX, NODE_ENV }, role) {
   if (role === 'worker') return [];
   const sandbox = SANDBOX?.trim() ? SANDBOX.trim().toLowerCase() === 'on' : NODE_ENV !== 'production';

@@ -2,13 +2,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { loadConfig } from '../src/config.ts';
+import { loadConfig } from '../src/catalog/settings/config.ts';
 import { connect, type Sql } from '../src/db/database.ts';
 import { openEmbedded } from '../src/db/openServer.ts';
 import { startService } from '../src/main.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
 import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
-import { version } from '../src/version.ts';
+import { version } from '../src/catalog/version.ts';
 
 /** The cached lists come from the EMR again, so a few records of each are enough. */
 const records_kept = 3;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
+import type { Config } from './catalog/settings/config.ts';
 import type { Connector } from './connectors/connector.ts';
 import type { Database, Fragment, Query, Tx } from './db/database.ts';
 import type { Lookups } from './db/lookups.ts';

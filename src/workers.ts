@@ -10,7 +10,7 @@ import { sealAudit } from './audit/sealAudit.ts';
 import type { Context } from './context.ts';
 import { boundLeases, createClaimer, extendLeases, type LeasedTable } from './db/lease.ts';
 import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
-import { newId } from './ids.ts';
+import { newId } from './catalog/ids.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
 import { boundLanePauses } from './jobs/lanes.ts';
 import { findExpiredParkedJobs, unparkExpiredJob } from './jobs/park.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { settings } from '../../src/config.ts';
+import { settings } from '../../src/catalog/settings/config.ts';
 import type { Role } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
 import { freePort } from '../freePort.ts';

@@ -1,5 +1,5 @@
 import { endpoints } from '../../src/api/endpoints.ts';
-import { type ErrorCode, errors } from '../../src/errors.ts';
+import { type ErrorCode, errors } from '../../src/catalog/errors.ts';
 import type { Document } from '../../src/openapi/document.ts';
 import { errorsOf } from '../../src/openapi/openApi.ts';
 import { code, json, page, table } from './markdown.ts';

@@ -1,6 +1,6 @@
 import { fieldsOf } from '../../src/docs/fieldTable.ts';
 import { event_types } from '../../src/events.ts';
-import { failures, send_again_texts } from '../../src/failures.ts';
+import { failures, send_again_texts } from '../../src/catalog/failures.ts';
 import type { Document } from '../../src/openapi/document.ts';
 import { code, json, page, table } from './markdown.ts';
 

@@ -1,4 +1,4 @@
-import { settings } from '../../src/config.ts';
+import { settings } from '../../src/catalog/settings/config.ts';
 import { code, page, table } from './markdown.ts';
 
 export function envExample(): string {

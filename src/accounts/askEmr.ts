@@ -1,6 +1,6 @@
 import { EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { StoredAccount } from './accounts.ts';
 import { connectorOf, type OpenAccount, openAccount } from './openAccount.ts';
 

@@ -3,7 +3,7 @@ import type { Credentials } from '../connectors/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host, wildcardOf } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 
 export type PairContext = Pick<Context, 'db' | 'system_keys'>;
 type TokenPins = Pick<EndpointPins, 'hosts' | 'token_endpoint'>;

@@ -1,8 +1,8 @@
 import type { Credentials, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
-import { newId, newToken } from '../ids.ts';
+import { apiError } from '../catalog/errors.ts';
+import { newId, newToken } from '../catalog/ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { hashToken } from '../security/hash.ts';
 import { forgetRefusals, offeredOf, storeEvidence } from './accountCapabilities.ts';

@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../db/database.ts';
-import { newId } from '../ids.ts';
+import { newId } from '../catalog/ids.ts';
 import { alert_days } from './alerts.ts';
 
 export const channel_names = ['email', 'webhook'] as const;

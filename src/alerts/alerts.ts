@@ -1,5 +1,5 @@
 import type { Query, Sql, Tx } from '../db/database.ts';
-import { newId } from '../ids.ts';
+import { newId } from '../catalog/ids.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 import type { Problem } from './conditions.ts';
 

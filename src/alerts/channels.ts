@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
 import { sendWebhook, timeout_ms } from '../webhooks/sendWebhook.ts';
 import type { ChannelName } from './alertMessages.ts';

@@ -1,5 +1,5 @@
 import { getSystemErrorName } from 'node:util';
-import type { SmtpServer } from '../alertSettings.ts';
+import type { SmtpServer } from '../catalog/settings/alertSettings.ts';
 
 export type Email = { id: string; from: string; to: readonly string[]; subject: string; text: string; html: string };
 

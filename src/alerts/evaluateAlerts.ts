@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { readQueueDepth } from '../jobs/queueDepth.ts';

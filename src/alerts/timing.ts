@@ -1,4 +1,4 @@
-import type { DailyTime, QuietHours } from '../alertSettings.ts';
+import type { DailyTime, QuietHours } from '../catalog/settings/alertSettings.ts';
 import { parseDay } from '../time/days.ts';
 import { localTimeAt, openZone } from '../time/zones.ts';
 

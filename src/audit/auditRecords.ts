@@ -1,6 +1,6 @@
 import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../db/database.ts';
-import { firstIdOf } from '../ids.ts';
+import { firstIdOf } from '../catalog/ids.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import type { AuditRow, NewAuditRow } from './stamp.ts';
 

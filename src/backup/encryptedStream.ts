@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 
 /** The first bytes of a backup; the last one is the version of the format. */
 const magic = Buffer.from('CWBACKUP\x01', 'latin1');

@@ -3,13 +3,13 @@ import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import { codeOf, messageOf } from '../db/embedded/folders.ts';
 import { ensureDatabase } from '../db/ensureDatabase.ts';
 import { migrationNames } from '../db/migrate.ts';
 import { openEmbedded } from '../db/openServer.ts';
 import { loadTableCopy } from '../db/tableCopy.ts';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 import {
   type ArchiveEnd,
   type ArchiveFile,

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { Config } from '../config.ts';
-import type { Environment } from '../settingValues.ts';
+import type { Config } from '../catalog/settings/config.ts';
+import type { Environment } from '../catalog/settings/settingValues.ts';
 
 /** The commands that run on the server with its settings. Their exit code for any error is 1. */
 export const administration: readonly string[] = [
@@ -23,7 +23,7 @@ export const administration: readonly string[] = [
 /** Adds them. Their modules load the service, so each is imported only when its command runs. */
 export function addAdministration(program: Command, env: Environment): void {
   const config = async (more: Environment = {}): Promise<Config> =>
-    (await import('../config.ts')).loadConfig({ ...env, ...more });
+    (await import('../catalog/settings/config.ts')).loadConfig({ ...env, ...more });
   addServe(program, config);
   program
     .command('doctor')
@@ -220,7 +220,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .option('--passphrase-file <file>', 'file with the passphrase; default: prompt')
     .option(...json)
     .action(async (options) => {
-      const { loadConfig } = await import('../config.ts');
+      const { loadConfig } = await import('../catalog/settings/config.ts');
       const load = (settings: Environment) => loadConfig({ ...env, ...settings });
       await (await import('./restore.ts')).restoreCommand(load, asWritten(options));
     });

@@ -1,7 +1,7 @@
 import { listOpenAlerts } from '../alerts/alerts.ts';
 import { alertOf } from '../alerts/catalogue.ts';
 import { sendTest } from '../alerts/sendMessages.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import { webhookRules } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';
 import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';

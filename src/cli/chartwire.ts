@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installation_folder } from '../installation.ts';
+import { installation_folder } from '../catalog/installation.ts';
 import * as commands from './run.ts';
 
 const env_file = join(installation_folder, '.env');

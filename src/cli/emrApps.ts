@@ -8,12 +8,12 @@ import {
   listEmrApps,
   removeEmrApp,
 } from '../accounts/emrApps.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { EndpointPins } from '../connectors/endpointPins.ts';
 import { connectors } from '../connectors/index.ts';
 import type { Database, Tx } from '../db/database.ts';
-import { ApiError, apiError, StartFailure } from '../errors.ts';
-import { parseId } from '../ids.ts';
+import { ApiError, apiError, StartFailure } from '../catalog/errors.ts';
+import { parseId } from '../catalog/ids.ts';
 import { checkAppChanges, checkNewApp } from '../link/checkEmrApp.ts';
 import { keySetUrl, returnAddress } from '../link/registrationUrls.ts';
 import type { SystemKeys } from '../security/systemKeys.ts';

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import { connectors } from '../connectors/index.ts';
 import type { Database } from '../db/database.ts';
 import { openLookups } from '../db/lookups.ts';
@@ -6,7 +6,7 @@ import { openNotifications } from '../db/notifications.ts';
 import { type EraseContext, type ErasureCounts, erase, planErasure } from '../erasure/erase.ts';
 import { findOrganizationScope, findPatientScope } from '../erasure/findScope.ts';
 import type { ErasureScope } from '../erasure/tables.ts';
-import { ApiError, StartFailure } from '../errors.ts';
+import { ApiError, StartFailure } from '../catalog/errors.ts';
 import { openLog } from '../log.ts';
 import { emrRules } from '../security/addresses.ts';
 import { createOutbound } from '../security/outbound.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 
 /** The id of the client that the option --client names. */
 export async function findClient(db: Database, client_id: string | undefined): Promise<string> {

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts';
-import { StartFailure } from '../errors.ts';
+import type { Config } from '../catalog/settings/config.ts';
+import { StartFailure } from '../catalog/errors.ts';
 import { resetOperator } from '../operators/localAccounts.ts';
 import { findOperator } from '../operators/operators.ts';
 import { type JsonOption, printResult } from './output.ts';

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import { clientKeys } from '../security/signingKeys.ts';
 import { findClient } from './findClient.ts';
 import { type JsonOption, printResult } from './output.ts';

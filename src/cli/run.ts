@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { ConnectionError } from '../../sql/errors.ts';
-import { StartFailure } from '../errors.ts';
-import { version } from '../version.ts';
+import { StartFailure } from '../catalog/errors.ts';
+import { version } from '../catalog/version.ts';
 import { addAdministration, administration } from './administration.ts';
 import { addAccounts } from './client/accounts.ts';
 import { addApi } from './client/api.ts';

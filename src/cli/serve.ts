@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts';
-import { StartFailure } from '../errors.ts';
+import type { Config } from '../catalog/settings/config.ts';
+import { StartFailure } from '../catalog/errors.ts';
 import { type Role, roles, startService } from '../main.ts';
 
 /** Ctrl-C can arrive twice, from the terminal and from npm. A signal within this time counts as the same one. */

@@ -1,7 +1,7 @@
 import { openAudit } from '../audit/openAudit.ts';
 import { recordRotation } from '../audit/recordRotation.ts';
 import { sealLastRecords } from '../audit/sealAudit.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { Audit } from '../context.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { type DatabaseServer, openServer } from '../db/openServer.ts';

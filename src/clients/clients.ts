@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { type ClientScope, inScope } from '../db/clientScope.ts';
 import type { Database, Tx } from '../db/database.ts';
-import { newId, newReference, newToken } from '../ids.ts';
+import { newId, newReference, newToken } from '../catalog/ids.ts';
 import type { ClientRow } from '../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
 import { type DestinationChange, destinationChanges } from '../security/destinations.ts';

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../failures.ts';
+import type { FailureCode } from '../catalog/failures.ts';
 
 /**
  * How an EMR call can fail. The kind decides what happens next: `login_required` parks the account's jobs, `refused`

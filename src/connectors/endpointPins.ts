@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { parseUrl } from '../parseUrl.ts';
+import { parseUrl } from '../catalog/parseUrl.ts';
 
 /** What an owner configured for an EMR app: where it is used, and the only places that its credentials are sent to. */
 export type EndpointPins = {

@@ -5,7 +5,7 @@ import { describeOrganizations } from '../accounts/describeOrganizations.ts';
 import { revealToken } from '../accounts/revealToken.ts';
 import { rotateToken } from '../accounts/rotateToken.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { createLinkToken } from '../link/createLinkToken.ts';
 import { createRelinkToken } from '../link/createRelinkToken.ts';

@@ -10,9 +10,9 @@ import {
   revokeSecret,
 } from '../clients/clients.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
-import { parseId } from '../ids.ts';
+import { parseId } from '../catalog/ids.ts';
 import { client_row } from '../model/dashboard/clients.ts';
 import { client_changes, client_settings, new_client } from '../model/dashboard/settings.ts';
 import { success } from '../model/fields.ts';

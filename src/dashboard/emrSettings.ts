@@ -6,7 +6,7 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import { lockEmrSettings, setEmrSettings } from '../accounts/organizations.ts';
 import { lowerWriteLimits } from '../accounts/writeLimits.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { emr_settings_changes, identifier_sample } from '../model/dashboard/emrSettings.ts';
 import { success } from '../model/fields.ts';

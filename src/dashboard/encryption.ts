@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { alert_days } from '../alerts/alerts.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { encryption, retention } from '../model/dashboard/encryption.ts';
 import { success } from '../model/fields.ts';

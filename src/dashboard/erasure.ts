@@ -4,7 +4,7 @@ import type { Tx } from '../db/database.ts';
 import { erase, planErasure } from '../erasure/erase.ts';
 import { findOrganizationScope, findPatientScope } from '../erasure/findScope.ts';
 import type { ErasureScope } from '../erasure/tables.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { type EndpointRequest, endpoint } from '../http/endpoint.ts';
 import { type Erasure, erasure, erasure_request } from '../model/dashboard/erasure.ts';
 import { success } from '../model/fields.ts';

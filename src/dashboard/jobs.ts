@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Database, Query } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
-import { parseId, parseJobId } from '../ids.ts';
+import { parseId, parseJobId } from '../catalog/ids.ts';
 import { describeJob } from '../jobs/describeJob.ts';
 import { exportJobs } from '../jobs/exportJobs.ts';
 import { readJobPatients } from '../jobs/jobPatients.ts';

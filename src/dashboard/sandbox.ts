@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { findAccountByToken } from '../accounts/accounts.ts';
 import { findClient } from '../clients/clients.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { type Endpoint, endpoint } from '../http/endpoint.ts';
 import { sandbox_state } from '../model/dashboard/sandbox.ts';
 import { success } from '../model/fields.ts';

@@ -1,5 +1,5 @@
 import { AddressError, type DatabaseAddress, parseAddress } from '../../sql/address.ts';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 
 /** Reads the database URL of a setting. */
 export function parseDatabaseUrl(setting: string, text: string): DatabaseAddress {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 import { connect, type DatabaseAddress, type Sql, type Tx } from './database.ts';
 
 /** Remembers tables of an erasure for the next backup. Sorted, so that concurrent erasures do not deadlock. */

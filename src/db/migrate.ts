@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StartFailure } from '../errors.ts';
-import { migrations_folder } from '../installation.ts';
+import { StartFailure } from '../catalog/errors.ts';
+import { migrations_folder } from '../catalog/installation.ts';
 import { connect, type DatabaseAddress, type Query } from './database.ts';
 import { ensureRoles, type RoleAddresses, storeRoleSettings, system_role } from './roles.ts';
 

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import { parseDatabaseUrl } from './address.ts';
 import { connect, type DatabaseAddress } from './database.ts';
 import { type EmbeddedServer, startEmbedded } from './embedded/start.ts';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { connect, type Sql, session_settings } from '../../sql/connect.ts';
 import type { Query } from '../../sql/statement.ts';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 
 export const service_role = 'chartwire_service';
 export const system_role = 'chartwire_system';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installation_folder } from '../installation.ts';
+import { installation_folder } from '../catalog/installation.ts';
 import { dereference } from '../openapi/dereference.ts';
 import type { Document } from '../openapi/document.ts';
 import { html } from './html.ts';

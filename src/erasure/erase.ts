@@ -5,7 +5,7 @@ import { revokeSecrets } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../db/database.ts';
 import { addErasedTables } from '../db/erasedTables.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { invalidateLinks } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { addErasedPatient } from '../records/erasedPatients.ts';

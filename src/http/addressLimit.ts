@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { RateLimiter } from './rateLimit.ts';
 import { isDatabaseFailure } from './sendError.ts';
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
 import { roleIn } from '../operators/operatorAccess.ts';
 import type { Operator } from '../operators/operators.ts';

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { roleIn } from '../operators/operatorAccess.ts';
 import { isRevealed } from '../operators/operatorReveals.ts';
 import type { Operator } from '../operators/operators.ts';
-import { parseUrl } from '../parseUrl.ts';
+import { parseUrl } from '../catalog/parseUrl.ts';
 import { readSessionCookie, requiredRole } from './authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';
 

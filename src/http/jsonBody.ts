@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ApiError, apiError } from '../errors.ts';
+import { ApiError, apiError } from '../catalog/errors.ts';
 import { JsonTooComplex, parseJson } from '../security/json.ts';
 import { rejectUnstorable } from './validate.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { routeNotFound } from './sendError.ts';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { measureQueues } from '../jobs/queueDepth.ts';
 import { hashToken, sameHash } from '../security/hash.ts';
 import { type Health, readReadiness } from './readiness.ts';

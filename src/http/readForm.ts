@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { fairSlots, SlotsBusy } from '../fairSlots.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { text_max } from '../model/fields.ts';

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { ApiError, apiError } from '../errors.ts';
-import { newId } from '../ids.ts';
+import { ApiError, apiError } from '../catalog/errors.ts';
+import { newId } from '../catalog/ids.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 

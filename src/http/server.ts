@@ -5,8 +5,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { TObject } from 'typebox';
 import type { Context } from '../context.ts';
 import type { ClientScope } from '../db/clientScope.ts';
-import { apiError } from '../errors.ts';
-import { newId } from '../ids.ts';
+import { apiError } from '../catalog/errors.ts';
+import { newId } from '../catalog/ids.ts';
 import { documentsMax } from '../jobs/uploads.ts';
 import { type AddressLimit, type AddressLimiting, openAddressLimit } from './addressLimit.ts';
 import { anonymous, authenticate, type Caller, credentialOf } from './authenticate.ts';

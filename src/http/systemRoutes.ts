@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { hasEmrApp } from '../accounts/emrApps.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../errors.ts';
-import { parseId } from '../ids.ts';
+import { apiError } from '../catalog/errors.ts';
+import { parseId } from '../catalog/ids.ts';
 import { sandbox_label } from '../link/registrationUrls.ts';
 import { type ClientKeys, clientKeys } from '../security/signingKeys.ts';
 

@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type ApiError, apiError } from '../errors.ts';
+import { type ApiError, apiError } from '../catalog/errors.ts';
 import { type Messages, trimText } from '../model/fields.ts';
 
 /**

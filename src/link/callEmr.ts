@@ -2,7 +2,7 @@ import { emrEndpoint } from '../accounts/emrEndpoint.ts';
 import type { ConnectionReport, ReportStep } from '../connectors/connectionReport.ts';
 import { type Connector, type EmrEndpoint, EmrFailure } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { ApiError, apiError } from '../errors.ts';
+import { ApiError, apiError } from '../catalog/errors.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 

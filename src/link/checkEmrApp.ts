@@ -5,9 +5,9 @@ import { checkLogo } from '../clients/checkClient.ts';
 import type { Connector, Credentials, SignInWay } from '../connectors/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import { type ApiError, apiError } from '../errors.ts';
+import { type ApiError, apiError } from '../catalog/errors.ts';
 import type { AppChanges, NewApp } from '../model/dashboard/emrApps.ts';
-import { parseUrl } from '../parseUrl.ts';
+import { parseUrl } from '../catalog/parseUrl.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../security/addresses.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
 

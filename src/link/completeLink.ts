@@ -5,7 +5,7 @@ import type { ConnectionReport } from '../connectors/connectionReport.ts';
 import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { requestSyncAfterLink } from '../records/requestSync.ts';
 import { hashToken } from '../security/hash.ts';
 import { clientKeys } from '../security/signingKeys.ts';

@@ -12,7 +12,7 @@ import {
 } from '../connectors/connector.ts';
 import { isPinned, pinnedUrls, same_host } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../catalog/errors.ts';
 import type { ConsentTerms } from './consentTerms.ts';
 import { toAccess } from './linkAccess.ts';
 import type { LinkPurpose } from './linkTokens.ts';

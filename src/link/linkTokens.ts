@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { newToken } from '../ids.ts';
+import { newToken } from '../catalog/ids.ts';
 import { hashToken } from '../security/hash.ts';
 
 /** What a link token is for. `account_id` is set in update mode: the account to link again. */

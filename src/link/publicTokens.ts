@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../db/database.ts';
-import { newToken } from '../ids.ts';
+import { newToken } from '../catalog/ids.ts';
 import { hashToken } from '../security/hash.ts';
 
 const public_token_minutes = 30;

@@ -1,5 +1,5 @@
 import type { Connector, SignInRefusal } from '../connectors/connector.ts';
-import { ApiError, apiError } from '../errors.ts';
+import { ApiError, apiError } from '../catalog/errors.ts';
 
 /**
  * The error for a sign-in that the EMR refused. Each reason has its own code, so that nobody corrects the wrong thing.

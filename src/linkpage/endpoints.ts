@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { findClient } from '../clients/clients.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { type Endpoint, endpoint } from '../http/endpoint.ts';
 import { completeLink, signInForLink } from '../link/completeLink.ts';
 import { describeLink, toTerms } from '../link/describeLink.ts';
@@ -11,7 +11,7 @@ import type { LinkPurpose } from '../link/linkTokens.ts';
 import { readPageState } from '../link/pageSignIns.ts';
 import { startPageSignIn } from '../link/startPageSignIn.ts';
 import { credential_max, nullable, secret, success } from '../model/fields.ts';
-import { version } from '../version.ts';
+import { version } from '../catalog/version.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { failure_code } from '../failures.ts';
+import { failure_code } from '../catalog/failures.ts';
 import { nullable } from './fields.ts';
 
 export const encounter = {

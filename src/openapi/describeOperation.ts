@@ -1,5 +1,5 @@
 import type { TObject } from 'typebox';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../catalog/errors.ts';
 import { type Endpoint, takesKey } from '../http/endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';

@@ -1,5 +1,5 @@
 import { connectors } from '../connectors/index.ts';
-import { apiError, type ErrorCode, errors, type Fills } from '../errors.ts';
+import { apiError, type ErrorCode, errors, type Fills } from '../catalog/errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { ErrorBody, LoginRequiredBody } from '../model/error.ts';
 import type { Describer } from './describeSchema.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../catalog/errors.ts';
 import { event_types } from '../events.ts';
 import { type Endpoint, takesKey } from '../http/endpoint.ts';
 import { groups } from '../model/groups.ts';

@@ -1,4 +1,4 @@
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 
 const length = { min: 12, max: 128 };
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { hashPassword, verifyPassword } from '../security/passwords.ts';
 import { checkNewPassword } from './checkNewPassword.ts';
 import { endPreparations } from './endPreparations.ts';

@@ -1,6 +1,6 @@
 import type { ClientScope } from '../db/clientScope.ts';
 import type { Fragment, Query, Tx } from '../db/database.ts';
-import { type ClientRole, higherRole, includesRole, type OperatorRole } from '../model/dashboard/roles.ts';
+import { type ClientRole, higherRole, includesRole, type OperatorRole } from '../catalog/roles.ts';
 
 /** What an operator may do, and where. */
 export type Access = {

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { newToken } from '../ids.ts';
+import { newToken } from '../catalog/ids.ts';
 import { hashToken } from '../security/hash.ts';
 
 /** A browser that was not used for this long counts as unknown. */

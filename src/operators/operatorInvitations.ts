@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { newId, newToken } from '../ids.ts';
+import { newId, newToken } from '../catalog/ids.ts';
 import type { InvitationRow } from '../model/dashboard/invitations.ts';
-import type { OperatorRole } from '../model/dashboard/roles.ts';
+import type { OperatorRole } from '../catalog/roles.ts';
 import { hashToken } from '../security/hash.ts';
 import type { ClientAccess } from './operatorClients.ts';
 

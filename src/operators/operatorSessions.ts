@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { newId, newToken } from '../ids.ts';
+import { newId, newToken } from '../catalog/ids.ts';
 import type { SessionMethod, SessionRow } from '../model/dashboard/session.ts';
 import { hashToken } from '../security/hash.ts';
 import { accessColumns } from './operatorAccess.ts';

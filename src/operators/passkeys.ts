@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { PasskeyAssertion, PasskeyRegistration } from '../model/dashboard/session.ts';
 import {
   addPasskey,

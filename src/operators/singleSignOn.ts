@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { ApiError, apiError } from '../errors.ts';
-import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../model/dashboard/roles.ts';
+import { ApiError, apiError } from '../catalog/errors.ts';
+import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../catalog/roles.ts';
 import { IdentityFailure, type IdentityFailureKind } from '../security/identityFailure.ts';
 import type { Identity } from '../security/identityProvider.ts';
 import type { ClaimReader } from '../security/providerClaims.ts';

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { newToken } from '../ids.ts';
+import { newToken } from '../catalog/ids.ts';
 import { hashToken } from '../security/hash.ts';
 import type { SignInChecks } from '../security/identityProvider.ts';
 

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
-import { newToken } from '../ids.ts';
+import { apiError } from '../catalog/errors.ts';
+import { newToken } from '../catalog/ids.ts';
 import { checkUrl, webhookRules } from '../security/addresses.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
 import { describeChange } from '../webhooks/describeChange.ts';

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { Tx } from '../db/database.ts';
 import type { Kind } from '../model/records/kinds.ts';
 import { countUnseen, removeUnseen } from './storeRecords.ts';

@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { LocationSource } from '../model/records/locations.ts';
 
 /** Names of the organization's locations by EMR id. */

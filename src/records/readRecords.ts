@@ -1,6 +1,6 @@
 import { type Batch, readBatch } from '../db/batches.ts';
 import { type Database, type Fragment, type Query, unseen } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { Filter, RecordKind } from '../model/records/recordKind.ts';
 import { isFirstSyncPending } from './firstSync.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';

@@ -1,4 +1,4 @@
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
 export const emr = 'Larkspur';

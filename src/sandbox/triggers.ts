@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { Chartwire } from '../../sdk/src/client.ts';
 import { JobFailedError, LoginRequiredError } from '../../sdk/src/errors.ts';
-import { StartFailure } from '../errors.ts';
+import { StartFailure } from '../catalog/errors.ts';
 import type { EventType } from '../events.ts';
 import { callControl } from './callControl.ts';
 import type { Sandbox } from './seedSandbox.ts';

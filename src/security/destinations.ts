@@ -1,4 +1,4 @@
-import { parseUrl } from '../parseUrl.ts';
+import { parseUrl } from '../catalog/parseUrl.ts';
 
 /** What a destination is for: where events, people with tokens in their address bar, or EMR credentials are sent. */
 export type DestinationKind = 'webhook' | 'callback_url' | 'frame_origin' | 'emr_app' | 'emr';

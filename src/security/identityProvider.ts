@@ -1,5 +1,5 @@
 import * as oidc from 'openid-client';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import { failureOf, IdentityFailure } from './identityFailure.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
 import {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { Sql } from '../db/database.ts';
 import { checkMasterKey, retireMasterKey } from './checkMasterKey.ts';
 import {

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { Agent, Pool } from 'undici';
-import { parseUrl } from '../parseUrl.ts';
+import { parseUrl } from '../catalog/parseUrl.ts';
 import { isWithin, private_address, reachOf, refusalOf, type UrlRules } from './addresses.ts';
 import { exchange, type OutboundRequest, type OutboundResponse } from './exchange.ts';
 import { OutboundFailure } from './outboundFailure.ts';

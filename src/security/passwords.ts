@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 
 /**
  * Argon2id with OWASP's first choice: 19 MiB, 2 passes, 1 lane (about 20 ms). Argon2id is the library's default; its

@@ -9,7 +9,7 @@ import {
   type MetricProducer,
 } from '@opentelemetry/sdk-metrics';
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
-import { version } from '../version.ts';
+import { version } from '../catalog/version.ts';
 
 type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>;
 

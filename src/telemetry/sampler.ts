@@ -6,7 +6,7 @@ import {
   SamplingDecision,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
-import type { SamplerName } from '../settingValues.ts';
+import type { SamplerName } from '../catalog/settings/settingValues.ts';
 
 /**
  * The configured sampler, except that queued work is recorded if the request that queued it was: a write is recorded from

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Config } from '../config.ts';
+import type { Config } from '../catalog/settings/config.ts';
 import type { TracePosition } from './traceparent.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import type { EventType } from '../events.ts';
-import { newReference } from '../ids.ts';
+import { newReference } from '../catalog/ids.ts';
 import { checkUrl, webhookRules } from '../security/addresses.ts';
 import {
   countEndpoints,

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { checkUrl, webhookRules } from '../security/addresses.ts';
 import { listEndpoints, lockRegistration, moveEndpoint } from './endpoints.ts';
 

@@ -1,6 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { type EventOf, events, patientsOf } from '../events.ts';
-import { newId } from '../ids.ts';
+import { newId } from '../catalog/ids.ts';
 import { addDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';
 import { addEvents, type NewEvent } from './events.ts';

@@ -1,4 +1,4 @@
-import { apiError } from '../errors.ts';
+import { apiError } from '../catalog/errors.ts';
 import { day_ms, parseInstant } from '../time/days.ts';
 
 /**

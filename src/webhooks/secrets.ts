@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import { newId, newWebhookSecret } from '../ids.ts';
+import { newId, newWebhookSecret } from '../catalog/ids.ts';
 import type { Vault } from '../security/vault.ts';
 
 /** How long a replaced secret keeps signing. */

@@ -4,7 +4,7 @@ import { findProblems } from '../../src/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
-import { firstIdOf, newId } from '../../src/ids.ts';
+import { firstIdOf, newId } from '../../src/catalog/ids.ts';
 import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';

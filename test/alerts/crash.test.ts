@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { roleAddresses } from '../../src/db/roles.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { sendMessages } from '../../src/alerts/sendMessages.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { roleAddresses } from '../../src/db/roles.ts';

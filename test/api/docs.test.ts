@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { isOwnPage } from '../../src/docs/isOwnPage.ts';
 import { startService } from '../../src/main.ts';
 import { examples } from '../../src/model/examples.ts';

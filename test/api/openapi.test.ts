@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
-import { errors } from '../../src/errors.ts';
+import { errors } from '../../src/catalog/errors.ts';
 import { type EventType, event_types } from '../../src/events.ts';
 import { bodyPart, type Endpoint } from '../../src/http/endpoint.ts';
 import { reader } from '../../src/http/validate.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { loadConfig } from '../../src/config.ts';
-import { errors } from '../../src/errors.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
+import { errors } from '../../src/catalog/errors.ts';
 import { startService } from '../../src/main.ts';
 import { dereference } from '../../src/openapi/dereference.ts';
 import { errorsOf } from '../../src/openapi/openApi.ts';

@@ -5,7 +5,7 @@ import { Compile } from 'typebox/compile';
 import { expect } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { createClient } from '../../src/clients/clients.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { roleAddresses } from '../../src/db/roles.ts';

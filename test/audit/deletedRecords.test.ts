@@ -4,7 +4,7 @@ import { openAudit } from '../../src/audit/openAudit.ts';
 import { sealAudit, sealLastRecords } from '../../src/audit/sealAudit.ts';
 import { faults_max, verifyAudit } from '../../src/audit/verifyAudit.ts';
 import type { AuditEntry } from '../../src/context.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { until } from '../journeys/support.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRequestLog } from '../../src/audit/openRequestLog.ts';
 import { insertRequests, rotateRequests } from '../../src/audit/requests.ts';
 import { requestsList } from '../../src/dashboard/requests.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { openMetrics } from '../../src/metrics.ts';
 import type { RequestRow } from '../../src/model/dashboard/requests.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';

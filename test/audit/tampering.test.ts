@@ -5,7 +5,7 @@ import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { verifyAudit } from '../../src/audit/verifyAudit.ts';
 import { verifyExport } from '../../src/audit/verifyExport.ts';
 import type { Fragment, Query, Tx } from '../../src/db/database.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 
 const records = 40;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { reanchorAuditCommand, verifyAuditCommand } from '../../src/cli/audit.ts';
 import { createClientCommand } from '../../src/cli/createClient.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';

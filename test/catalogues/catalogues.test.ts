@@ -3,15 +3,15 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { alert_codes, alertOf } from '../../src/alerts/catalogue.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { loadConfig, settings } from '../../src/config.ts';
-import { apiError, errors, StartFailure } from '../../src/errors.ts';
+import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
+import { apiError, errors, StartFailure } from '../../src/catalog/errors.ts';
 import { event_types } from '../../src/events.ts';
-import { failures } from '../../src/failures.ts';
-import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/ids.ts';
+import { failures } from '../../src/catalog/failures.ts';
+import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/catalog/ids.ts';
 import { job_states, job_transitions } from '../../src/jobs/states.ts';
 import { dereference } from '../../src/openapi/dereference.ts';
 import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/catalog/version.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 import { run } from '../../src/cli/run.ts';
-import { settings } from '../../src/config.ts';
+import { settings } from '../../src/catalog/settings/config.ts';
 
 const variables = [
   'CHARTWIRE_BASE_URL',

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { openLog } from '../../src/log.ts';
 import { terminalLog } from '../../src/terminalLog.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { receiverRefusal } from '../../src/receiver/openReceiver.ts';
 import { kept_max, purgeReceived } from '../../src/receiver/receivedRequests.ts';
 import { newClient } from '../api/support.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { connect, openDatabase } from '../../src/db/database.ts';
 import { isMigrated, migrate } from '../../src/db/migrate.ts';
-import { StartFailure } from '../../src/errors.ts';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { freshDatabase, onDatabase } from '../harness/postgres.ts';
 
 async function emptyDatabase() {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { fold } from '../../src/model/fold.ts';
 import { insuranceProviders } from '../../src/model/records/insuranceProviders.ts';
 import { type PatientSource, patients } from '../../src/model/records/patients.ts';

@@ -6,7 +6,7 @@ import { type DatabaseAddress, parseAddress } from '../../sql/address.ts';
 import { connect } from '../../sql/connect.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { databaseFailure } from '../../src/db/migrate.ts';
-import { StartFailure } from '../../src/errors.ts';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { test_authority } from '../harness/certificates.ts';
 import { startTlsProxy, type TlsProxy } from './tlsProxy.ts';
 

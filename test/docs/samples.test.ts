@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { type Endpoint, isRead } from '../../src/http/endpoint.ts';
-import { newWebhookSecret } from '../../src/ids.ts';
+import { newWebhookSecret } from '../../src/catalog/ids.ts';
 import { codeSamples, type SampleValues } from '../../src/openapi/codeSamples.ts';
 import { credentialsOf, examplesOf } from '../../src/openapi/describeOperation.ts';
 import { openApi } from '../../src/openapi/openApi.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { openFolders } from '../../src/db/embedded/folders.ts';
 import { type AccountRules, serverAccount } from '../../src/db/embedded/serverAccount.ts';
 import { account_name, ensureSystemUser, findUser } from '../../src/db/embedded/systemUser.ts';
-import { StartFailure } from '../../src/errors.ts';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { createdDataDir, newDataDir, query, serverPid, start } from './fixture.ts';
 
 const nobody = await findUser('nobody');

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { copiedBinaries, ownedByRootAlone } from '../../src/db/embedded/binaries.ts';
 import { startEmbedded } from '../../src/db/embedded/start.ts';
-import { StartFailure } from '../../src/errors.ts';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { createdDataDir, newDataDir, query, start } from './fixture.ts';
 
 const as_root = process.getuid?.() === 0;

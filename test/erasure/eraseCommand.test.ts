@@ -1,7 +1,7 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { run } from '../../src/cli/run.ts';
-import { settings } from '../../src/config.ts';
-import { newId } from '../../src/ids.ts';
+import { settings } from '../../src/catalog/settings/config.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { runCommand, type TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';

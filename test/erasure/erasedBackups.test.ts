@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { extractBackup } from '../../src/backup/readBackup.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect } from '../../src/db/database.ts';
 import { addErasedTables, rewriteErasedTables } from '../../src/db/erasedTables.ts';
 import { migrate } from '../../src/db/migrate.ts';

@@ -1,6 +1,6 @@
 import { resolveClients } from '../../src/dashboard/access/clientAccess.ts';
 import type { Tx } from '../../src/db/database.ts';
-import type { OperatorRole } from '../../src/model/dashboard/roles.ts';
+import type { OperatorRole } from '../../src/catalog/roles.ts';
 import { addInvitation } from '../../src/operators/operatorInvitations.ts';
 import { findOperator } from '../../src/operators/operators.ts';
 import type { ApiResponse } from './api.ts';

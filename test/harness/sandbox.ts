@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import type { DatabaseAddress } from '../../sql/address.ts';
-import { loadConfig, settings } from '../../src/config.ts';
+import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import type { Context } from '../../src/context.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { connect, type Sql } from '../../src/db/database.ts';

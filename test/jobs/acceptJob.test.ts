@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertRecords } from '../../src/audit/auditRecords.ts';
 import { openStamp } from '../../src/audit/stamp.ts';
 import { openBatches } from '../../src/db/batches.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { acceptJob } from '../../src/jobs/acceptJob.ts';
 import { type NewJob, type ReferenceCheck, unknown_reference } from '../../src/jobs/enqueue.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';

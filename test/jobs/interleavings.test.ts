@@ -4,7 +4,7 @@ import { createQuery } from '../../sql/statement.ts';
 import type { Tx } from '../../src/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
 import { type EraseContext, erase } from '../../src/erasure/erase.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { enqueue, enqueueAgain } from '../../src/jobs/enqueue.ts';
 import { type Job, releaseJob, retryJob } from '../../src/jobs/jobs.ts';
 import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';

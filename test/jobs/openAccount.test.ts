@@ -4,7 +4,7 @@ import { bindings } from '../../src/accounts/accounts.ts';
 import { openAccount } from '../../src/accounts/openAccount.ts';
 import type { Access, Connector } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified } from '../../src/security/masterKeys.ts';
 import { openVault } from '../../src/security/vault.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import { settings } from '../../src/config.ts';
+import { settings } from '../../src/catalog/settings/config.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/catalog/version.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { type PatientSource, patients } from '../../src/model/records/patients.ts';
 import { lockPatient, savePatient } from '../../src/records/patients.ts';
 import { storePage } from '../../src/records/storeRecords.ts';

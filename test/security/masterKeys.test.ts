@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { StartFailure } from '../../src/errors.ts';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { loadMasterKeys } from '../../src/security/masterKeys.ts';
 
 let data_dir: string;

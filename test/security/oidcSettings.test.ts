@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 
 const required = {
   OIDC_ISSUER: 'https://login.example.org',

@@ -1,5 +1,5 @@
 import { recordRotation } from '../../src/audit/recordRotation.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/db/address.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { roleAddresses } from '../../src/db/roles.ts';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { exportPKCS8, generateKeyPair } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
 import { recordRotation } from '../../src/audit/recordRotation.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { roleAddresses } from '../../src/db/roles.ts';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { newWebhookSecret } from '../../src/ids.ts';
+import { newWebhookSecret } from '../../src/catalog/ids.ts';
 import { signWebhook } from '../../src/security/signatures.ts';
 
 const now_s = () => Math.floor(Date.now() / 1000);

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { connect, type Sql } from '../../src/db/database.ts';
-import { StartFailure } from '../../src/errors.ts';
-import { newId } from '../../src/ids.ts';
+import { StartFailure } from '../../src/catalog/errors.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
 import { identified, type MasterKeys } from '../../src/security/masterKeys.ts';
 import { SealFailure } from '../../src/security/seal.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { connect } from '../../src/db/database.ts';
 import { migrate, migrationNames } from '../../src/db/migrate.ts';
-import { migrations_folder } from '../../src/installation.ts';
+import { migrations_folder } from '../../src/catalog/installation.ts';
 import { fold } from '../../src/model/fold.ts';
 import { namesOfAllCharacters } from '../harness/names.ts';
 import { freshDatabase } from '../harness/postgres.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../src/errors.ts';
+import { ApiError } from '../../src/catalog/errors.ts';
 import { addEndpoint } from '../../src/webhooks/addEndpoint.ts';
 import { disableEndpoint } from '../../src/webhooks/disableEndpoint.ts';
 import { listEndpoints } from '../../src/webhooks/endpoints.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { newId } from '../../src/ids.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { type EventFilters, listEvents, purgeEvents } from '../../src/webhooks/events.ts';
 import { resendEvent } from '../../src/webhooks/resend.ts';
 import { respondWith } from '../harness/receiver.ts';

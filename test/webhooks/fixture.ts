@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { openAudit } from '../../src/audit/openAudit.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
 import { claimLeases, type Lease } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';

@@ -1,5 +1,5 @@
 import type { Fragment, Sql } from '../../../src/db/database.ts';
-import { failures } from '../../../src/failures.ts';
+import { failures } from '../../../src/catalog/failures.ts';
 import { type Evidence, in_transit_ms, type LedgerEntry } from './evidence.ts';
 import { accountUsers, foreignCredentials, neededSignIns, redemptions } from './signIns.ts';
 

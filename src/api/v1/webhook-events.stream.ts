@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { type EventType, event_types } from '../../events.ts';
 import { authenticate } from '../../http/authenticate.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../http/endpoint.ts';
-import { parseId } from '../../ids.ts';
+import { parseId } from '../../catalog/ids.ts';
 import { text } from '../../model/fields.ts';
 import { streamEvents } from '../../webhooks/streamEvents.ts';
 

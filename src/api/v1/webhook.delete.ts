@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { describeChange } from '../../webhooks/describeChange.ts';

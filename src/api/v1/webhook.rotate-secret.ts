@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { immediately } from '../../model/fields.ts';
 import { WebhookCreated } from '../../model/webhook.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { printJson, printLine, printProgress, printTable, timeOf } from '../output.ts';
 import { type ServiceOptions, serviceCommand, withService } from './service.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson } from '../output.ts';
 import { type ServiceOptions, serviceCommand, withService } from './service.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 
 /** Opens a URL in the browser of the desktop, if there is one. */
 export async function openInBrowser(url: string, env: Environment): Promise<boolean> {

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { Chartwire } from '../../../sdk/src/client.ts';
 import { NotFoundError } from '../../../sdk/src/errors.ts';
 import type { Job, JobSummary, JobTimelineEntry } from '../../../sdk/src/generated/types.gen.ts';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printTable, timeOf } from '../output.ts';
 import { readCount } from './readCount.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import type { ToolOptions } from '../mcp/serveTools.ts';
 import { readCount } from './readCount.ts';
 import { type ServiceOptions, withService } from './service.ts';

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 
 /** A service and a client of it, stored under a name. */

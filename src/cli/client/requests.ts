@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import type { LoggedRequest } from '../../../sdk/src/generated/types.gen.ts';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { printJson, printLine, timeOf } from '../output.ts';
 import { firstOf } from './jobs.ts';
 import { readCount } from './readCount.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Chartwire } from '../../../sdk/src/client.ts';
 import * as sdk from '../../../sdk/src/errors.ts';
 import { Transport } from '../../../sdk/src/transport.ts';
-import type { Environment } from '../../settingValues.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { type Credentials, findCredentials } from './credentials.ts';
 

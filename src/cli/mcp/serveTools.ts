@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { version } from '../../version.ts';
+import { version } from '../../catalog/version.ts';
 import type { Service } from '../client/service.ts';
 import { CommandFailure } from '../exits.ts';
 import { printProgress } from '../output.ts';

@@ -4,7 +4,7 @@ import { dereference } from '../../openapi/dereference.ts';
 import type { Schema } from '../../openapi/document.ts';
 import { alternativesOf, type Method, methodsOf } from '../../openapi/methods.ts';
 import { openApi } from '../../openapi/openApi.ts';
-import { version } from '../../version.ts';
+import { version } from '../../catalog/version.ts';
 
 /** An operation of the API as a tool for a model. */
 export type ApiTool = {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { FailureCode } from '../../failures.ts';
+import type { FailureCode } from '../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';

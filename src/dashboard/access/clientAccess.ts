@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/database.ts';
-import { type ApiError, apiError } from '../../errors.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { AccessChanges } from '../../model/dashboard/settings.ts';
 import type { ClientAccess } from '../../operators/operatorClients.ts';
 import type { Operator } from '../../operators/operators.ts';

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import type { Client } from '../../clients/clients.ts';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { readSessionCookie } from '../../http/authenticateOperator.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { parseId, parseJobId } from '../../ids.ts';
+import { parseId, parseJobId } from '../../catalog/ids.ts';
 import { describeJob } from '../../jobs/describeJob.ts';
 import { new_reveal, type RevealKind, reveal } from '../../model/dashboard/reveals.ts';
 import { success } from '../../model/fields.ts';

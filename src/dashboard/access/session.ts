@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Type } from 'typebox';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import {
   csrfTokenOf,
   deviceCookie,
@@ -19,7 +19,7 @@ import { type Operator, pendingSetup } from '../../operators/operators.ts';
 import { passkeySignInOptions } from '../../operators/passkeys.ts';
 import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../operators/signInOperator.ts';
 import { providerSignOutUrl } from '../../operators/singleSignOn.ts';
-import { version } from '../../version.ts';
+import { version } from '../../catalog/version.ts';
 
 const password = secret({ maxLength: 1000 });
 const code = Type.Optional(secret({ maxLength: 40 }));

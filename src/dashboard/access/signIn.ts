@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../../context.ts';
-import { ApiError, type ErrorCode, errors } from '../../errors.ts';
+import { ApiError, type ErrorCode, errors } from '../../catalog/errors.ts';
 import { readSessionCookie, requireOwnOrigin } from '../../http/authenticateOperator.ts';
 import { readCookie, setCookie } from '../../http/cookies.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';

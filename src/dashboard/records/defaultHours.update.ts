@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { setAppointmentMinutes } from '../../accounts/organizations.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { clearable, success } from '../../model/fields.ts';
 import { HoursRequest } from '../../model/providerSettings.ts';

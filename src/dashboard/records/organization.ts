@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { findOrganization } from '../../accounts/organizations.ts';
 import type { Client } from '../../clients/clients.ts';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import type { Scope } from '../../records/readRecords.ts';
 
 export const organization_path = '/dashboard/api/clients/{client_id}/organizations/{organization_id}';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { findKind, record_kinds } from '../../model/records/kinds.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { syncSoon } from '../../accounts/organizations.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { confirmRemovals } from '../../records/syncPasses.ts';

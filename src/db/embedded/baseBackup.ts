@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { DatabaseAddress } from '../database.ts';
 import { codeOf } from './folders.ts';
 

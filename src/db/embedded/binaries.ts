@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, copyFile, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import { codeOf, type Folders } from './folders.ts';
 import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 

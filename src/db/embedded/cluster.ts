@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chown, link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import { codeOf, type Folders, messageOf } from './folders.ts';
 import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { superuser } from './settings.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 
 export type Folders = {
   /** The real path, so that two spellings of one folder mean the same server. */

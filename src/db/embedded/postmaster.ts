@@ -3,7 +3,7 @@ import { open, readFile, rename, rmdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import { codeOf, type Folders } from './folders.ts';
 import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { port, server_settings } from './settings.ts';

@@ -1,6 +1,6 @@
 import { chown, lchown, lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Folders } from './folders.ts';
 import { account_name, ensureSystemUser, findUser, type User } from './systemUser.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import { codeOf, type Folders } from './folders.ts';
 import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 import { port } from './settings.ts';

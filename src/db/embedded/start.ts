@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { StartFailure } from '../../errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import { runnableBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { codeOf, type Folders, openFolders } from './folders.ts';

@@ -2,7 +2,7 @@ import { basename, join, relative } from 'node:path';
 import helmet from '@fastify/helmet';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { pages_folder } from '../../installation.ts';
+import { pages_folder } from '../../catalog/installation.ts';
 import { type PreparedText, sendPrepared } from './preparedText.ts';
 
 /**

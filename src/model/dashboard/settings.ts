@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable } from '../fields.ts';
-import { client_roles, operator_roles } from './roles.ts';
+import { client_roles, operator_roles } from '../../catalog/roles.ts';
 
 const url = Type.String({ maxLength: 2000 });
 

@@ -1,4 +1,4 @@
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import type { AppointmentRequest } from '../../model/appointmentRequest.ts';
 import { parseInstant } from '../../time/days.ts';
 import { localTimeExists, withOffset } from '../../time/zones.ts';

@@ -1,8 +1,8 @@
 import type { Account } from '../../accounts/accounts.ts';
 import type { Subscriber } from '../../connectors/patientWrites.ts';
 import type { Context } from '../../context.ts';
-import { type ApiError, apiError } from '../../errors.ts';
-import { parseId } from '../../ids.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import { needleOf } from '../../model/fold.ts';
 import {
   type InsuranceChanges,

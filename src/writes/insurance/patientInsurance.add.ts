@@ -1,4 +1,4 @@
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import type { EventOf } from '../../events.ts';
 import { InsuranceRequest } from '../../model/insuranceRequest.ts';
 

@@ -1,5 +1,5 @@
 import { EmrFailure } from '../../connectors/connector.ts';
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import type { EventOf } from '../../events.ts';
 import {
   InsuranceChanges,

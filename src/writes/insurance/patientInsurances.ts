@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/database.ts';
-import { newId } from '../../ids.ts';
+import { newId } from '../../catalog/ids.ts';
 
 type Scope = { client_id: string; organization_id: string };
 

@@ -1,4 +1,4 @@
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { fold } from '../../model/fold.ts';
 import type { PatientRequest } from '../../model/patientRequest.ts';
 import type { PatientLookups } from './patientInput.ts';

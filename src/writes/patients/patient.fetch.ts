@@ -5,8 +5,8 @@ import {
   type Operations,
   type PatientSearch,
 } from '../../connectors/connector.ts';
-import { apiError } from '../../errors.ts';
-import { newId } from '../../ids.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { newId } from '../../catalog/ids.ts';
 import { PatientFetchRequest } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
 import { patientIds } from '../../records/patients.ts';

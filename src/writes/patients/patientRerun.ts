@@ -1,4 +1,4 @@
-import { apiError } from '../../errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import type { PatientStatus } from '../../model/records/patients.ts';
 import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patients.ts';
 import type { RerunJob, RerunRules } from '../write.ts';

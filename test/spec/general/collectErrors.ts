@@ -1,5 +1,5 @@
 import { freePort } from '../../../scripts/freePort.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { startService } from '../../../src/main.ts';
 import { apiOf, newClient, raw, sendBytes } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { startService } from '../../../src/main.ts';
 import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { errors } from '../../../src/errors.ts';
+import { errors } from '../../../src/catalog/errors.ts';
 import { expectApiError } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';

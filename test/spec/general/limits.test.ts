@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { rateLimiter } from '../../../src/http/rateLimit.ts';
 import { startService } from '../../../src/main.ts';
 import { apiOf, expectApiError, newClient, raw } from '../../api/support.ts';

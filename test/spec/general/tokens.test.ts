@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bindings } from '../../../src/accounts/accounts.ts';
 import { createClientCommand } from '../../../src/cli/createClient.ts';
 import { addSecret } from '../../../src/clients/clients.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { apiOf, expectApiError, newClient, withDatabase } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';

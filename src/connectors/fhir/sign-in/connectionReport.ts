@@ -1,4 +1,4 @@
-import { parseUrl } from '../../../parseUrl.ts';
+import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../../../security/outbound.ts';
 import type { ReportStep } from '../../connectionReport.ts';
 import type { EmrEndpoint } from '../../connector.ts';

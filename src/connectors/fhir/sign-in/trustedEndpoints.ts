@@ -1,4 +1,4 @@
-import { parseUrl } from '../../../parseUrl.ts';
+import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
 import { type EndpointPins, first_segment, isPinned, isSameHost, matchHost, same_host } from '../../endpointPins.ts';
 import type { AuthorizationServer } from './discover.ts';

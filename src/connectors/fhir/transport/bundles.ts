@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { parseUrl } from '../../../parseUrl.ts';
+import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { EmrFailure } from '../../connector.ts';
 import {
   type FhirResponse,

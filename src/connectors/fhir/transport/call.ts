@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { FailureCode } from '../../../failures.ts';
+import type { FailureCode } from '../../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../../security/outbound.ts';
 import { noResponse, tooBusy } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';

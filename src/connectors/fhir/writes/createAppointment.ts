@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { FailureCode } from '../../../failures.ts';
+import type { FailureCode } from '../../../catalog/failures.ts';
 import { instantOf, withOffset } from '../../../time/zones.ts';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
 import { unsupportedField } from '../../fieldSupport.ts';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { StartFailure } from './errors.ts';
-import { parseUrl } from './parseUrl.ts';
+import { StartFailure } from '../errors.ts';
+import { parseUrl } from '../parseUrl.ts';
 
 /** A row of the settings catalogue. */
 export type Setting<T> = {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { alert_settings } from './alertSettings.ts';
-import { StartFailure } from './errors.ts';
+import { StartFailure } from '../errors.ts';
 import { operator_settings } from './operatorSettings.ts';
 import {
   address,

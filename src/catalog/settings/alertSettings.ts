@@ -1,5 +1,5 @@
-import { StartFailure } from './errors.ts';
-import { parseUrl } from './parseUrl.ts';
+import { StartFailure } from '../errors.ts';
+import { parseUrl } from '../parseUrl.ts';
 import { address, type Environment, isLoopback, type Setting } from './settingValues.ts';
 
 /** Where alerts are sent by email. */

@@ -1,5 +1,5 @@
-import { StartFailure } from './errors.ts';
-import { client_roles, type OperatorRole, operator_roles } from './model/dashboard/roles.ts';
+import { StartFailure } from '../errors.ts';
+import { client_roles, type OperatorRole, operator_roles } from '../roles.ts';
 import { choice, type Environment, number, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
 
 const default_scopes = 'openid email profile';
