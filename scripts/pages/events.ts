@@ -1,6 +1,6 @@
 import { endpoints } from '../../src/api/endpoints.ts';
 import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
-import { type EventType, event_types } from '../../src/events.ts';
+import { type EventType, event_types } from '../../src/model/events.ts';
 import type { Document } from '../../src/openapi/document.ts';
 import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
 import { retry } from '../../src/worker/backoff.ts';

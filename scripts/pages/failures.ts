@@ -1,5 +1,5 @@
 import { fieldsOf } from '../../src/docs/fieldTable.ts';
-import { event_types } from '../../src/events.ts';
+import { event_types } from '../../src/model/events.ts';
 import { failures, send_again_texts } from '../../src/catalog/failures.ts';
 import type { Document } from '../../src/openapi/document.ts';
 import { code, json, page, table } from './markdown.ts';

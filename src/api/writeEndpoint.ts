@@ -1,6 +1,6 @@
 import { type Static, type TObject, Type } from 'typebox';
 import type { OperationName } from '../connectors/connector.ts';
-import { patientsOf } from '../events.ts';
+import { patientsOf } from '../model/events.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
 import { acceptOnce } from '../http/idempotency.ts';
 import { reader } from '../http/validate.ts';

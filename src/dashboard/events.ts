@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../catalog/errors.ts';
-import { event_types, events } from '../events.ts';
+import { event_types, events } from '../model/events.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../catalog/ids.ts';
 import { event_details, event_row, failed_count, resent_batch } from '../model/dashboard/events.ts';

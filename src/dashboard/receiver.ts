@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../catalog/errors.ts';
-import { patientsOf } from '../events.ts';
+import { patientsOf } from '../model/events.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../catalog/ids.ts';
 import { type ReceiverState, received_request, received_row, receiver } from '../model/dashboard/receiver.ts';

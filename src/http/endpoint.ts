@@ -7,7 +7,7 @@ import type { AuditEntry, Context } from '../context.ts';
 import type { ClientScope } from '../db/clientScope.ts';
 import type { Tx } from '../db/database.ts';
 import type { ErrorCode } from '../catalog/errors.ts';
-import type { EventType } from '../events.ts';
+import type { EventType } from '../model/events.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { LinkPurpose } from '../link/linkTokens.ts';
 import type { RevealKind } from '../model/dashboard/reveals.ts';

@@ -2,7 +2,7 @@ import type { AuditEntry, Context } from '../context.ts';
 import type { Batch } from '../db/batches.ts';
 import type { Tx } from '../db/database.ts';
 import { type Lease, LeaseLost } from '../db/lease.ts';
-import { type EventOf, patientsOf } from '../events.ts';
+import { type EventOf, patientsOf } from '../model/events.ts';
 import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
 import { alone, type InProgress } from '../worker/inProgress.ts';
 import { insertSteps } from './jobSteps.ts';

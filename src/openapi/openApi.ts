@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../catalog/errors.ts';
-import { event_types } from '../events.ts';
+import { event_types } from '../model/events.ts';
 import { type Endpoint, takesKey } from '../http/endpoint.ts';
 import { groups } from '../model/groups.ts';
 import { describeAnyEvent, describeEvent } from './describeEvent.ts';

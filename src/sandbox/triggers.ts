@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth';
 import { Chartwire } from '../../sdk/src/client.ts';
 import { JobFailedError, LoginRequiredError } from '../../sdk/src/errors.ts';
 import { StartFailure } from '../catalog/errors.ts';
-import type { EventType } from '../events.ts';
+import type { EventType } from '../model/events.ts';
 import { callControl } from './callControl.ts';
 import type { Sandbox } from './seedSandbox.ts';
 

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Tx } from '../db/database.ts';
 import { apiError } from '../catalog/errors.ts';
-import type { EventType } from '../events.ts';
+import type { EventType } from '../model/events.ts';
 import { newReference } from '../catalog/ids.ts';
 import { checkUrl, webhookRules } from '../security/addresses.ts';
 import {

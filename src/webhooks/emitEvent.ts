@@ -1,5 +1,5 @@
 import type { Tx } from '../db/database.ts';
-import { type EventOf, events, patientsOf } from '../events.ts';
+import { type EventOf, events, patientsOf } from '../model/events.ts';
 import { newId } from '../catalog/ids.ts';
 import { addDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';

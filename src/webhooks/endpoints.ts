@@ -1,5 +1,5 @@
 import type { Database, Fragment, Query, Tx } from '../db/database.ts';
-import type { EventType } from '../events.ts';
+import type { EventType } from '../model/events.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 
 export type Endpoint = {

@@ -1,6 +1,6 @@
 import type { Database, Fragment, Query, Sql, Tx } from '../db/database.ts';
 import { limitTo } from '../db/limitTo.ts';
-import type { EventType } from '../events.ts';
+import type { EventType } from '../model/events.ts';
 import { countEvents, eventTotal, uncounted_max } from './eventCounts.ts';
 import { instantOf } from './instantOf.ts';
 

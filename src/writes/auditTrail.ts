@@ -1,5 +1,5 @@
 import type { SavedField } from '../connectors/patientWrites.ts';
-import type { EventData } from '../events.ts';
+import type { EventData } from '../model/events.ts';
 
 /** The fields that the EMR reports as changed, over all steps of a write. */
 export function savedFields(outcomes: Iterable<Record<string, unknown>>): SavedField[] {

@@ -4,7 +4,7 @@ import { EmrFailure, type OperationName, type Operations } from '../connectors/c
 import type { FieldOperation } from '../connectors/fields.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../db/database.ts';
-import type { EventOf } from '../events.ts';
+import type { EventOf } from '../model/events.ts';
 import type { ReferenceCheck } from '../jobs/enqueue.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { errors } from '../../src/catalog/errors.ts';
-import { type EventType, event_types } from '../../src/events.ts';
+import { type EventType, event_types } from '../../src/model/events.ts';
 import { bodyPart, type Endpoint } from '../../src/http/endpoint.ts';
 import { reader } from '../../src/http/validate.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';

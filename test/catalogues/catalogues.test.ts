@@ -5,7 +5,7 @@ import { alert_codes, alertOf } from '../../src/alerts/catalogue.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { apiError, errors, StartFailure } from '../../src/catalog/errors.ts';
-import { event_types } from '../../src/events.ts';
+import { event_types } from '../../src/model/events.ts';
 import { failures } from '../../src/catalog/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/catalog/ids.ts';
 import { job_states, job_transitions } from '../../src/jobs/states.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { event_types } from '../../src/events.ts';
+import { event_types } from '../../src/model/events.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { runHere } from './support.ts';
 

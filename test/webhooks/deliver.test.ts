@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { EventOf } from '../../src/events.ts';
+import type { EventOf } from '../../src/model/events.ts';
 import { deliver } from '../../src/webhooks/deliver.ts';
 import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
 import { rotateSecret } from '../../src/webhooks/rotateSecret.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { EventOf } from '../../src/events.ts';
+import type { EventOf } from '../../src/model/events.ts';
 import { addEndpoint } from '../../src/webhooks/addEndpoint.ts';
 import { emitEvent } from '../../src/webhooks/emitEvent.ts';
 import { removeEndpoint } from '../../src/webhooks/removeEndpoint.ts';

@@ -7,7 +7,7 @@ import { claimLeases, type Lease } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openNotifications } from '../../src/db/notifications.ts';
 import { roleAddresses } from '../../src/db/roles.ts';
-import type { EventOf } from '../../src/events.ts';
+import type { EventOf } from '../../src/model/events.ts';
 import { openLog } from '../../src/log.ts';
 import { openMetrics } from '../../src/metrics.ts';
 import { checkMasterKey } from '../../src/security/checkMasterKey.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
-import { type EventType, event_types } from '../../events.ts';
+import { type EventType, event_types } from '../../model/events.ts';
 import { authenticate } from '../../http/authenticate.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';

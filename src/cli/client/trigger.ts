@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { ApiError } from '../../catalog/errors.ts';
-import { type EventType, event_types, events } from '../../events.ts';
+import { type EventType, event_types, events } from '../../model/events.ts';
 import type { TriggeredEvent } from '../../sandbox/triggers.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';

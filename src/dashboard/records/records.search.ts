@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { patientsOf } from '../../events.ts';
+import { patientsOf } from '../../model/events.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { type DashboardKind, dashboard_kinds, isSearched } from '../../model/dashboard/recordKinds.ts';
 import { found_patient } from '../../model/dashboard/records.ts';

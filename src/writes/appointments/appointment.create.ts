@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/accounts.ts';
 import type { Operations } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { AppointmentRequest } from '../../model/appointmentRequest.ts';
 import { appointments } from '../../model/records/appointments.ts';

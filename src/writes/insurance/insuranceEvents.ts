@@ -1,4 +1,4 @@
-import type { EventData, EventOf } from '../../events.ts';
+import type { EventData, EventOf } from '../../model/events.ts';
 import type { JobFailure } from '../../jobs/jobs.ts';
 import type { InsuranceChanges, InsuranceRequest } from '../../model/insuranceRequest.ts';
 import { auditTrail, savedFields } from '../auditTrail.ts';

@@ -1,5 +1,5 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import { InsuranceRequest } from '../../model/insuranceRequest.ts';
 
 import { defineWrite } from '../defineWrite.ts';

@@ -1,6 +1,6 @@
 import { EmrFailure } from '../../connectors/connector.ts';
 import { apiError } from '../../catalog/errors.ts';
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import {
   InsuranceChanges,
   type SubscriberRelationship,

@@ -1,4 +1,4 @@
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import { newId } from '../../catalog/ids.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { PatientRequest } from '../../model/patientRequest.ts';

@@ -1,6 +1,6 @@
 import { EmrFailure, type OperationName, type Operations } from '../../connectors/connector.ts';
 import type { SavedField } from '../../connectors/patientWrites.ts';
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import type { Patient } from '../../model/records/patients.ts';
 import { lockPatient, savePatient } from '../../records/patients.ts';

@@ -3,7 +3,7 @@ import type { Operations } from '../../connectors/connector.ts';
 import type { Context } from '../../context.ts';
 import type { Fragment, Query } from '../../db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import type { KindName } from '../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../model/telephoneEncounter.ts';

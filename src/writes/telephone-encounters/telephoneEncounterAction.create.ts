@@ -1,4 +1,4 @@
-import type { EventOf } from '../../events.ts';
+import type { EventOf } from '../../model/events.ts';
 import { TelephoneEncounterActionRequest } from '../../model/telephoneEncounter.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { laneKey } from '../patients/patientLane.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { event_types } from '../../../src/events.ts';
+import { event_types } from '../../../src/model/events.ts';
 import { expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';

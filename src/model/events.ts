@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { action, audit_trail, document, encounter, patient_insurance, reasons } from './model/eventData.ts';
-import { nullable } from './model/fields.ts';
+import { action, audit_trail, document, encounter, patient_insurance, reasons } from './eventData.ts';
+import { nullable } from './fields.ts';
 
 type EventKind = {
   summary: string;
