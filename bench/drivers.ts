@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { connect, type Sql } from '../sql/connect.ts';
-import { startEmbedded } from '../src/db/embedded/start.ts';
+import { startEmbedded } from '../src/platform/db/embedded/start.ts';
 import { compare } from './compare.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query } from '../src/db/database.ts';
+import type { Database, Fragment, Query } from '../src/platform/db/database.ts';
 import type { Filter, RecordKind } from '../src/model/records/recordKind.ts';
 import { type Filters, readList, readPage, type Scope } from '../src/records/readRecords.ts';
 

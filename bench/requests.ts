@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { connect, type Sql } from '../src/db/database.ts';
-import { openServer } from '../src/db/openServer.ts';
+import { connect, type Sql } from '../src/platform/db/database.ts';
+import { openServer } from '../src/platform/db/openServer.ts';
 import { cpuTime_ms } from './cpuTime.ts';
 import { measureRate, type Request } from './measureRate.ts';
 import { median, type Row, report } from './report.ts';

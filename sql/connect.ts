@@ -151,7 +151,7 @@ export function clientConfig(
     database,
     ssl: address.ssl === false ? false : verifiedTls(address),
     application_name: options.application_name,
-    // PgBouncer refuses connections with options. Behind it, the settings belong to the roles (src/db/roles.ts).
+    // PgBouncer refuses connections with options. Behind it, the settings belong to the roles (src/platform/db/roles.ts).
     ...(address.pooler
       ? { behind_pooler: true }
       : { options: startupOptions({ ...session_settings, ...options.settings }) }),

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
 import type { Config } from './catalog/settings/config.ts';
 import type { Connector } from './connectors/connector.ts';
-import type { Database, Fragment, Query, Tx } from './db/database.ts';
-import type { Lookups } from './db/lookups.ts';
-import type { Notifications } from './db/notifications.ts';
-import type { FairSlots } from './fairSlots.ts';
-import type { Metrics } from './metrics.ts';
+import type { Database, Fragment, Query, Tx } from './platform/db/database.ts';
+import type { Lookups } from './platform/db/lookups.ts';
+import type { Notifications } from './platform/db/notifications.ts';
+import type { FairSlots } from './platform/db/fairSlots.ts';
+import type { Metrics } from './platform/telemetry/metrics.ts';
 import type { AuditRecord } from './model/dashboard/audit.ts';
-import type { IdentityProvider } from './security/identityProvider.ts';
-import type { KeyRing } from './security/openKeys.ts';
-import type { Outbound } from './security/outbound.ts';
-import type { SystemKeys } from './security/systemKeys.ts';
-import type { Vault } from './security/vault.ts';
-import type { Telemetry } from './telemetry/telemetry.ts';
+import type { IdentityProvider } from './platform/security/identityProvider.ts';
+import type { KeyRing } from './platform/security/openKeys.ts';
+import type { Outbound } from './platform/security/outbound.ts';
+import type { SystemKeys } from './platform/security/systemKeys.ts';
+import type { Vault } from './platform/security/vault.ts';
+import type { Telemetry } from './platform/telemetry/telemetry.ts';
 
 /** The dependencies of every module. Created once in main.ts and passed as the first argument. */
 export type Context = {

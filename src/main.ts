@@ -16,15 +16,15 @@ import type { Context } from './context.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { openLive } from './dashboard/live.ts';
 import { serveDashboard } from './dashboard/serveDashboard.ts';
-import { parseDatabaseUrl } from './db/address.ts';
-import { openDatabase } from './db/database.ts';
-import { openFolders } from './db/embedded/folders.ts';
-import { openLookups } from './db/lookups.ts';
-import { openNotifications } from './db/notifications.ts';
-import { type DatabaseServer, openServer } from './db/openServer.ts';
+import { parseDatabaseUrl } from './platform/db/address.ts';
+import { openDatabase } from './platform/db/database.ts';
+import { openFolders } from './platform/db/embedded/folders.ts';
+import { openLookups } from './platform/db/lookups.ts';
+import { openNotifications } from './platform/db/notifications.ts';
+import { type DatabaseServer, openServer } from './platform/db/openServer.ts';
 import { serveDocs, type TryItValues } from './docs/serveDocs.ts';
 import { StartFailure } from './catalog/errors.ts';
-import { fairSlots } from './fairSlots.ts';
+import { fairSlots } from './platform/db/fairSlots.ts';
 import { isRead } from './http/endpoint.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { addProbeRoutes } from './http/probeRoutes.ts';
@@ -36,8 +36,8 @@ import { measureQueues } from './jobs/queueDepth.ts';
 import { documentsMax } from './jobs/uploads.ts';
 import { link_endpoints } from './linkpage/endpoints.ts';
 import { serveLink } from './linkpage/serveLink.ts';
-import { openLog } from './log.ts';
-import { openMetrics } from './metrics.ts';
+import { openLog } from './platform/telemetry/log.ts';
+import { openMetrics } from './platform/telemetry/metrics.ts';
 import type { Document } from './openapi/document.ts';
 import { openApi } from './openapi/openApi.ts';
 import { createFirstOwner } from './operators/localAccounts.ts';
@@ -46,14 +46,14 @@ import { banner, ownerFileNotice, ownerNotice } from './sandbox/banner.ts';
 import { type Clinic, openClinic } from './sandbox/openClinic.ts';
 import { type Sandbox, seedSandbox, waitForFirstSync } from './sandbox/seedSandbox.ts';
 import { tryItValues } from './sandbox/tryItValues.ts';
-import { emrRules, webhookRules } from './security/addresses.ts';
-import { openIdentityProvider } from './security/identityProvider.ts';
-import { openKeys } from './security/openKeys.ts';
-import { createOutbound } from './security/outbound.ts';
-import { openTelemetry } from './telemetry/telemetry.ts';
-import { traceCalls } from './telemetry/traceCalls.ts';
+import { emrRules, webhookRules } from './platform/security/addresses.ts';
+import { openIdentityProvider } from './platform/security/identityProvider.ts';
+import { openKeys } from './platform/security/openKeys.ts';
+import { createOutbound } from './platform/security/outbound.ts';
+import { openTelemetry } from './platform/telemetry/telemetry.ts';
+import { traceCalls } from './platform/telemetry/traceCalls.ts';
 import { version } from './catalog/version.ts';
-import { startHeartbeat } from './worker/heartbeat.ts';
+import { startHeartbeat } from './platform/worker/heartbeat.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 /** Which part of the service a process runs. Any number of processes can share one database. */
@@ -160,7 +160,7 @@ async function announceOwner(
 async function logDestination({ log_format }: Config): Promise<{ write(line: string): void } | undefined> {
   const format = log_format ?? (process.stdout.isTTY ? 'text' : 'json');
   if (format === 'json') return undefined;
-  const { terminalLog } = await import('./terminalLog.ts');
+  const { terminalLog } = await import('./platform/telemetry/terminalLog.ts');
   return terminalLog(process.stdout, new Set(endpoints.filter(isRead).map(({ id }) => id)));
 }
 

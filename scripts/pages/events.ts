@@ -3,7 +3,7 @@ import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
 import { type EventType, event_types } from '../../src/model/events.ts';
 import type { Document } from '../../src/openapi/document.ts';
 import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
-import { retry } from '../../src/worker/backoff.ts';
+import { retry } from '../../src/platform/worker/backoff.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function eventsPage(document: Document): string {

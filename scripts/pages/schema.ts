@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, type DatabaseAddress } from '../../src/db/database.ts';
-import { startEmbedded } from '../../src/db/embedded/start.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { connect, type DatabaseAddress } from '../../src/platform/db/database.ts';
+import { startEmbedded } from '../../src/platform/db/embedded/start.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
 
 /** docs/reference/schema.md: the schema as PostgreSQL reports it after all migrations, on a server started for this. */
 export async function schemaPage(): Promise<string> {
@@ -22,7 +22,7 @@ export async function schemaPage(): Promise<string> {
 
 const heading = `# Database schema
 
-Generated from PostgreSQL's catalogs by \`npm run generate\`. The reasons are in the comments of \`src/db/migrations\`.
+Generated from PostgreSQL's catalogs by \`npm run generate\`. The reasons are in the comments of \`src/platform/db/migrations\`.
 `;
 
 type Table = { name: string; protected: boolean; columns: Column[]; rules: string[]; grants: string[] };

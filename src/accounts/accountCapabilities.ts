@@ -1,6 +1,6 @@
 import type { Capability } from '../connectors/connector.ts';
 import type { Evidence } from '../connectors/evidence.ts';
-import type { Query, Tx } from '../db/database.ts';
+import type { Query, Tx } from '../platform/db/database.ts';
 
 type Owner = { id: string; client_id: string };
 

@@ -1,12 +1,12 @@
 import type { Capability, MrnRule } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { readBatch } from '../db/batches.ts';
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import { readBatch } from '../platform/db/batches.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newReference, parseId } from '../catalog/ids.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
-import { hashCredential } from '../security/hash.ts';
+import { hashCredential } from '../platform/security/hash.ts';
 import { knownToWork } from './accountCapabilities.ts';
 import { mrnRule } from './mrnRule.ts';
 

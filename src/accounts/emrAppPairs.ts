@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Credentials } from '../connectors/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host, wildcardOf } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 
 export type PairContext = Pick<Context, 'db' | 'system_keys'>;

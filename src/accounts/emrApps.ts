@@ -1,11 +1,11 @@
 import type { Credentials } from '../connectors/connector.ts';
 import { type EndpointPins, matchHost } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { Fragment, Query, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
-import { type DestinationChange, destinationChanges } from '../security/destinations.ts';
+import { type DestinationChange, destinationChanges } from '../platform/security/destinations.ts';
 import { reactivateAccounts } from './accounts.ts';
 import { claimPairs, type PairContext } from './emrAppPairs.ts';
 import type { MrnSetting } from './mrnRule.ts';

@@ -1,6 +1,6 @@
 import type { EmrEndpoint } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { clientKeys } from '../security/signingKeys.ts';
+import { clientKeys } from '../platform/security/signingKeys.ts';
 import { readPins } from './emrApps.ts';
 
 export type EndpointContext = Pick<Context, 'db' | 'vault' | 'emr_outbound'>;

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { StoredAccount } from './accounts.ts';
 
 /** The right to renew the session of an account until the lease ends. The next owner gets a higher fence. */

@@ -1,10 +1,10 @@
 import type { Credentials, SignIn } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newId, newToken } from '../catalog/ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 import { forgetRefusals, offeredOf, storeEvidence } from './accountCapabilities.ts';
 import { addAccount, bindings, relinkAccount, replaceToken } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';

@@ -1,5 +1,5 @@
 import type { MrnRule } from '../connectors/connector.ts';
-import type { Fragment, Query } from '../db/database.ts';
+import type { Fragment, Query } from '../platform/db/database.ts';
 
 /** What an operator set, for an EMR app or an organization. Both null: not set. */
 export type MrnSetting = { mrn_system: string | null; mrn_type: string | null };

@@ -14,7 +14,7 @@ import {
   type SharedMarkers,
 } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
 import {
   forgetRefusals,

@@ -1,6 +1,6 @@
 import type { MrnRule } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newId, parseId } from '../catalog/ids.ts';
 import type { OrganizationChoice } from '../model/dashboard/records.ts';

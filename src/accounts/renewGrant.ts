@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { EmrFailure, type Grant, type RenewGrant } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount, setGrant } from './accounts.ts';
 import { replaceEndedGrant } from './endedGrants.ts';
 import { claimRenewal, lockRenewal, type RenewalLease, releaseRenewal } from './grantRenewals.ts';

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 
 /** How long an access token stays valid after it was replaced. */
 export const replaced_token_hours = 24;

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { StoredAccount } from './accounts.ts';
 
 type At = Pick<StoredAccount, 'client_id' | 'organization_id' | 'emr_address'>;

@@ -1,5 +1,5 @@
 import type { LoadSign } from '../connectors/connector.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { StoredAccount } from './accounts.ts';
 
 /** After this many creates without a failure, twice as many writes may run at the same time. */

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { newId } from '../catalog/ids.ts';
 import { alert_days } from './alerts.ts';
 

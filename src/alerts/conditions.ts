@@ -1,7 +1,7 @@
 import { findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import { openStamp } from '../audit/stamp.ts';
 import type { Context } from '../context.ts';
-import type { Query } from '../db/database.ts';
+import type { Query } from '../platform/db/database.ts';
 import { firstIdOf, timeOfId } from '../catalog/ids.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';

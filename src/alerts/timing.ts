@@ -1,6 +1,6 @@
 import type { DailyTime, QuietHours } from '../catalog/settings/alertSettings.ts';
-import { parseDay } from '../time/days.ts';
-import { localTimeAt, openZone } from '../time/zones.ts';
+import { parseDay } from '../platform/time/days.ts';
+import { localTimeAt, openZone } from '../platform/time/zones.ts';
 
 /** Whether local clocks show a time in the quiet hours. An hour that occurs twice is quiet both times. */
 export function isQuiet({ from_min, to_min, timezone }: QuietHours, now: Date): boolean {

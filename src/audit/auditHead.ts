@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 
 /** The end of the chain: position and link of the newest sealed record. */
 export type Head = { position: number; chain: Buffer };

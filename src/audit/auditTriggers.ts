@@ -1,4 +1,4 @@
-import type { Query } from '../db/database.ts';
+import type { Query } from '../platform/db/database.ts';
 
 /**
  * Triggers and rules on the tables of the audit log, by name. The service creates none: each of them could drop or change

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
-import { csvLine } from '../csv.ts';
-import type { ClientScope } from '../db/clientScope.ts';
+import { csvLine } from '../platform/csv.ts';
+import type { ClientScope } from '../platform/db/clientScope.ts';
 import type { AuditRecord, AuditSearch } from '../model/dashboard/audit.ts';
 import { listAudit } from './listAudit.ts';
 

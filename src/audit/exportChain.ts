@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { csvLine } from '../csv.ts';
+import { csvLine } from '../platform/csv.ts';
 import {
   type ExportedRow,
   type ExportRange,

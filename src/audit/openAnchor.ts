@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { AuditFault } from '../model/dashboard/audit.ts';
-import { createOutbound } from '../security/outbound.ts';
+import { createOutbound } from '../platform/security/outbound.ts';
 import { type Anchor, anchorLine, appendAnchor, localAnchorFile, readAnchors, writeAnchor } from './anchors.ts';
 import { type Head, HeadBroken, readHead } from './auditHead.ts';
 import { findLinks } from './auditRecords.ts';

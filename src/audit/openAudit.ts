@@ -1,7 +1,7 @@
 import type { Audit, AuditEntry } from '../context.ts';
-import { type Database, onCommit } from '../db/database.ts';
-import { groupCommit } from '../db/groupCommit.ts';
-import type { SystemKeys } from '../security/systemKeys.ts';
+import { type Database, onCommit } from '../platform/db/database.ts';
+import { groupCommit } from '../platform/db/groupCommit.ts';
+import type { SystemKeys } from '../platform/security/systemKeys.ts';
 import { createHead } from './auditHead.ts';
 import { findStates, insertRecords, readNewest, storeRecords } from './auditRecords.ts';
 import { openFollowedRecords } from './followedRecords.ts';

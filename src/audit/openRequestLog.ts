@@ -1,5 +1,5 @@
 import type { Context, LoggedRequest, RequestLog } from '../context.ts';
-import { groupCommit } from '../db/groupCommit.ts';
+import { groupCommit } from '../platform/db/groupCommit.ts';
 import { insertRequests } from './requests.ts';
 
 /** Requests that end within this time are stored by one statement. No response waits for it. */

@@ -1,6 +1,6 @@
-import type { Sql } from '../db/database.ts';
-import type { RotationEntry } from '../security/openKeys.ts';
-import type { SystemKeys } from '../security/systemKeys.ts';
+import type { Sql } from '../platform/db/database.ts';
+import type { RotationEntry } from '../platform/security/openKeys.ts';
+import type { SystemKeys } from '../platform/security/systemKeys.ts';
 import { storeRecords } from './auditRecords.ts';
 import { openStamp } from './stamp.ts';
 

@@ -1,6 +1,6 @@
 import type { Context, LoggedRequest } from '../context.ts';
-import { type ClientScope, inScope } from '../db/clientScope.ts';
-import type { Query, Sql } from '../db/database.ts';
+import { type ClientScope, inScope } from '../platform/db/clientScope.ts';
+import type { Query, Sql } from '../platform/db/database.ts';
 import type { RequestRow, RequestSearch } from '../model/dashboard/requests.ts';
 
 export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { AuditEntry } from '../context.ts';
 import { newId, timeOfId } from '../catalog/ids.ts';
-import type { SystemKeys } from '../security/systemKeys.ts';
+import type { SystemKeys } from '../platform/security/systemKeys.ts';
 
 /** A record as stored, except for its position in the chain. */
 export type AuditRow = Required<

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { firstIdOf } from '../catalog/ids.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../model/dashboard/audit.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';

@@ -1,5 +1,5 @@
-import { formatDay, parseDay, weekdayOf } from '../time/days.ts';
-import { openZone, type Zone } from '../time/zones.ts';
+import { formatDay, parseDay, weekdayOf } from '../platform/time/days.ts';
+import { openZone, type Zone } from '../platform/time/zones.ts';
 import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn, millisecondsOf } from './busyTimes.ts';
 import { type ExplainedRange, explainBusyTime, type FreePiece, findFreeTime } from './freeTime.ts';
 import { type FacilityShifts, hasHours, parseWeek } from './hours.ts';

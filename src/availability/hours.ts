@@ -1,4 +1,4 @@
-import { day_min, monthOf, parseDay, weekdayOf, weekOf } from '../time/days.ts';
+import { day_min, monthOf, parseDay, weekdayOf, weekOf } from '../platform/time/days.ts';
 import type { Hours, HoursShift } from './types.ts';
 
 export type Rule = { start: number; end: number; visit_type: string; visits_max: number };

@@ -1,4 +1,4 @@
-import type { Zone } from '../time/zones.ts';
+import type { Zone } from '../platform/time/zones.ts';
 import type { FacilityShifts, Rule, Shift } from './hours.ts';
 import { type Range, union } from './ranges.ts';
 import type { Reason } from './types.ts';

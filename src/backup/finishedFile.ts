@@ -1,6 +1,6 @@
 import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { codeOf, messageOf } from '../db/embedded/folders.ts';
+import { codeOf, messageOf } from '../platform/db/embedded/folders.ts';
 import { StartFailure } from '../catalog/errors.ts';
 
 /**

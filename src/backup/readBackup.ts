@@ -4,11 +4,11 @@ import { dirname, join, normalize } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { Config } from '../catalog/settings/config.ts';
-import { codeOf, messageOf } from '../db/embedded/folders.ts';
-import { ensureDatabase } from '../db/ensureDatabase.ts';
-import { migrationNames } from '../db/migrate.ts';
-import { openEmbedded } from '../db/openServer.ts';
-import { loadTableCopy } from '../db/tableCopy.ts';
+import { codeOf, messageOf } from '../platform/db/embedded/folders.ts';
+import { ensureDatabase } from '../platform/db/ensureDatabase.ts';
+import { migrationNames } from '../platform/db/migrate.ts';
+import { openEmbedded } from '../platform/db/openServer.ts';
+import { loadTableCopy } from '../platform/db/tableCopy.ts';
 import { StartFailure } from '../catalog/errors.ts';
 import {
   type ArchiveEnd,

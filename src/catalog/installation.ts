@@ -10,7 +10,7 @@ export const pages_folder = join(installation_folder, 'dist/web');
 
 export const migrations_folder = join(
   installation_folder,
-  import.meta.url.endsWith('.ts') ? 'src/db/migrations' : 'dist/src/db/migrations',
+  import.meta.url.endsWith('.ts') ? 'src/platform/db/migrations' : 'dist/src/platform/db/migrations',
 );
 
 function findPackage(folder: string): string {

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import { EmrFailure, type Listing, type ListPage, type Operations } from '../connectors/connector.ts';
 import { collect } from '../connectors/operations.ts';
 import { record_kinds } from '../model/records/kinds.ts';
-import type { OutboundResponse } from '../security/outbound.ts';
+import type { OutboundResponse } from '../platform/security/outbound.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor, ListName } from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';

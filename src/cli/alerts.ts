@@ -2,8 +2,8 @@ import { listOpenAlerts } from '../alerts/alerts.ts';
 import { alertOf } from '../alerts/catalogue.ts';
 import { sendTest } from '../alerts/sendMessages.ts';
 import type { Config } from '../catalog/settings/config.ts';
-import { webhookRules } from '../security/addresses.ts';
-import { createOutbound } from '../security/outbound.ts';
+import { webhookRules } from '../platform/security/addresses.ts';
+import { createOutbound } from '../platform/security/outbound.ts';
 import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';
 import { withAudit } from './withAudit.ts';
 

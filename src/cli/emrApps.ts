@@ -11,13 +11,13 @@ import {
 import type { Config } from '../catalog/settings/config.ts';
 import type { EndpointPins } from '../connectors/endpointPins.ts';
 import { connectors } from '../connectors/index.ts';
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
 import { ApiError, apiError, StartFailure } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
 import { checkAppChanges, checkNewApp } from '../link/checkEmrApp.ts';
 import { keySetUrl, returnAddress } from '../link/registrationUrls.ts';
-import type { SystemKeys } from '../security/systemKeys.ts';
-import type { Vault } from '../security/vault.ts';
+import type { SystemKeys } from '../platform/security/systemKeys.ts';
+import type { Vault } from '../platform/security/vault.ts';
 import { readLogo } from './createClient.ts';
 import { findClient } from './findClient.ts';
 import { type JsonOption, printResult } from './output.ts';

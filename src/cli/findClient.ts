@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
 import { StartFailure } from '../catalog/errors.ts';
 
 /** The id of the client that the option --client names. */

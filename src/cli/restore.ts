@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { restoreBackup } from '../backup/restoreBackup.ts';
 import type { Config } from '../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
-import { connect, type DatabaseAddress } from '../db/database.ts';
+import { connect, type DatabaseAddress } from '../platform/db/database.ts';
 import { StartFailure } from '../catalog/errors.ts';
 import { countUnfinishedWrites, insertRestore } from '../jobs/restores.ts';
 import { reanchor } from './audit.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../catalog/settings/config.ts';
-import { clientKeys } from '../security/signingKeys.ts';
+import { clientKeys } from '../platform/security/signingKeys.ts';
 import { findClient } from './findClient.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';

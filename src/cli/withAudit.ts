@@ -3,9 +3,9 @@ import { recordRotation } from '../audit/recordRotation.ts';
 import { sealLastRecords } from '../audit/sealAudit.ts';
 import type { Config } from '../catalog/settings/config.ts';
 import type { Audit } from '../context.ts';
-import { type Database, openDatabase } from '../db/database.ts';
-import { type DatabaseServer, openServer } from '../db/openServer.ts';
-import { type Keys, openKeys } from '../security/openKeys.ts';
+import { type Database, openDatabase } from '../platform/db/database.ts';
+import { type DatabaseServer, openServer } from '../platform/db/openServer.ts';
+import { type Keys, openKeys } from '../platform/security/openKeys.ts';
 
 /** The actor in the audit log. */
 export const command_line = { actor_kind: 'system', actor: 'command line' } as const;

@@ -1,11 +1,11 @@
 import type { Context } from '../context.ts';
-import { type ClientScope, inScope } from '../db/clientScope.ts';
-import type { Database, Tx } from '../db/database.ts';
+import { type ClientScope, inScope } from '../platform/db/clientScope.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
 import { newId, newReference, newToken } from '../catalog/ids.ts';
 import type { ClientRow } from '../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../model/dashboard/settings.ts';
-import { type DestinationChange, destinationChanges } from '../security/destinations.ts';
-import { hashCredential, hashToken, sameHash } from '../security/hash.ts';
+import { type DestinationChange, destinationChanges } from '../platform/security/destinations.ts';
+import { hashCredential, hashToken, sameHash } from '../platform/security/hash.ts';
 
 /** An application that calls the API: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };

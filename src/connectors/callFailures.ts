@@ -1,4 +1,4 @@
-import type { OutboundFailure, OutboundResponse } from '../security/outbound.ts';
+import type { OutboundFailure, OutboundResponse } from '../platform/security/outbound.ts';
 import { EmrFailure, type EmrFailureKind } from './connector.ts';
 
 /** The failure for a call that got no response. `kind_if_sent` applies when the request may have reached the EMR. */

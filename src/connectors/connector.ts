@@ -1,5 +1,5 @@
-import type { Outbound } from '../security/outbound.ts';
-import type { ClientKeys } from '../security/signingKeys.ts';
+import type { Outbound } from '../platform/security/outbound.ts';
+import type { ClientKeys } from '../platform/security/signingKeys.ts';
 import type { ReportStep } from './connectionReport.ts';
 import type { Capability, Operations } from './emrOperations.ts';
 import type { EndpointPins } from './endpointPins.ts';

@@ -1,5 +1,5 @@
-import { JsonTooComplex, parseJsonInParts } from '../security/json.ts';
-import type { OutboundResponse } from '../security/outbound.ts';
+import { JsonTooComplex, parseJsonInParts } from '../platform/security/json.ts';
+import type { OutboundResponse } from '../platform/security/outbound.ts';
 
 /**
  * What an EMR's response may cost us, by what it contains. EMRs are not trusted with our memory: their addresses are

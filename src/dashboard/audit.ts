@@ -4,7 +4,7 @@ import { exportAudit } from '../audit/exportAudit.ts';
 import { listAudit } from '../audit/listAudit.ts';
 import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
 import type { Context } from '../context.ts';
-import type { ClientScope } from '../db/clientScope.ts';
+import type { ClientScope } from '../platform/db/clientScope.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import {
   type AuditSearch,

@@ -9,7 +9,7 @@ import {
   readClientSettings,
   revokeSecret,
 } from '../clients/clients.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../catalog/ids.ts';

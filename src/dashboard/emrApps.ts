@@ -11,7 +11,7 @@ import {
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../catalog/ids.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { erase, planErasure } from '../erasure/erase.ts';
 import { findOrganizationScope, findPatientScope } from '../erasure/findScope.ts';
 import type { ErasureScope } from '../erasure/tables.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { connectorOf } from '../accounts/openAccount.ts';
-import type { Database, Query } from '../db/database.ts';
+import type { Database, Query } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import { parseId, parseJobId } from '../catalog/ids.ts';
@@ -24,7 +24,7 @@ import { details_hidden } from '../model/dashboard/reveals.ts';
 import { nullable, success, text } from '../model/fields.ts';
 import { patients } from '../model/records/patients.ts';
 import { readRecord } from '../records/readRecords.ts';
-import { recordedTraceId } from '../telemetry/traceparent.ts';
+import { recordedTraceId } from '../platform/telemetry/traceparent.ts';
 import { describeEvent } from '../webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../writes/auditTrail.ts';
 import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';

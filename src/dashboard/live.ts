@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import type { ClientScope } from '../db/clientScope.ts';
+import type { ClientScope } from '../platform/db/clientScope.ts';
 import { apiError } from '../catalog/errors.ts';
 import { readSessionCookie } from '../http/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../http/endpoint.ts';

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Fragment, Query, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../platform/db/database.ts';
 import { parseId } from '../catalog/ids.ts';
 import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
 import type { ErasureScope } from './tables.ts';

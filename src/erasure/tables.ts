@@ -1,4 +1,4 @@
-import type { Fragment, Query } from '../db/database.ts';
+import type { Fragment, Query } from '../platform/db/database.ts';
 import { record_kinds } from '../model/records/kinds.ts';
 import { patients } from '../model/records/patients.ts';
 

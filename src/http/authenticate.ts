@@ -6,7 +6,7 @@ import { apiError } from '../catalog/errors.ts';
 import { lookUpLink } from '../link/linkTokens.ts';
 import { roleIn } from '../operators/operatorAccess.ts';
 import type { Operator } from '../operators/operators.ts';
-import { hashCredential } from '../security/hash.ts';
+import { hashCredential } from '../platform/security/hash.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from './endpoint.ts';
 

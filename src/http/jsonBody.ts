@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
-import { JsonTooComplex, parseJson } from '../security/json.ts';
+import { JsonTooComplex, parseJson } from '../platform/security/json.ts';
 import { rejectUnstorable } from './validate.ts';
 
 /** The deepest body of the API has 7 levels. */

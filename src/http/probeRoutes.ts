@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { measureQueues } from '../jobs/queueDepth.ts';
-import { hashToken, sameHash } from '../security/hash.ts';
+import { hashToken, sameHash } from '../platform/security/hash.ts';
 import { type Health, readReadiness } from './readiness.ts';
 
 /** Health, readiness and metrics: for load balancers, supervisors and Prometheus. Workers serve them at METRICS_PORT. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { apiError } from '../catalog/errors.ts';
-import { fairSlots, SlotsBusy } from '../fairSlots.ts';
+import { fairSlots, SlotsBusy } from '../platform/db/fairSlots.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { text_max } from '../model/fields.ts';
 

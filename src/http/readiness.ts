@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
-import { isMigrated } from '../db/migrate.ts';
-import { gone_after_s } from '../db/processes.ts';
+import { isMigrated } from '../platform/db/migrate.ts';
+import { gone_after_s } from '../platform/db/processes.ts';
 
 /** The state of this process, apart from its database. */
 export type Health = {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEntry, Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { parseId } from '../catalog/ids.ts';
 import type { NewJob } from '../jobs/enqueue.ts';
 import type { Caller } from './authenticate.ts';

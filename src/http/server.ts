@@ -4,7 +4,7 @@ import multipart from '@fastify/multipart';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
 import type { Context } from '../context.ts';
-import type { ClientScope } from '../db/clientScope.ts';
+import type { ClientScope } from '../platform/db/clientScope.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
 import { documentsMax } from '../jobs/uploads.ts';

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
 import { sandbox_label } from '../link/registrationUrls.ts';
-import { type ClientKeys, clientKeys } from '../security/signingKeys.ts';
+import { type ClientKeys, clientKeys } from '../platform/security/signingKeys.ts';
 
 /**
  * Routes that are not declared as endpoints, because they serve tools rather than clients and have their own formats

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import type { OpenSpan } from '../telemetry/telemetry.ts';
-import { statusAttributes } from '../telemetry/traceCalls.ts';
+import type { OpenSpan } from '../platform/telemetry/telemetry.ts';
+import { statusAttributes } from '../platform/telemetry/traceCalls.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { type Batch, batch_wait, isRefusedBatch } from '../db/batches.ts';
+import { type Batch, batch_wait, isRefusedBatch } from '../platform/db/batches.ts';
 import {
   type DescribedJob,
   describe,

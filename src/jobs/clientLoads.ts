@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
-import { type ClientScope, inScope } from '../db/clientScope.ts';
-import type { Database } from '../db/database.ts';
+import { type ClientScope, inScope } from '../platform/db/clientScope.ts';
+import type { Database } from '../platform/db/database.ts';
 import type { Attention, ClientLoad } from '../model/dashboard/overview.ts';
 
 /** The jobs page lists the rest. */

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { Job } from './jobs.ts';
 
 /** Records that the EMR of a job's account did not respond, or not usefully. Every failed attempt in a row counts. */

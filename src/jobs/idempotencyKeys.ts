@@ -1,4 +1,4 @@
-import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Sql, Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 
 /** An Idempotency-Key as it is stored: hashes only, neither the key nor the request. */

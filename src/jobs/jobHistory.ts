@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
 import type { HistoryBin } from '../model/dashboard/overview.ts';
 import { type Range, ranges } from '../model/dashboard/ranges.ts';
 import { duration_base, type Period, period_s, readPeriods, summarizeSince } from './jobPeriods.ts';

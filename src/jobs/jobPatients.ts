@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
 import type { JobPatient } from '../model/dashboard/jobs.ts';
 
 /** The patients and failure reasons of a client's jobs, in the given order. Contains health data. */

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 
 /** The jobs that finished in one period. `durations` is a histogram: how many took about `duration_base ** power` seconds. */
 export type Period = {

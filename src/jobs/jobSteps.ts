@@ -1,9 +1,9 @@
 import type { EmrWrite } from '../connectors/connector.ts';
 import { EmrFailure } from '../connectors/connector.ts';
-import type { Batch } from '../db/batches.ts';
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
-import { type Lease, LeaseLost } from '../db/lease.ts';
-import { alone, type InProgress } from '../worker/inProgress.ts';
+import type { Batch } from '../platform/db/batches.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
+import { type Lease, LeaseLost } from '../platform/db/lease.ts';
+import { alone, type InProgress } from '../platform/worker/inProgress.ts';
 import type { Job, StoredStep } from './jobs.ts';
 import { checkLease, lockLeases } from './lanes.ts';
 import { type RestoredOperation, restoredOperation } from './restores.ts';

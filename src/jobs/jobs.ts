@@ -1,5 +1,5 @@
-import type { Fragment, Query, Tx } from '../db/database.ts';
-import type { Lease } from '../db/lease.ts';
+import type { Fragment, Query, Tx } from '../platform/db/database.ts';
+import type { Lease } from '../platform/db/lease.ts';
 import { apiError } from '../catalog/errors.ts';
 import type { FailureCode } from '../catalog/failures.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';

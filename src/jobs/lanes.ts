@@ -1,6 +1,6 @@
-import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
-import { clock_tolerance_ms, type Lease, LeaseLost } from '../db/lease.ts';
-import { retry } from '../worker/backoff.ts';
+import type { Fragment, Query, Sql, Tx } from '../platform/db/database.ts';
+import { clock_tolerance_ms, type Lease, LeaseLost } from '../platform/db/lease.ts';
+import { retry } from '../platform/worker/backoff.ts';
 
 /**
  * A lane is the job queue of one patient (or of another record whose changes must be applied in order) in one

@@ -1,4 +1,4 @@
-import type { Fragment, Query, Tx } from '../db/database.ts';
+import type { Fragment, Query, Tx } from '../platform/db/database.ts';
 
 /** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
 export type Operation = { id: string; type: string; input: unknown };

@@ -1,5 +1,5 @@
-import type { Sql, Tx } from '../db/database.ts';
-import type { Lease } from '../db/lease.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
+import type { Lease } from '../platform/db/lease.ts';
 import { type Job, releaseJob, setExpiredUnparked, setQueuedParked, setRunningParked, setUnparked } from './jobs.ts';
 import { advanceIdleLanes, advanceLanes, checkLease, lockIdleLanes, restoreLanes } from './lanes.ts';
 

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import type { ReviewOutcome } from '../model/dashboard/jobFilters.ts';
 import type { Job } from './jobs.ts';
 import type { JobState } from './states.ts';

@@ -1,4 +1,4 @@
-import type { Fragment, Query, Sql } from '../db/database.ts';
+import type { Fragment, Query, Sql } from '../platform/db/database.ts';
 import type { Restore } from '../model/dashboard/overview.ts';
 
 /** Clients know the ids of jobs accepted after the backup. These ids are skipped, so that no other job reuses one. */

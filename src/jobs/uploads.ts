@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 
 /** The heap that a document of 5 MB takes at most while it is sent to an EMR: as base64, in JSON, and as bytes. */
 const document_heap_bytes = 16_777_216;

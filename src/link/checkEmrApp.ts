@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { type ApiError, apiError } from '../catalog/errors.ts';
 import type { AppChanges, NewApp } from '../model/dashboard/emrApps.ts';
 import { parseUrl } from '../catalog/parseUrl.ts';
-import { checkUrl, emrRules, syntaxRefusal } from '../security/addresses.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../platform/security/addresses.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
 
 type CheckContext = Pick<Context, 'config' | 'connectors'>;

@@ -4,7 +4,7 @@ import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../connectors/connector.ts';
 import { matchHost } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { type ApiError, apiError } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
 import type { LinkTokenRequest } from '../model/link.ts';

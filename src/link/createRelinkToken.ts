@@ -1,6 +1,6 @@
 import type { StoredAccount } from '../accounts/accounts.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { chooseEmrApp } from './chooseEmrApp.ts';
 import { addLinkToken, type LinkPurpose } from './linkTokens.ts';
 

@@ -1,5 +1,5 @@
-import type { Tx } from '../db/database.ts';
-import { type DestinationChange, destinationOf } from '../security/destinations.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { type DestinationChange, destinationOf } from '../platform/security/destinations.ts';
 import { findLinkToken, type LinkPurpose } from './linkTokens.ts';
 
 type AddressDetail = { org_id: string; emr_address: string; destinations?: DestinationChange[] };

@@ -1,6 +1,6 @@
 import type { Connector } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import { checkUrl, emrRules, syntaxRefusal } from '../security/addresses.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../platform/security/addresses.ts';
 
 /** The address of an EMR as it is stored, or the rule that it breaks, as the rest of a sentence. */
 export function readEmrAddress(

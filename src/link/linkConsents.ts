@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 import { type ConsentTerms, covers, hashTerms } from './consentTerms.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 

@@ -1,7 +1,7 @@
 import type { Credentials, Grant } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
-import { hashToken } from '../security/hash.ts';
+import type { Tx } from '../platform/db/database.ts';
+import { hashToken } from '../platform/security/hash.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 import { callbackId } from './registrationUrls.ts';
 

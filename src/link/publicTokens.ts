@@ -1,6 +1,6 @@
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { newToken } from '../catalog/ids.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 
 const public_token_minutes = 30;
 

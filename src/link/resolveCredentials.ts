@@ -4,7 +4,7 @@ import { connectorOf, currentCredentials } from '../accounts/openAccount.ts';
 import type { Connector, Credentials, SignInWay } from '../connectors/connector.ts';
 import type { EndpointPins } from '../connectors/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { mergeCredentials, trimCredentials } from './checkCredentials.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 

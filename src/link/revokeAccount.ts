@@ -5,7 +5,7 @@ import { connectorOf } from '../accounts/openAccount.ts';
 import { removeReplacedTokens } from '../accounts/replacedTokens.ts';
 import { removeWriteLimit } from '../accounts/writeLimits.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { invalidateLinkTokens } from './linkTokens.ts';
 import { invalidatePublicTokens } from './publicTokens.ts';

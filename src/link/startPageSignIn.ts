@@ -2,7 +2,7 @@ import type { Credentials } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newToken } from '../catalog/ids.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 import { attemptSignIn, callEmr } from './callEmr.ts';
 import { checkCredentials } from './checkCredentials.ts';
 import { countSignInAttempt } from './countSignInAttempt.ts';

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
-import { hashToken } from '../security/hash.ts';
-import { IdentityFailure } from '../security/identityFailure.ts';
-import type { IdentityProvider } from '../security/identityProvider.ts';
+import { hashToken } from '../platform/security/hash.ts';
+import { IdentityFailure } from '../platform/security/identityFailure.ts';
+import type { IdentityProvider } from '../platform/security/identityProvider.ts';
 import {
   claimProviderCheck,
   endSession,

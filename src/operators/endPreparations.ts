@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
 import { removeInvitationsBy } from './operatorInvitations.ts';
 import { endSessionsOf } from './operatorSessions.ts';

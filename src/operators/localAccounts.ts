@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
-import { hashPassword, verifyPassword } from '../security/passwords.ts';
+import { hashPassword, verifyPassword } from '../platform/security/passwords.ts';
 import { checkNewPassword } from './checkNewPassword.ts';
 import { endPreparations } from './endPreparations.ts';
 import { setClients } from './operatorClients.ts';

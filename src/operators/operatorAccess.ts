@@ -1,5 +1,5 @@
-import type { ClientScope } from '../db/clientScope.ts';
-import type { Fragment, Query, Tx } from '../db/database.ts';
+import type { ClientScope } from '../platform/db/clientScope.ts';
+import type { Fragment, Query, Tx } from '../platform/db/database.ts';
 import { type ClientRole, higherRole, includesRole, type OperatorRole } from '../catalog/roles.ts';
 
 /** What an operator may do, and where. */

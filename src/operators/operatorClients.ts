@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { ClientRole } from '../catalog/roles.ts';
 
 /** A client that an operator has access to, and the role there. */

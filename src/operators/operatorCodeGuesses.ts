@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 
 /**
  * Wrong codes of an authenticator app that are accepted in this many days. Three of a million codes are valid at a time, so

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { newToken } from '../catalog/ids.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 
 /** A browser that was not used for this long counts as unknown. */
 export const device_days = 180;

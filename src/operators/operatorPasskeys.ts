@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { newId } from '../catalog/ids.ts';
 import type { PasskeyRow } from '../model/dashboard/session.ts';
 

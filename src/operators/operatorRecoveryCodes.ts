@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Sql, Tx } from '../db/database.ts';
-import { hashToken } from '../security/hash.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
+import { hashToken } from '../platform/security/hash.ts';
 
 /** Crockford's base 32: without letters that look like digits. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -1,6 +1,6 @@
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
 import type { RevealKind } from '../model/dashboard/reveals.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 
 /** A record whose patient details an operator has revealed: a job by its number, others by their id. */
 export type Reveal = { kind: RevealKind; subject: string };

@@ -1,6 +1,6 @@
 import type { Config } from '../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
-import type { Fragment, Query, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Query, Sql, Tx } from '../platform/db/database.ts';
 import { newId } from '../catalog/ids.ts';
 import type { OperatorRole } from '../catalog/roles.ts';
 import type { PendingSetup, SessionMethod } from '../model/dashboard/session.ts';

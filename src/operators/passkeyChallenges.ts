@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { hashToken } from '../security/hash.ts';
+import { hashToken } from '../platform/security/hash.ts';
 
 /** Enough time to find a security key. */
 export const challenge_minutes = 5;

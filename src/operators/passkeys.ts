@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import type { PasskeyAssertion, PasskeyRegistration } from '../model/dashboard/session.ts';
 import {

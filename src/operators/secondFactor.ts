@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { countCodeGuess, forgetCodeGuesses, uncountCodeGuess } from './operatorCodeGuesses.ts';
 import { deletePasskeysOf, hasPasskeys } from './operatorPasskeys.ts';

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
-import type { Fragment, Query, Sql } from '../db/database.ts';
-import { hashToken } from '../security/hash.ts';
+import type { Fragment, Query, Sql } from '../platform/db/database.ts';
+import { hashToken } from '../platform/security/hash.ts';
 
 type Limit = { max: number; minutes: number };
 

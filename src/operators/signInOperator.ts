@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import type { PasskeyAssertion, SessionMethod } from '../model/dashboard/session.ts';
-import { verifyPassword } from '../security/passwords.ts';
+import { verifyPassword } from '../platform/security/passwords.ts';
 import { findDevice, rememberDevice } from './operatorDevices.ts';
 import { type Browser, startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';

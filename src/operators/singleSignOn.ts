@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../catalog/roles.ts';
-import { IdentityFailure, type IdentityFailureKind } from '../security/identityFailure.ts';
-import type { Identity } from '../security/identityProvider.ts';
-import type { ClaimReader } from '../security/providerClaims.ts';
+import { IdentityFailure, type IdentityFailureKind } from '../platform/security/identityFailure.ts';
+import type { Identity } from '../platform/security/identityProvider.ts';
+import type { ClaimReader } from '../platform/security/providerClaims.ts';
 import { endPreparations } from './endPreparations.ts';
 import { isLowered, readAccess } from './operatorAccess.ts';
 import { setClaimedClients } from './operatorClients.ts';

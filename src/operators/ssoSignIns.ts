@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { newToken } from '../catalog/ids.ts';
-import { hashToken } from '../security/hash.ts';
-import type { SignInChecks } from '../security/identityProvider.ts';
+import { hashToken } from '../platform/security/hash.ts';
+import type { SignInChecks } from '../platform/security/identityProvider.ts';
 
 /** The time a person has to sign in at the provider. */
 export const sign_in_minutes = 10;

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { ProviderTokens } from '../security/providerClaims.ts';
+import type { ProviderTokens } from '../platform/security/providerClaims.ts';
 
 /** The provider's tokens as a session stores them. They belong to this session alone. */
 export function sealTokens(

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newToken } from '../catalog/ids.ts';
-import { checkUrl, webhookRules } from '../security/addresses.ts';
+import { checkUrl, webhookRules } from '../platform/security/addresses.ts';
 import { addEndpoint } from '../webhooks/addEndpoint.ts';
 import { describeChange } from '../webhooks/describeChange.ts';
 import { findEndpoint, moveEndpoint } from '../webhooks/endpoints.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../context.ts';
-import { parseJson } from '../security/json.ts';
-import { verifyWebhook } from '../security/signatures.ts';
+import { parseJson } from '../platform/security/json.ts';
+import { verifyWebhook } from '../platform/security/signatures.ts';
 import { readLiveSecrets } from '../webhooks/secrets.ts';
 import { addRequest } from './receivedRequests.ts';
 import { consumeResponse } from './receivers.ts';

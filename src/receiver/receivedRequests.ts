@@ -1,4 +1,4 @@
-import type { Database, Sql, Tx } from '../db/database.ts';
+import type { Database, Sql, Tx } from '../platform/db/database.ts';
 import { newId } from '../catalog/ids.ts';
 import type { ReceivedRequest, ReceivedRow } from '../model/dashboard/receiver.ts';
 

@@ -1,5 +1,5 @@
 import type { Config } from '../catalog/settings/config.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { Kind } from '../model/records/kinds.ts';
 import { countUnseen, removeUnseen } from './storeRecords.ts';
 import { type Removals, readHeldRemovals, type SyncScope, setHeldRemovals } from './syncPasses.ts';

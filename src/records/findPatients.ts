@@ -1,8 +1,8 @@
-import type { Database, Fragment, Query } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../platform/db/database.ts';
 import type { FoundPatient } from '../model/dashboard/records.ts';
 import { fold, needleOf } from '../model/fold.ts';
 import { phoneDigits } from '../model/usPlaces.ts';
-import { isDate } from '../time/days.ts';
+import { isDate } from '../platform/time/days.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import { type ApiError, apiError } from '../catalog/errors.ts';
 import { findKind, type KindName } from '../model/records/kinds.ts';
 

@@ -1,6 +1,6 @@
 import { storeDefaultHours } from '../accounts/organizations.ts';
 import type { Hours } from '../availability/types.ts';
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
 import { type ApiError, apiError } from '../catalog/errors.ts';
 import type { DefaultHours } from '../model/dashboard/records.ts';
 import {
@@ -13,7 +13,7 @@ import type { KindName } from '../model/records/kinds.ts';
 import type { Provider } from '../model/records/providers.ts';
 import type { VisitCode } from '../model/records/visitTypes.ts';
 import { weekdays } from '../model/weekdays.ts';
-import { parseDay } from '../time/days.ts';
+import { parseDay } from '../platform/time/days.ts';
 import { referenceError } from './firstSync.ts';
 import { inactiveLocations, locationNames } from './locations.ts';
 import type { Scope } from './readRecords.ts';

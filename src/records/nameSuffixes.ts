@@ -1,4 +1,4 @@
-import { type Fragment, type Query, unseen } from '../db/database.ts';
+import { type Fragment, type Query, unseen } from '../platform/db/database.ts';
 import { needleOf } from '../model/fold.ts';
 
 /** Where names are searched: columns of a table, as `name_suffixes.field` has them, in one or several organizations. */

@@ -1,7 +1,7 @@
 import { connectorOf } from '../accounts/openAccount.ts';
 import { claimDueForSync } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../db/database.ts';
+import type { Sql, Tx } from '../platform/db/database.ts';
 import { newId } from '../catalog/ids.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
 

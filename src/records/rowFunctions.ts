@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { Kind, SourceOf } from '../model/records/kinds.ts';
 import type { RecordKind } from '../model/records/recordKind.ts';
 import { providerRows } from './providers.ts';

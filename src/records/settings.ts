@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../platform/db/database.ts';
 import { PatientRequest } from '../model/patientRequest.ts';
 import { visitStatuses } from '../model/records/visitStatuses.ts';
 import { visitTypes } from '../model/records/visitTypes.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Sql, Tx } from '../platform/db/database.ts';
 import { newId } from '../catalog/ids.ts';
 import type { Kind, KindName, SourceOf } from '../model/records/kinds.ts';
 import type { RecordKind, RecordRow } from '../model/records/recordKind.ts';

@@ -4,7 +4,7 @@ import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import { EmrFailure, type Operations } from '../connectors/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { type Kind, sync_order } from '../model/records/kinds.ts';
 import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import type { Scope } from './readRecords.ts';
 
 /** `run` is the job id of the sync. Later syncs have higher ids. */

@@ -1,4 +1,4 @@
-import type { Database, Query, Tx } from '../db/database.ts';
+import type { Database, Query, Tx } from '../platform/db/database.ts';
 import { type ApiError, apiError } from '../catalog/errors.ts';
 import { fold } from '../model/fold.ts';
 import type { VisitCode } from '../model/records/visitTypes.ts';

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
-import { checkUrl, webhookRules } from '../security/addresses.ts';
+import { checkUrl, webhookRules } from '../platform/security/addresses.ts';
 import { listEndpoints, lockRegistration, moveEndpoint } from './endpoints.ts';
 
 /**

@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts';
-import type { Batch } from '../db/batches.ts';
-import { type Lease, LeaseLost } from '../db/lease.ts';
-import type { SpanOptions } from '../telemetry/telemetry.ts';
-import { type Circuits, hung_after_ms } from '../worker/circuits.ts';
-import { stop_reasons } from '../worker/worker.ts';
+import type { Batch } from '../platform/db/batches.ts';
+import { type Lease, LeaseLost } from '../platform/db/lease.ts';
+import type { SpanOptions } from '../platform/telemetry/telemetry.ts';
+import { type Circuits, hung_after_ms } from '../platform/worker/circuits.ts';
+import { stop_reasons } from '../platform/worker/worker.ts';
 import { type Delivery, deferDelivery, readDeliveries, releaseDelivery } from './deliveries.ts';
 import { type Attempted, failDisabled, recordFailed, recordSuccesses } from './recordOutcome.ts';
 import { readSecretsOf } from './secrets.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
 import type { WebhookBin, WebhookError } from '../model/dashboard/webhooks.ts';
 
 /** The attempts to reach an endpoint in each of the last 24 hours, oldest first. */

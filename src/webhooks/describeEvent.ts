@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { Database } from '../platform/db/database.ts';
 import type { EventDetails } from '../model/dashboard/events.ts';
 import { eventColumns, eventSources } from './browseEvents.ts';
 

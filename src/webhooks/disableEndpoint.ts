@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { failWaiting, findPendingEvents } from './deliveries.ts';
 import { markDisabled } from './endpoints.ts';
 import { lockEvents, updateDeliveryStatus } from './events.ts';

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { type EventOf, events, patientsOf } from '../model/events.ts';
 import { newId } from '../catalog/ids.ts';
 import { addDeliveries } from './deliveries.ts';

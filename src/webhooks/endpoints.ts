@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query, Tx } from '../db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import type { EventType } from '../model/events.ts';
 import type { Attention } from '../model/dashboard/overview.ts';
 

@@ -1,4 +1,4 @@
-import type { Database, Fragment, Query } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../platform/db/database.ts';
 
 /** A page that finds more events than this outside the stored totals renews them. */
 export const uncounted_max = 1_000;

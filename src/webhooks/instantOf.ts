@@ -1,5 +1,5 @@
 import { apiError } from '../catalog/errors.ts';
-import { day_ms, parseInstant } from '../time/days.ts';
+import { day_ms, parseInstant } from '../platform/time/days.ts';
 
 /**
  * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { findPendingEvents } from './deliveries.ts';
 import { deleteEndpoint, type Endpoint, findEndpoint, lockEndpoint } from './endpoints.ts';
 import { lockEvents, updateDeliveryStatus } from './events.ts';

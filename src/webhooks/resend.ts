@@ -1,4 +1,4 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { parseId } from '../catalog/ids.ts';
 import { addDeliveries, restartDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';

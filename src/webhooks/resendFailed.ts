@@ -1,4 +1,4 @@
-import type { Fragment, Sql, Tx } from '../db/database.ts';
+import type { Fragment, Sql, Tx } from '../platform/db/database.ts';
 import type { FailedCount, ResentBatch } from '../model/dashboard/events.ts';
 import { restartFailed } from './deliveries.ts';
 import { lockEnabled } from './endpoints.ts';

@@ -1,4 +1,4 @@
-import { jittered } from '../worker/backoff.ts';
+import { jittered } from '../platform/worker/backoff.ts';
 
 const second = 1_000;
 const minute = 60 * second;

@@ -1,6 +1,6 @@
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { newId, newWebhookSecret } from '../catalog/ids.ts';
-import type { Vault } from '../security/vault.ts';
+import type { Vault } from '../platform/security/vault.ts';
 
 /** How long a replaced secret keeps signing. */
 const overlap_hours = 24;

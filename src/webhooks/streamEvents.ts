@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database, Fragment, Query } from '../db/database.ts';
+import type { Database, Fragment, Query } from '../platform/db/database.ts';
 import type { EventType } from '../model/events.ts';
 
 export type EventStream = {

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { Tx } from '../db/database.ts';
+import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
 import { type RerunCandidate, readRerunCandidate } from '../jobs/rerunCandidate.ts';

@@ -3,7 +3,7 @@ import type { Account } from '../accounts/accounts.ts';
 import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
 import type { FieldOperation } from '../connectors/fields.ts';
 import type { Context } from '../context.ts';
-import type { Database, Tx } from '../db/database.ts';
+import type { Database, Tx } from '../platform/db/database.ts';
 import type { EventOf } from '../model/events.ts';
 import type { ReferenceCheck } from '../jobs/enqueue.ts';
 import type { Steps } from '../jobs/jobSteps.ts';

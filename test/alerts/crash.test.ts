@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { roleAddresses } from '../../src/db/roles.ts';
-import { openKeys } from '../../src/security/openKeys.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { type Database, openDatabase } from '../../src/platform/db/database.ts';
+import { roleAddresses } from '../../src/platform/db/roles.ts';
+import { openKeys } from '../../src/platform/security/openKeys.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 import { channelSettings } from './fixture.ts';

@@ -13,7 +13,7 @@ beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const folder = join(fixture.env.DATA_DIR ?? '', 'installed');
-  for (const part of ['dist/bin', 'dist/src/db/migrations']) {
+  for (const part of ['dist/bin', 'dist/src/platform/db/migrations']) {
     await cp(join(root, part), join(folder, part), { recursive: true });
   }
   await copyFile(join(root, 'package.json'), join(folder, 'package.json'));

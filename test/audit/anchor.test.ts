@@ -9,10 +9,10 @@ import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { collectAnchors, verifyAudit } from '../../src/audit/verifyAudit.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import type { Tx } from '../../src/db/database.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 import { firstIdOf, newId } from '../../src/catalog/ids.ts';
-import { openLog } from '../../src/log.ts';
-import { openMetrics } from '../../src/metrics.ts';
+import { openLog } from '../../src/platform/telemetry/log.ts';
+import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { openAudit } from '../../src/audit/openAudit.ts';
-import { connect, openDatabase, type Sql } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { roleAddresses } from '../../src/db/roles.ts';
-import { identified } from '../../src/security/masterKeys.ts';
-import { openSystemKeys } from '../../src/security/systemKeys.ts';
+import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { roleAddresses } from '../../src/platform/db/roles.ts';
+import { identified } from '../../src/platform/security/masterKeys.ts';
+import { openSystemKeys } from '../../src/platform/security/systemKeys.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant } from '../harness/tenant.ts';
 

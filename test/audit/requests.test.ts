@@ -4,7 +4,7 @@ import { openRequestLog } from '../../src/audit/openRequestLog.ts';
 import { insertRequests, rotateRequests } from '../../src/audit/requests.ts';
 import { requestsList } from '../../src/dashboard/requests.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { openMetrics } from '../../src/metrics.ts';
+import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
 import type { RequestRow } from '../../src/model/dashboard/requests.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

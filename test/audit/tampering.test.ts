@@ -4,7 +4,7 @@ import { exportChain } from '../../src/audit/exportChain.ts';
 import { sealAudit } from '../../src/audit/sealAudit.ts';
 import { verifyAudit } from '../../src/audit/verifyAudit.ts';
 import { verifyExport } from '../../src/audit/verifyExport.ts';
-import type { Fragment, Query, Tx } from '../../src/db/database.ts';
+import type { Fragment, Query, Tx } from '../../src/platform/db/database.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 

@@ -7,7 +7,7 @@ import {
   type Operations,
   type Written,
 } from '../../src/connectors/connector.ts';
-import type { Outbound } from '../../src/security/outbound.ts';
+import type { Outbound } from '../../src/platform/security/outbound.ts';
 
 /** A fault in an otherwise correct connector, and a check that must detect it. */
 export type FaultyConnector = { fault: string; detected_by: string; inject: (original: Connector) => Connector };

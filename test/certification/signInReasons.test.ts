@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { certify } from '../../src/certification/certify.ts';
 import type { Connector, SignIn } from '../../src/connectors/connector.ts';
 import { fhir } from '../../src/connectors/fhir/fhir.ts';
-import { createOutbound } from '../../src/security/outbound.ts';
+import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 
 let server: FhirServer;

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { openLog } from '../../src/log.ts';
-import { terminalLog } from '../../src/terminalLog.ts';
+import { openLog } from '../../src/platform/telemetry/log.ts';
+import { terminalLog } from '../../src/platform/telemetry/terminalLog.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { connect, openDatabase } from '../../src/db/database.ts';
-import { isMigrated, migrate } from '../../src/db/migrate.ts';
+import { connect, openDatabase } from '../../src/platform/db/database.ts';
+import { isMigrated, migrate } from '../../src/platform/db/migrate.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { freshDatabase, onDatabase } from '../harness/postgres.ts';
 

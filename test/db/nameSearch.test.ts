@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { roleAddresses } from '../../src/db/roles.ts';
+import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { fold } from '../../src/model/fold.ts';
 import { insuranceProviders } from '../../src/model/records/insuranceProviders.ts';

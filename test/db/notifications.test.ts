@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { openNotifications } from '../../src/db/notifications.ts';
+import { type Database, openDatabase } from '../../src/platform/db/database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { openNotifications } from '../../src/platform/db/notifications.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connect, type Database, openDatabase, type Query, type Sql } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { roleAddresses } from '../../src/db/roles.ts';
+import { connect, type Database, openDatabase, type Query, type Sql } from '../../src/platform/db/database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { listJobs } from '../../src/jobs/listJobs.ts';
 import { browseEvents } from '../../src/webhooks/browseEvents.ts';
 import { purgeEvents } from '../../src/webhooks/events.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { connect, type Query, type Sql } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { openServer } from '../../src/db/openServer.ts';
-import { type RoleAddresses, throughPooler } from '../../src/db/roles.ts';
+import { connect, type Query, type Sql } from '../../src/platform/db/database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { openServer } from '../../src/platform/db/openServer.ts';
+import { type RoleAddresses, throughPooler } from '../../src/platform/db/roles.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;
@@ -23,7 +23,7 @@ afterAll(async () => {
 async function openPooled(prepare: boolean) {
   // A process names a limited number of statements, which the files before this one may have used up.
   vi.resetModules();
-  const { openDatabase } = await import('../../src/db/database.ts');
+  const { openDatabase } = await import('../../src/platform/db/database.ts');
   const db = openDatabase(throughPooler(direct, database.address, prepare), 2);
   onTestFinished(() => db.close());
   return db;

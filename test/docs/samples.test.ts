@@ -11,7 +11,7 @@ import { codeSamples, type SampleValues } from '../../src/openapi/codeSamples.ts
 import { credentialsOf, examplesOf } from '../../src/openapi/describeOperation.ts';
 import { openApi } from '../../src/openapi/openApi.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
-import { signWebhook } from '../../src/security/signatures.ts';
+import { signWebhook } from '../../src/platform/security/signatures.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { copiedBinaries, ownedByRootAlone } from '../../src/db/embedded/binaries.ts';
-import { startEmbedded } from '../../src/db/embedded/start.ts';
+import { copiedBinaries, ownedByRootAlone } from '../../src/platform/db/embedded/binaries.ts';
+import { startEmbedded } from '../../src/platform/db/embedded/start.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { createdDataDir, newDataDir, query, start } from './fixture.ts';
 

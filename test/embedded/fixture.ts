@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inject, onTestFinished } from 'vitest';
 import { connect } from '../../sql/connect.ts';
-import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded/start.ts';
+import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/start.ts';
 
 const settings = { fsync: 'off' };
 

@@ -3,7 +3,7 @@ import { runnerImport } from 'vite';
 
 const [data_dir, then] = process.argv.slice(2);
 const started = Date.now();
-const { module } = await runnerImport(new URL('../../src/db/embedded/start.ts', import.meta.url).pathname, {
+const { module } = await runnerImport(new URL('../../src/platform/db/embedded/start.ts', import.meta.url).pathname, {
   configFile: false,
 });
 const ready = Date.now();

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../sql/connect.ts';
-import { startEmbedded } from '../../src/db/embedded/start.ts';
+import { startEmbedded } from '../../src/platform/db/embedded/start.ts';
 import { createdDataDir, killed, launcher, newDataDir, processesIn, query, serverPid, start } from './fixture.ts';
 
 describe('the first start', () => {

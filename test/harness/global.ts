@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbedded } from '../../src/db/embedded/start.ts';
+import { startEmbedded } from '../../src/platform/db/embedded/start.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

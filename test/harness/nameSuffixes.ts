@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/database.ts';
+import type { Sql } from '../../src/platform/db/database.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
 import type { RecordKind } from '../../src/model/records/recordKind.ts';
 

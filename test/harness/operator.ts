@@ -1,5 +1,5 @@
 import { resolveClients } from '../../src/dashboard/access/clientAccess.ts';
-import type { Tx } from '../../src/db/database.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 import type { OperatorRole } from '../../src/catalog/roles.ts';
 import { addInvitation } from '../../src/operators/operatorInvitations.ts';
 import { findOperator } from '../../src/operators/operators.ts';

@@ -9,11 +9,11 @@ import { freePort } from '../../scripts/freePort.ts';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import type { Context } from '../../src/context.ts';
-import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { connect, type Sql } from '../../src/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { startService } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
-import { clientKeys } from '../../src/security/signingKeys.ts';
+import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import { type Api, openApi } from './api.ts';
 import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 

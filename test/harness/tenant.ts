@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Sql } from '../../src/db/database.ts';
+import type { Sql } from '../../src/platform/db/database.ts';
 import { newId, newReference } from '../../src/catalog/ids.ts';
 
 export type Tenant = { client_id: string; organization_id: string; account_id: string; reference_id: string };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertRecords } from '../../src/audit/auditRecords.ts';
 import { openStamp } from '../../src/audit/stamp.ts';
-import { openBatches } from '../../src/db/batches.ts';
+import { openBatches } from '../../src/platform/db/batches.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { acceptJob } from '../../src/jobs/acceptJob.ts';
 import { type NewJob, type ReferenceCheck, unknown_reference } from '../../src/jobs/enqueue.ts';

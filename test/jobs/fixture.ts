@@ -1,6 +1,6 @@
-import { connect, type Database, openDatabase, type Sql, type Tx } from '../../src/db/database.ts';
-import { type Lease, LeaseLost } from '../../src/db/lease.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { connect, type Database, openDatabase, type Sql, type Tx } from '../../src/platform/db/database.ts';
+import { type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { enqueue } from '../../src/jobs/enqueue.ts';
 import { type Job, setFinished } from '../../src/jobs/jobs.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { boundLeases, claimLeases, extendLeases } from '../../src/db/lease.ts';
+import { boundLeases, claimLeases, extendLeases } from '../../src/platform/db/lease.ts';
 import { retryJob } from '../../src/jobs/jobs.ts';
 import { boundLanePauses } from '../../src/jobs/lanes.ts';
 import { startSandbox } from '../harness/sandbox.ts';

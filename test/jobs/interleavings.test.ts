@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createQuery } from '../../sql/statement.ts';
-import type { Tx } from '../../src/db/database.ts';
-import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
+import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { type EraseContext, erase } from '../../src/erasure/erase.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { enqueue, enqueueAgain } from '../../src/jobs/enqueue.ts';

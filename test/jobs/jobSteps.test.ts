@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure, type EmrWrite } from '../../src/connectors/connector.ts';
-import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { historyOf, NeedsReview, openSteps } from '../../src/jobs/jobSteps.ts';
 import type { Job, StepHistory } from '../../src/jobs/jobs.ts';
 import { insertRestore } from '../../src/jobs/restores.ts';

@@ -2,12 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
-import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import type { Job } from '../../src/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/jobs/run.ts';
-import { openLog } from '../../src/log.ts';
-import { telemetry_off } from '../../src/telemetry/telemetry.ts';
-import { openCircuits } from '../../src/worker/circuits.ts';
+import { openLog } from '../../src/platform/telemetry/log.ts';
+import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
+import { openCircuits } from '../../src/platform/worker/circuits.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 

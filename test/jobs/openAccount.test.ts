@@ -5,10 +5,10 @@ import { openAccount } from '../../src/accounts/openAccount.ts';
 import type { Access, Connector } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
-import { identified } from '../../src/security/masterKeys.ts';
-import { openVault } from '../../src/security/vault.ts';
-import { telemetry_off } from '../../src/telemetry/telemetry.ts';
+import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
+import { identified } from '../../src/platform/security/masterKeys.ts';
+import { openVault } from '../../src/platform/security/vault.ts';
+import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 

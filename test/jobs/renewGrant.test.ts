@@ -6,12 +6,12 @@ import { expireAccount } from '../../src/accounts/expireAccount.ts';
 import { openAccount } from '../../src/accounts/openAccount.ts';
 import { type Access, type Connector, EmrFailure, type Grant } from '../../src/connectors/connector.ts';
 import type { Context } from '../../src/context.ts';
-import type { Tx } from '../../src/db/database.ts';
-import { claimLeases } from '../../src/db/lease.ts';
-import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
-import { identified } from '../../src/security/masterKeys.ts';
-import { openVault } from '../../src/security/vault.ts';
-import { telemetry_off } from '../../src/telemetry/telemetry.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
+import { claimLeases } from '../../src/platform/db/lease.ts';
+import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
+import { identified } from '../../src/platform/security/masterKeys.ts';
+import { openVault } from '../../src/platform/security/vault.ts';
+import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { deferred } from '../harness/deferred.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 

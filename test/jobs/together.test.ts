@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { insertRecords } from '../../src/audit/auditRecords.ts';
 import { openStamp } from '../../src/audit/stamp.ts';
 import type { Context } from '../../src/context.ts';
-import { claimLeases, type Lease, LeaseLost } from '../../src/db/lease.ts';
+import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { finishJob, type JobResult } from '../../src/jobs/finishJob.ts';
 import { openSteps } from '../../src/jobs/jobSteps.ts';
 import type { Job } from '../../src/jobs/jobs.ts';
 import { startJob } from '../../src/jobs/startJob.ts';
-import { telemetry_off } from '../../src/telemetry/telemetry.ts';
+import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
 const lanes = ['a', 'b', 'c', 'd', 'e'];

@@ -1,4 +1,4 @@
-import type { Query, Sql } from '../../src/db/database.ts';
+import type { Query, Sql } from '../../src/platform/db/database.ts';
 import { until } from './support.ts';
 
 /** The key of the advisory lock that statements wait for. */

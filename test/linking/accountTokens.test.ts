@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { signOutAccounts } from '../../src/accounts/signOutAccounts.ts';
-import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { connect, type Sql } from '../../src/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { apiOf, expectApiError, expectSchema, newClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { expect } from 'vitest';
-import { emrRules } from '../../src/security/addresses.ts';
-import { createOutbound } from '../../src/security/outbound.ts';
+import { emrRules } from '../../src/platform/security/addresses.ts';
+import { createOutbound } from '../../src/platform/security/outbound.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Sql } from '../../src/db/database.ts';
+import type { Sql } from '../../src/platform/db/database.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { figure } from '../harness/figure.ts';
 import type { TestProcess } from '../harness/sandbox.ts';

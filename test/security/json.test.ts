@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { JsonTooComplex, parseJson, parseJsonInParts } from '../../src/security/json.ts';
+import { JsonTooComplex, parseJson, parseJsonInParts } from '../../src/platform/security/json.ts';
 
 const limits = { depth_max: 40, values_max: 1_000_000 };
 const bytes = (text: string) => Buffer.from(text);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
-import { loadMasterKeys } from '../../src/security/masterKeys.ts';
+import { loadMasterKeys } from '../../src/platform/security/masterKeys.ts';
 
 let data_dir: string;
 beforeEach(async () => {

@@ -9,7 +9,7 @@ import {
   type Outbound,
   OutboundFailure,
   type OutboundRequest,
-} from '../../src/security/outbound.ts';
+} from '../../src/platform/security/outbound.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

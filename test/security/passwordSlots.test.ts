@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openPasswordSlots } from '../../src/security/passwords.ts';
+import { openPasswordSlots } from '../../src/platform/security/passwords.ts';
 
 /** Starts work that ends when `finish` is called. */
 function startWork() {

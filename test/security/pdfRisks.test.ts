@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { findPdfRisks, type PdfRisk } from '../../src/security/pdfRisks.ts';
+import { findPdfRisks, type PdfRisk } from '../../src/platform/security/pdfRisks.ts';
 import { documents } from '../harness/documents.ts';
 
 const pdf = (...objects: string[]) =>

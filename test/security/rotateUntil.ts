@@ -1,9 +1,9 @@
 import { recordRotation } from '../../src/audit/recordRotation.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { parseDatabaseUrl } from '../../src/db/address.ts';
-import { openDatabase } from '../../src/db/database.ts';
-import { roleAddresses } from '../../src/db/roles.ts';
-import { openKeys } from '../../src/security/openKeys.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { openDatabase } from '../../src/platform/db/database.ts';
+import { roleAddresses } from '../../src/platform/db/roles.ts';
+import { openKeys } from '../../src/platform/security/openKeys.ts';
 
 /** Rotates the master key of the installation in the environment, and kills this process at the step. */
 export async function rotateUntil(step: string): Promise<void> {

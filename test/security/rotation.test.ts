@@ -9,11 +9,11 @@ import { exportPKCS8, generateKeyPair } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
 import { recordRotation } from '../../src/audit/recordRotation.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { connect, type Database, openDatabase, type Sql } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { roleAddresses } from '../../src/db/roles.ts';
-import { type Keys, openKeys, rotation_steps } from '../../src/security/openKeys.ts';
-import { clientKeys } from '../../src/security/signingKeys.ts';
+import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { roleAddresses } from '../../src/platform/db/roles.ts';
+import { type Keys, openKeys, rotation_steps } from '../../src/platform/security/openKeys.ts';
+import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import { freshDatabase, template, urlOf } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SealFailure, sealWith, unsealWith } from '../../src/security/seal.ts';
+import { SealFailure, sealWith, unsealWith } from '../../src/platform/security/seal.ts';
 
 const key = randomBytes(32);
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array));

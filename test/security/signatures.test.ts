@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { newWebhookSecret } from '../../src/catalog/ids.ts';
-import { signWebhook } from '../../src/security/signatures.ts';
+import { signWebhook } from '../../src/platform/security/signatures.ts';
 
 const now_s = () => Math.floor(Date.now() / 1000);
 

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { connect, type Sql } from '../../src/db/database.ts';
+import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { checkMasterKey } from '../../src/security/checkMasterKey.ts';
-import { identified, type MasterKeys } from '../../src/security/masterKeys.ts';
-import { SealFailure } from '../../src/security/seal.ts';
-import { openSystemKeys } from '../../src/security/systemKeys.ts';
-import { type Owner, openVault, type Vault } from '../../src/security/vault.ts';
-import { MasterKeyMissing } from '../../src/security/wrapKey.ts';
+import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
+import { identified, type MasterKeys } from '../../src/platform/security/masterKeys.ts';
+import { SealFailure } from '../../src/platform/security/seal.ts';
+import { openSystemKeys } from '../../src/platform/security/systemKeys.ts';
+import { type Owner, openVault, type Vault } from '../../src/platform/security/vault.ts';
+import { MasterKeyMissing } from '../../src/platform/security/wrapKey.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;

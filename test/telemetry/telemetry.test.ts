@@ -4,9 +4,9 @@ import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
-import { openLog } from '../../src/log.ts';
-import { openTelemetry, type Telemetry, telemetry_off } from '../../src/telemetry/telemetry.ts';
-import { parseTraceparent, recordedTraceId } from '../../src/telemetry/traceparent.ts';
+import { openLog } from '../../src/platform/telemetry/log.ts';
+import { openTelemetry, type Telemetry, telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
+import { parseTraceparent, recordedTraceId } from '../../src/platform/telemetry/traceparent.ts';
 import { until } from '../journeys/support.ts';
 import { type Collector, startCollector } from './collector.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addDays, daysBetween, isDate, parseDay, parseInstant } from '../../src/time/days.ts';
-import { instantOf, isZone, localTimeAt, openZone, todayIn, withOffset } from '../../src/time/zones.ts';
+import { addDays, daysBetween, isDate, parseDay, parseInstant } from '../../src/platform/time/days.ts';
+import { instantOf, isZone, localTimeAt, openZone, todayIn, withOffset } from '../../src/platform/time/zones.ts';
 
 const zones = [
   'America/New_York',

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { connect } from '../../src/db/database.ts';
-import { migrate, migrationNames } from '../../src/db/migrate.ts';
+import { connect } from '../../src/platform/db/database.ts';
+import { migrate, migrationNames } from '../../src/platform/db/migrate.ts';
 import { nameSuffixes } from '../harness/nameSuffixes.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { createTenant } from '../harness/tenant.ts';

@@ -5,8 +5,8 @@ import type { EventOf } from '../../src/model/events.ts';
 import { deliver } from '../../src/webhooks/deliver.ts';
 import { retry_delays_ms } from '../../src/webhooks/retrySchedule.ts';
 import { rotateSecret } from '../../src/webhooks/rotateSecret.ts';
-import { openCircuits } from '../../src/worker/circuits.ts';
-import { stop_reasons } from '../../src/worker/worker.ts';
+import { openCircuits } from '../../src/platform/worker/circuits.ts';
+import { stop_reasons } from '../../src/platform/worker/worker.ts';
 import { type Received, respondWith, startReceiver } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
 import {

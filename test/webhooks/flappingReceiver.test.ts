@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Tx } from '../../src/db/database.ts';
+import type { Tx } from '../../src/platform/db/database.ts';
 import { deliver } from '../../src/webhooks/deliver.ts';
 import { clearFailures, findSubscribed, recordFailure } from '../../src/webhooks/endpoints.ts';
 import { deferred } from '../harness/deferred.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { fairSlots, SlotsBusy } from '../../src/fairSlots.ts';
+import { fairSlots, SlotsBusy } from '../../src/platform/db/fairSlots.ts';
 import { documentsMax } from '../../src/jobs/uploads.ts';
 
 /** Work that runs until it is ended, by client. */

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Lease } from '../../src/db/lease.ts';
-import { backoffMs } from '../../src/worker/backoff.ts';
-import { startScheduledTasks } from '../../src/worker/scheduledTasks.ts';
-import { startWorker, type WorkSource } from '../../src/worker/worker.ts';
+import type { Lease } from '../../src/platform/db/lease.ts';
+import { backoffMs } from '../../src/platform/worker/backoff.ts';
+import { startScheduledTasks } from '../../src/platform/worker/scheduledTasks.ts';
+import { startWorker, type WorkSource } from '../../src/platform/worker/worker.ts';
 
 const lease = (id: string): Lease => ({ id, client_id: 'c', fence: 1 });
 

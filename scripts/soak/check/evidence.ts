@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Sql } from '../../../src/db/database.ts';
+import type { Sql } from '../../../src/platform/db/database.ts';
 
 /** A write that the service acknowledged with 200. `token` is a text that only this write contains. */
 export type Acknowledged = { token: string; kind: string; job_id: string | null; operation_id: string | null };

@@ -1,4 +1,4 @@
-import type { Fragment, Sql } from '../../../src/db/database.ts';
+import type { Fragment, Sql } from '../../../src/platform/db/database.ts';
 import { failures } from '../../../src/catalog/failures.ts';
 import { type Evidence, in_transit_ms, type LedgerEntry } from './evidence.ts';
 import { accountUsers, foreignCredentials, neededSignIns, redemptions } from './signIns.ts';

@@ -1,5 +1,5 @@
-import { addDays, isDate, parseInstant } from '../../time/days.ts';
-import { localTimeAt, withOffset } from '../../time/zones.ts';
+import { addDays, isDate, parseInstant } from '../../platform/time/days.ts';
+import { localTimeAt, withOffset } from '../../platform/time/zones.ts';
 import { text } from './values.ts';
 
 /** FHIR uses instants; the interface uses the practice's local time. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { FailureCode } from '../../catalog/failures.ts';
-import { OutboundFailure, type OutboundResponse } from '../../security/outbound.ts';
+import { OutboundFailure, type OutboundResponse } from '../../platform/security/outbound.ts';
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
 import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../responses.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isDate } from '../../time/days.ts';
+import { isDate } from '../../platform/time/days.ts';
 import { EmrFailure } from '../connector.ts';
 import { unreadable_response } from './call.ts';
 

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { AccessChanges } from '../../model/dashboard/settings.ts';
 import type { ClientAccess } from '../../operators/operatorClients.ts';

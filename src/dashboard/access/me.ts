@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Context } from '../../context.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { readSessionCookie } from '../../http/authenticateOperator.ts';
 import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';

@@ -1,7 +1,7 @@
 import { apiError } from '../../catalog/errors.ts';
 import type { AppointmentRequest } from '../../model/appointmentRequest.ts';
-import { parseInstant } from '../../time/days.ts';
-import { localTimeExists, withOffset } from '../../time/zones.ts';
+import { parseInstant } from '../../platform/time/days.ts';
+import { localTimeExists, withOffset } from '../../platform/time/zones.ts';
 
 /**
  * The start of the appointment with the offset of the EMR instance, `2026-03-08T09:30:00-04:00`, from either form of a

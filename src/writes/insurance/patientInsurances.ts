@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';
 
 type Scope = { client_id: string; organization_id: string };

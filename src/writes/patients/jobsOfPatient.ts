@@ -1,4 +1,4 @@
-import type { Fragment, Query } from '../../db/database.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 
 /**
  * A query for the ids of a patient's jobs: those whose request names the MRN, the one that created the patient, and the

@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { enqueueAgain } from '../../jobs/enqueue.ts';
 import { updateOperation } from '../../jobs/operations.ts';

@@ -10,7 +10,7 @@ import { newId } from '../../catalog/ids.ts';
 import { PatientFetchRequest } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
 import { patientIds } from '../../records/patients.ts';
-import { todayIn } from '../../time/zones.ts';
+import { todayIn } from '../../platform/time/zones.ts';
 import { defineWrite } from '../defineWrite.ts';
 import { failureFields } from '../write.ts';
 import { rejectFutureBirth } from './patientReferences.ts';

@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/accounts.ts';
-import type { Fragment, Query } from '../../db/database.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
-import { hashToken } from '../../security/hash.ts';
+import { hashToken } from '../../platform/security/hash.ts';
 import type { Lane } from '../write.ts';
 
 /** The lane of a patient: by id, or by MRN if the patient has not been synced yet. */

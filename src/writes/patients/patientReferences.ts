@@ -1,4 +1,4 @@
-import type { Fragment, Query } from '../../db/database.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
 import type { PatientChanges } from '../../model/patientRequest.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Coverage, Demographics, Payer } from '../../connectors/patientWrites.ts';
 import type { Context } from '../../context.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';
 import { enqueue } from '../../jobs/enqueue.ts';
 import { needleOf } from '../../model/fold.ts';

@@ -8,7 +8,7 @@ import {
   type SharedMarkers,
 } from '../../../src/connectors/connector.ts';
 import { fhir } from '../../../src/connectors/fhir/fhir.ts';
-import { OutboundFailure } from '../../../src/security/outbound.ts';
+import { OutboundFailure } from '../../../src/platform/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';

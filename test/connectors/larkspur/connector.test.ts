@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectors } from '../../../src/connectors/index.ts';
 import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
-import { createOutbound } from '../../../src/security/outbound.ts';
+import { createOutbound } from '../../../src/platform/security/outbound.ts';
 import {
   collect,
   failureOf,

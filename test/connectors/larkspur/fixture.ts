@@ -14,7 +14,7 @@ import {
   type Operations,
 } from '../../../src/connectors/connector.ts';
 import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
-import { createOutbound, type Outbound } from '../../../src/security/outbound.ts';
+import { createOutbound, type Outbound } from '../../../src/platform/security/outbound.ts';
 import { seededLarkspur } from '../../harness/larkspur.ts';
 
 export type LarkspurFixture = {

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { type SubscriberRelationship, subscriber_relationships } from '../../../model/insuranceRequest.ts';
 import type { LiveInsurance } from '../../../model/liveChart.ts';
-import { todayIn } from '../../../time/zones.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import { dayOf } from '../clock.ts';
 import {
   containedResource,

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveAlerts } from '../../../model/liveChart.ts';
-import { todayIn } from '../../../time/zones.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import type { EmrEncounter, EmrMedication } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
 import { isTimeFree, providersOf, visitTypeOf } from '../lists/appointments.ts';

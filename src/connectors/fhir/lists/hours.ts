@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ScheduleBlockSource } from '../../../model/records/scheduleBlocks.ts';
 import { weekdays } from '../../../model/weekdays.ts';
-import { todayIn } from '../../../time/zones.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import type { Listing } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
 import { type Emr, refId } from '../references.ts';

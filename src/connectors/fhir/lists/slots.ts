@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import { addDays } from '../../../time/days.ts';
-import { todayIn } from '../../../time/zones.ts';
+import { addDays } from '../../../platform/time/days.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import { dayOf, daysAround, wallTime } from '../clock.ts';
 import { canSearch, type Emr, findReferencing, inChunks, type Resolver, refId, refIds } from '../references.ts';
 import { groupBy, list, text } from '../values.ts';

@@ -1,5 +1,5 @@
 import * as oauth from 'openid-client';
-import type { SigningAlgorithm } from '../../../security/signingKeys.ts';
+import type { SigningAlgorithm } from '../../../platform/security/signingKeys.ts';
 import type { Credentials, EmrEndpoint } from '../../connector.ts';
 import type { AuthorizationServer, SecretMethod } from './discover.ts';
 

@@ -1,5 +1,5 @@
 import { parseUrl } from '../../../catalog/parseUrl.ts';
-import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../../../security/outbound.ts';
+import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../../../platform/security/outbound.ts';
 import type { ReportStep } from '../../connectionReport.ts';
 import type { EmrEndpoint } from '../../connector.ts';
 

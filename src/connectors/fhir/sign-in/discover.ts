@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
-import { OutboundFailure } from '../../../security/outbound.ts';
+import { OutboundFailure } from '../../../platform/security/outbound.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure } from '../../connector.ts';
 import { jsonOf, response_limits } from '../../responses.ts';

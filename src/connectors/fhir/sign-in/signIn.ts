@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { isZone } from '../../../time/zones.ts';
+import { isZone } from '../../../platform/time/zones.ts';
 import {
   type Credentials,
   type EmrEndpoint,

@@ -1,5 +1,5 @@
 import * as oauth from 'openid-client';
-import { OutboundFailure } from '../../../security/outbound.ts';
+import { OutboundFailure } from '../../../platform/security/outbound.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
 import { jsonOf, response_limits } from '../../responses.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
-import { OutboundFailure, type OutboundResponse } from '../../../security/outbound.ts';
+import { OutboundFailure, type OutboundResponse } from '../../../platform/security/outbound.ts';
 import { noResponse, tooBusy } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
 import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../../responses.ts';

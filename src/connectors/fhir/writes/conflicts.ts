@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { instantOf } from '../../../time/zones.ts';
+import { instantOf } from '../../../platform/time/zones.ts';
 import { EmrFailure } from '../../connector.ts';
 import { collect } from '../../operations.ts';
 import { daysAround, wallTime } from '../clock.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
-import { instantOf, withOffset } from '../../../time/zones.ts';
+import { instantOf, withOffset } from '../../../platform/time/zones.ts';
 import { EmrFailure, type EmrWrite, type Operations } from '../../connector.ts';
 import { unsupportedField } from '../../fieldSupport.ts';
 import { participation_system } from '../lists/appointments.ts';

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { todayIn } from '../../../time/zones.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
 import type { Payer } from '../../patientWrites.ts';
 import {

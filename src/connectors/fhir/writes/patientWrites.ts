@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { todayIn } from '../../../time/zones.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import type { Operations } from '../../connector.ts';
 import type { Demographics, PatientUpdate } from '../../patientWrites.ts';
 import { mrnOf } from '../mrn.ts';

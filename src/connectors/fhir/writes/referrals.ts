@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { todayIn } from '../../../time/zones.ts';
+import { todayIn } from '../../../platform/time/zones.ts';
 import type { Demographics, SavedField } from '../../patientWrites.ts';
 import { findReferral, referral_code } from '../charts/referrals.ts';
 import { type Emr, refId } from '../references.ts';

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { StartFailure } from '../../../catalog/errors.ts';
+import { runnableBinaries } from './binaries.ts';
+import { ensureCluster } from './cluster.ts';
+import { codeOf, type Folders, openFolders } from './folders.ts';
+import { type Postmaster, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts';
+import { serverAccount } from './serverAccount.ts';
+import { port, superuser } from './settings.ts';
+import { socketFolder } from './socketFolder.ts';
+
+export type EmbeddedServer = {
+  /** The folder of the unix socket, used as `host` by the driver. */
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  /** True if the server was already running, left by a killed process or started by another one. */
+  adopted: boolean;
+  /** False if the server has exited for any reason. */
+  running(): Promise<boolean>;
+  stop(): Promise<void>;
+};
+
+export type EmbeddedOptions = {
+  data_dir: string;
+  log?: (line: string) => void;
+  /** Whether root may run the server as `nobody` if it cannot create a user of its own. Default: yes, with a warning. */
+  allow_nobody?: boolean;
+  /** Additional server settings. Used by tests to turn fsync off. */
+  settings?: Record<string, string>;
+};
+
+const ready_timeout_ms = 30_000;
+const poll_ms = 40;
+
+/** Runs PostgreSQL from the npm packages on `<data_dir>/postgres`, or connects to the one that already runs there. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
+  const log = options.log ?? (() => {});
+  const folders = await openFolders(options.data_dir);
+  const { allow_nobody = true } = options;
+  const account = await serverAccount(folders, { allow_nobody, running: await isRunning(folders), log });
+  const binaries = await runnableBinaries(account, folders);
+  const password = await ensureCluster({ folders, account, binaries, log, sync: options.settings?.fsync !== 'off' });
+  const own_host = await socketFolder(folders, account);
+  const launch = () =>
+    spawnPostmaster({ folders, account, binaries, host: own_host, settings: options.settings ?? {} });
+  const { host, adopted } = await untilReady(folders, { host: own_host, port, user: superuser, password }, launch);
+  return {
+    host,
+    port,
+    user: superuser,
+    password,
+    adopted,
+    running: () => isRunning(folders),
+    stop: () => stopPostmaster(folders, host),
+  };
+}
+
+async function isRunning(folders: Folders): Promise<boolean> {
+  return (await runningPostmaster(folders)) !== undefined;
+}
+
+type Address = { host: string; port: number; user: string; password: string };
+type Ready = { host: string; adopted: boolean };
+
+/**
+ * Connects, and starts a server if none is running. A start may fail because a concurrent start was faster, or because
+ * backends of a killed postmaster are still exiting. Both are temporary, so both are retried.
+ */
+async function untilReady(folders: Folders, own: Address, launch: () => Promise<Postmaster>): Promise<Ready> {
+  const deadline = Date.now() + ready_timeout_ms;
+  let launched: Postmaster | undefined;
+  while (Date.now() < deadline) {
+    const running = await runningPostmaster(folders);
+    const host = running?.socket_folder ?? own.host;
+    const problem = running === undefined ? 'not_ready' : await tryConnecting({ ...own, host });
+    if (problem === undefined) return { host, adopted: running?.pid !== launched?.pid };
+    if (problem === 'wrong_password') {
+      throw new StartFailure(`The database does not accept the password in ${folders.password_file}.`);
+    }
+    if (launched?.ended()) {
+      const reason = await launched.finalReason();
+      if (reason !== 'taken')
+        throw new StartFailure(`The database did not start (${reason}); see ${folders.log_file}.`);
+      launched = undefined;
+    }
+    if (launched === undefined && running === undefined) launched = await launch();
+    await sleep(poll_ms);
+  }
+  throw new StartFailure(
+    `The database was not ready after ${ready_timeout_ms / 1000} seconds; see ${folders.log_file}.`,
+  );
+}
+
+async function tryConnecting(address: Address): Promise<undefined | 'not_ready' | 'wrong_password'> {
+  const client = new pg.Client({ ...address, database: 'postgres', connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+    return undefined;
+  } catch (error) {
+    return codeOf(error)?.startsWith('28') ? 'wrong_password' : 'not_ready';
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,166 @@
+import { join } from 'node:path';
+import type { Config } from '../../catalog/settings/config.ts';
+import type { Sql } from '../db/database.ts';
+import { checkMasterKey, retireMasterKey } from './checkMasterKey.ts';
+import {
+  type KeySource,
+  loadMasterKeys,
+  type MasterKeys,
+  newMasterKey,
+  removePreviousKeyFile,
+  replaceKeyFile,
+} from './masterKeys.ts';
+import { rotationLock } from './rotationLock.ts';
+import { openSystemKeys, rewrapSystemKeys, type SystemKeys } from './systemKeys.ts';
+import { openVault, type Vault } from './vault.ts';
+
+/** Inspects and rotates the master keys. */
+export type KeyRing = {
+  source: KeySource;
+  /** The keys of this process, and how many keys each master key wraps. */
+  describe(): Promise<{ current: string; previous: string | null; wrapped: { id: string; keys: number }[] }>;
+  /**
+   * Creates a new master key in the key file and re-wraps all keys with it, online. Returns how many were re-wrapped.
+   * Undefined if the key comes from the settings, which only an operator can change. Rotations run one after the other,
+   * in all processes. `onStep` is for tests that end the process there.
+   */
+  rotate(onStep?: (step: RotationStep) => void): Promise<number | undefined>;
+  /** Reads the key file again after another process has replaced it. */
+  reload(): Promise<void>;
+};
+
+export const rotation_steps = ['locked', 'registered', 'previous_kept', 'replaced', 'half_done', 'rewrapped'] as const;
+export type RotationStep = (typeof rotation_steps)[number];
+
+/** One entry when keys start to be re-wrapped, and one when they are. */
+export type RotationEntry = { outcome: 'started' | 'completed'; from: string; to: string; rewrapped?: number };
+
+type Options = {
+  print: (text: string) => void;
+  /** Writes an audit record of a rotation, also of one that a restart with MASTER_KEY_PREVIOUS causes. */
+  record: (system: Sql, keys: SystemKeys, entry: RotationEntry) => Promise<void>;
+};
+
+export type Keys = { vault: Vault; system_keys: SystemKeys; key_ring: KeyRing };
+
+/**
+ * Loads the master key, checks it against the database, and unwraps the keys under it. What is still under the previous
+ * master key is re-wrapped. Prints a notice if the key was generated.
+ */
+export async function openKeys(config: Config, system: Sql, { print, record }: Options): Promise<Keys> {
+  const { data_dir, master_key, master_key_previous } = config;
+  const load = () => loadMasterKeys({ data_dir, master_key, master_key_previous });
+  const exclusively = rotationLock(system);
+  // With the key in the settings and no rotation in progress, there is nothing to wait for.
+  const atStart: typeof exclusively = master_key && !master_key_previous ? (work) => work() : exclusively;
+  return atStart(async () => {
+    // Read while no rotation is in progress: the file and the database agree.
+    const { generated, source, ...master } = await load();
+    if (generated) {
+      const file = join(data_dir, 'master.key');
+      print(`Created a master key: ${file}. Back it up: stored credentials cannot be decrypted without it.\n`);
+    }
+    const reload = async () => {
+      if (source === 'file') Object.assign(master, keysOf(await load()));
+    };
+    await checkMasterKey(system, master);
+    const vault = openVault(master, { reload });
+    const system_keys = await openSystemKeys(system, master);
+    const rewrap = (onStep: (step: RotationStep) => void = () => {}) =>
+      rewrapAll({ system, master, vault, onStep, record: (entry) => record(system, system_keys, entry) });
+    if (master.previous) {
+      await rewrap();
+      if (source === 'file') await forgetPrevious(data_dir, system, master);
+    }
+    const key_ring: KeyRing = {
+      source,
+      describe: async () => ({
+        current: master.current.id,
+        previous: master.previous?.id ?? null,
+        wrapped: await countWrapped(system),
+      }),
+      rotate: async (onStep = () => {}) => {
+        if (source !== 'file') return undefined;
+        return exclusively(async () => {
+          onStep('locked');
+          await finishEarlier(data_dir, system, master, { reload, rewrap });
+          const rotated = { current: newMasterKey(), previous: master.current };
+          // Registered before any file or secret has it, so that nothing can be wrapped by an unknown key.
+          await checkMasterKey(system, rotated);
+          onStep('registered');
+          await replaceKeyFile(data_dir, rotated, () => onStep('previous_kept'));
+          // The vault and the other key holders share this object, so they use the new key from here on.
+          Object.assign(master, rotated);
+          onStep('replaced');
+          return rewrap(onStep);
+        });
+      },
+      reload,
+    };
+    return { vault, system_keys, key_ring };
+  });
+}
+
+/**
+ * Completes an earlier rotation, by this process or another one. Only two master keys are ever in use: with a third one,
+ * what is still under the oldest could not be decrypted anymore.
+ */
+async function finishEarlier(
+  data_dir: string,
+  system: Sql,
+  master: MasterKeys,
+  { reload, rewrap }: { reload: () => Promise<void>; rewrap: () => Promise<number> },
+): Promise<void> {
+  await reload();
+  await checkMasterKey(system, master);
+  for (let attempt = 1; master.previous; attempt++) {
+    await rewrap();
+    if (await forgetPrevious(data_dir, system, master)) return;
+    if (attempt === attempts_max) throw new Error('Another process still uses the previous master key. Restart it.');
+  }
+}
+
+const attempts_max = 5;
+
+/** Removes the previous key unless a process that has not noticed the rotation wraps keys with it. */
+async function forgetPrevious(data_dir: string, system: Sql, master: MasterKeys): Promise<boolean> {
+  const { previous } = master;
+  if (!previous) return true;
+  if (!(await retireMasterKey(system, previous.id))) return false;
+  await removePreviousKeyFile(data_dir);
+  delete master.previous;
+  return true;
+}
+
+type Rewrap = Pick<Keys, 'vault'> & {
+  system: Sql;
+  master: MasterKeys;
+  onStep: (step: RotationStep) => void;
+  record: (entry: RotationEntry) => Promise<void>;
+};
+
+/** Re-wraps everything that is under the previous master key, in batches; a start after a crash continues here. */
+async function rewrapAll({ system, master, vault, onStep, record }: Rewrap): Promise<number> {
+  const { current, previous } = master;
+  if (!previous) return 0;
+  const waiting = (await countWrapped(system)).find(({ id }) => id === previous.id)?.keys ?? 0;
+  const ids = { from: previous.id, to: current.id };
+  if (waiting > 0) await record({ outcome: 'started', ...ids });
+  const of_installation = await rewrapSystemKeys(system, master);
+  onStep('half_done');
+  const rewrapped = of_installation + (await vault.rewrap(system));
+  onStep('rewrapped');
+  if (waiting > 0) await record({ outcome: 'completed', ...ids, rewrapped });
+  return rewrapped;
+}
+
+function keysOf({ current, previous }: MasterKeys): MasterKeys {
+  return { current, ...(previous && { previous }) };
+}
+
+async function countWrapped(system: Sql): Promise<{ id: string; keys: number }[]> {
+  return system<{ id: string; keys: number }[]>`
+    SELECT master_key_id AS id, count(*) AS keys FROM (
+      SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys) AS wrapped
+    GROUP BY master_key_id ORDER BY master_key_id`;
+}

@@ -1,0 +1,158 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { hostname } from 'node:os';
+import { type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Logger } from 'pino';
+import type { Config } from '../../catalog/settings/config.ts';
+import { version } from '../../catalog/version.ts';
+import { waitAtMost } from '../worker/waitAtMost.ts';
+import { metricProducer } from './metricProducer.ts';
+import { openSampler } from './sampler.ts';
+import type { OpenSpan, SpanAttributes, SpanOptions, Telemetry } from './telemetry.ts';
+import { formatTraceparent, isSampled, parseTraceparent, type TracePosition } from './traceparent.ts';
+
+/** Part of the two seconds of a shutdown that are not reserved for running work. */
+const close_ms = 1_000;
+
+/**
+ * Sends traces and metrics to a collector. Nothing is registered globally, and no module is patched: every span is
+ * opened by our own code.
+ */
+export function openExport(config: Config & { endpoint: string }, log: () => Logger): Telemetry {
+  const resource = resourceFromAttributes({
+    'service.name': config.otel_service_name,
+    'service.version': version,
+    'service.instance.id': `${hostname()}:${process.pid}`,
+  });
+  const destination = (signal: 'traces' | 'metrics') => ({
+    url: `${config.endpoint.replace(/\/+$/, '')}/v1/${signal}`,
+    headers: config.otel_exporter_otlp_headers,
+    timeoutMillis: 5_000,
+  });
+  const traces = reportFailures(new OTLPTraceExporter(destination('traces')), () =>
+    log().warn({ reason: 'traces' }, 'telemetry not exported'),
+  );
+  const provider = new TracerProvider({
+    resource,
+    sampler: openSampler(config.otel_traces_sampler, config.otel_traces_sampler_arg),
+    spanProcessors: [new BatchSpanProcessor({ exporter: traces })],
+  });
+  const tracer = provider.getTracer('chartwire', version);
+  const active = new AsyncLocalStorage<Span>();
+  let meters: MeterProvider | undefined;
+
+  const start = (name: string, { kind = 'internal', attributes = {}, parent, queued_by }: SpanOptions): Span => {
+    const options = { kind: kinds[kind], attributes, links: linksTo(queued_by) };
+    return tracer.startSpan(name, options, parentContext(parent, queued_by));
+  };
+  const parentContext = (header: string | undefined, queued_by: string | null | undefined) => {
+    const caller = parseTraceparent(header);
+    if (caller) return trace.setSpanContext(ROOT_CONTEXT, { ...spanContext(caller), isRemote: true });
+    const current = queued_by === undefined ? active.getStore() : undefined;
+    return current ? trace.setSpan(ROOT_CONTEXT, current) : ROOT_CONTEXT;
+  };
+  const position = (): TracePosition | undefined => {
+    const found = active.getStore()?.spanContext();
+    return found && { trace_id: found.traceId, span_id: found.spanId, flags: found.traceFlags };
+  };
+
+  return {
+    enabled: true,
+    span: async (name, options, work) => {
+      const span = start(name, options);
+      try {
+        return await active.run(span, work);
+      } catch (error) {
+        describe(span, { 'error.type': typeOf(error) });
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    open: (name, options): OpenSpan => {
+      const span = start(name, options);
+      return {
+        run: (work) => active.run(span, work),
+        end: (attributes = {}) => {
+          describe(span, attributes);
+          span.end();
+        },
+      };
+    },
+    annotate: (attributes) => {
+      const span = active.getStore();
+      if (span) describe(span, attributes);
+    },
+    traceparent: () => {
+      const current = position();
+      return current ? formatTraceparent(current) : null;
+    },
+    logFields: () => {
+      const current = position();
+      return current && isSampled(current) ? { trace_id: current.trace_id, span_id: current.span_id } : {};
+    },
+    exportMetrics: (registry, refresh) => {
+      const exporter = reportFailures(new OTLPMetricExporter(destination('metrics')), () =>
+        log().warn({ reason: 'metrics' }, 'telemetry not exported'),
+      );
+      const reader = new PeriodicExportingMetricReader({
+        exporter,
+        exportIntervalMillis: config.otel_metric_export_interval,
+        exportTimeoutMillis: Math.min(config.otel_metric_export_interval, 5_000),
+        metricProducers: [metricProducer(registry, refresh)],
+      });
+      meters = new MeterProvider({ resource, readers: [reader] });
+    },
+    // A collector that is down must not delay or fail the shutdown.
+    close: () => waitAtMost(close_ms, Promise.allSettled([provider.shutdown(), meters?.shutdown()])),
+  };
+}
+
+const kinds: Record<NonNullable<SpanOptions['kind']>, SpanKind> = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+};
+
+function linksTo(traceparent: string | null | undefined): Link[] {
+  const origin = parseTraceparent(traceparent);
+  return origin ? [{ context: spanContext(origin) }] : [];
+}
+
+function spanContext({ trace_id, span_id, flags }: TracePosition) {
+  return { traceId: trace_id, spanId: span_id, traceFlags: flags };
+}
+
+function describe(span: Span, attributes: SpanAttributes): void {
+  span.setAttributes(attributes);
+  // Without a message: those of errors may quote data.
+  if (attributes['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
+/** The code of an error, or its class. Codes of all libraries look like names; texts do not. */
+function typeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const { code, kind } = error as { code?: unknown; kind?: unknown };
+  return [code, kind].find((each): each is string => typeof each === 'string' && /^\w{1,64}$/.test(each)) ?? error.name;
+}
+
+type Exporter<Items> = { export(items: Items, done: (result: { code: number }) => void): void };
+
+/** Calls `report` when exporting begins to fail. The libraries themselves are silent. */
+function reportFailures<Items, E extends Exporter<Items>>(exporter: E & Exporter<Items>, report: () => void): E {
+  const send = exporter.export.bind(exporter);
+  let failing = false;
+  exporter.export = (items, done) =>
+    send(items, (result) => {
+      if (result.code !== 0 && !failing) report();
+      failing = result.code !== 0;
+      done(result);
+    });
+  return exporter;
+}
