@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from './catalog/settings/config.ts';
-import type { Connector } from './connectors/connector.ts';
+import type { Connector } from './emr/connector.ts';
 import type { Database, Fragment, Query, Tx } from './platform/db/database.ts';
 import type { Lookups } from './platform/db/lookups.ts';
 import type { Notifications } from './platform/db/notifications.ts';

@@ -11,7 +11,7 @@ import { recordRotation } from './audit/recordRotation.ts';
 import { sealLastRecords } from './audit/sealAudit.ts';
 import { openSecretUses } from './clients/secretUses.ts';
 import type { Config } from './catalog/settings/config.ts';
-import { connectors } from './connectors/index.ts';
+import { connectors } from './emr/index.ts';
 import type { Context } from './context.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { openLive } from './dashboard/live.ts';

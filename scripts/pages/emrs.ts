@@ -1,7 +1,7 @@
-import type { Connector } from '../../src/connectors/connector.ts';
-import { takesField } from '../../src/connectors/fieldSupport.ts';
-import type { FieldOperation } from '../../src/connectors/fields.ts';
-import { connectors } from '../../src/connectors/index.ts';
+import type { Connector } from '../../src/emr/connector.ts';
+import { takesField } from '../../src/emr/fieldSupport.ts';
+import type { FieldOperation } from '../../src/emr/fields.ts';
+import { connectors } from '../../src/emr/index.ts';
 import { active_fields } from '../../src/model/patientRequest.ts';
 import { writes } from '../../src/writes/writes.ts';
 import { code, page, table } from './markdown.ts';

@@ -1,5 +1,5 @@
-import type { Capability } from '../connectors/connector.ts';
-import type { Evidence } from '../connectors/evidence.ts';
+import type { Capability } from '../emr/connector.ts';
+import type { Evidence } from '../emr/evidence.ts';
 import type { Query, Tx } from '../platform/db/database.ts';
 
 type Owner = { id: string; client_id: string };

@@ -1,4 +1,4 @@
-import type { Capability, MrnRule } from '../connectors/connector.ts';
+import type { Capability, MrnRule } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { readBatch } from '../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';

@@ -1,4 +1,4 @@
-import type { Capability } from '../connectors/connector.ts';
+import type { Capability } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { AccountRow, OrganizationRow } from '../model/dashboard/accounts.ts';
 import { sizeText } from '../model/sizeText.ts';

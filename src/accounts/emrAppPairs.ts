@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import type { Credentials } from '../connectors/connector.ts';
-import { type EndpointPins, fillPin, isAddress, same_host, wildcardOf } from '../connectors/endpointPins.ts';
+import type { Credentials } from '../emr/connector.ts';
+import { type EndpointPins, fillPin, isAddress, same_host, wildcardOf } from '../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';

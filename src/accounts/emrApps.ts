@@ -1,5 +1,5 @@
-import type { Credentials } from '../connectors/connector.ts';
-import { type EndpointPins, matchHost } from '../connectors/endpointPins.ts';
+import type { Credentials } from '../emr/connector.ts';
+import { type EndpointPins, matchHost } from '../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';

@@ -1,4 +1,4 @@
-import type { EmrEndpoint } from '../connectors/connector.ts';
+import type { EmrEndpoint } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { clientKeys } from '../platform/security/signingKeys.ts';
 import { readPins } from './emrApps.ts';

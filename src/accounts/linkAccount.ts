@@ -1,4 +1,4 @@
-import type { Credentials, SignIn } from '../connectors/connector.ts';
+import type { Credentials, SignIn } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';

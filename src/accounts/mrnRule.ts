@@ -1,4 +1,4 @@
-import type { MrnRule } from '../connectors/connector.ts';
+import type { MrnRule } from '../emr/connector.ts';
 import type { Fragment, Query } from '../platform/db/database.ts';
 
 /** What an operator set, for an EMR app or an organization. Both null: not set. */

@@ -12,7 +12,7 @@ import {
   type RefreshedCapabilities,
   type RenewGrant,
   type SharedMarkers,
-} from '../connectors/connector.ts';
+} from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../platform/db/database.ts';
 import type { UsedSession } from '../jobs/jobs.ts';

@@ -1,4 +1,4 @@
-import type { MrnRule } from '../connectors/connector.ts';
+import type { MrnRule } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { EmrFailure, type Grant, type RenewGrant } from '../connectors/connector.ts';
+import { EmrFailure, type Grant, type RenewGrant } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount, setGrant } from './accounts.ts';

@@ -1,4 +1,4 @@
-import { type Credentials, EmrFailure, type Grant } from '../connectors/connector.ts';
+import { type Credentials, EmrFailure, type Grant } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
 import { type EndpointContext, emrEndpoint } from './emrEndpoint.ts';

@@ -1,4 +1,4 @@
-import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
+import { EmrFailure, type OperationName, type Operations } from '../emr/connector.ts';
 import { record_kinds } from '../model/records/kinds.ts';
 
 /** Observes what happens when an operation is used. */

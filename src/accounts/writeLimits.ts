@@ -1,4 +1,4 @@
-import type { LoadSign } from '../connectors/connector.ts';
+import type { LoadSign } from '../emr/connector.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { StoredAccount } from './accounts.ts';
 

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox';
-import type { OperationName } from '../connectors/connector.ts';
+import type { OperationName } from '../emr/connector.ts';
 import { patientsOf } from '../model/events.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
 import { acceptOnce } from '../http/idempotency.ts';

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { matchEmrApps } from '../accounts/emrApps.ts';
-import { certify } from '../certification/certify.ts';
-import { formatReport } from '../certification/report.ts';
+import { certify } from '../emr/certification/certify.ts';
+import { formatReport } from '../emr/certification/report.ts';
 import type { Config } from '../catalog/settings/config.ts';
-import type { Connector, Credentials, EmrEndpoint } from '../connectors/connector.ts';
-import { connectors } from '../connectors/index.ts';
+import type { Connector, Credentials, EmrEndpoint } from '../emr/connector.ts';
+import { connectors } from '../emr/index.ts';
 import { StartFailure } from '../catalog/errors.ts';
 import { emrRules, syntaxRefusal } from '../platform/security/addresses.ts';
 import { createOutbound } from '../platform/security/outbound.ts';

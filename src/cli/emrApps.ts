@@ -9,8 +9,8 @@ import {
   removeEmrApp,
 } from '../accounts/emrApps.ts';
 import type { Config } from '../catalog/settings/config.ts';
-import type { EndpointPins } from '../connectors/endpointPins.ts';
-import { connectors } from '../connectors/index.ts';
+import type { EndpointPins } from '../emr/endpointPins.ts';
+import { connectors } from '../emr/index.ts';
 import type { Database, Tx } from '../platform/db/database.ts';
 import { ApiError, apiError, StartFailure } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../catalog/settings/config.ts';
-import { connectors } from '../connectors/index.ts';
+import { connectors } from '../emr/index.ts';
 import type { Database } from '../platform/db/database.ts';
 import { openLookups } from '../platform/db/lookups.ts';
 import { openNotifications } from '../platform/db/notifications.ts';

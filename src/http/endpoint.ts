@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import type { Client } from '../clients/clients.ts';
-import type { OperationName } from '../connectors/connector.ts';
+import type { OperationName } from '../emr/connector.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import type { ClientScope } from '../platform/db/clientScope.ts';
 import type { Tx } from '../platform/db/database.ts';

@@ -1,5 +1,5 @@
-import type { EmrWrite } from '../connectors/connector.ts';
-import { EmrFailure } from '../connectors/connector.ts';
+import type { EmrWrite } from '../emr/connector.ts';
+import { EmrFailure } from '../emr/connector.ts';
 import type { Batch } from '../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../platform/db/lease.ts';

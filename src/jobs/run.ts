@@ -1,4 +1,4 @@
-import { EmrFailure } from '../connectors/connector.ts';
+import { EmrFailure } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../platform/db/lease.ts';

@@ -1,6 +1,6 @@
 import { emrEndpoint } from '../accounts/emrEndpoint.ts';
-import type { ConnectionReport, ReportStep } from '../connectors/connectionReport.ts';
-import { type Connector, type EmrEndpoint, EmrFailure } from '../connectors/connector.ts';
+import type { ConnectionReport, ReportStep } from '../emr/connectionReport.ts';
+import { type Connector, type EmrEndpoint, EmrFailure } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';

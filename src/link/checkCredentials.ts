@@ -1,4 +1,4 @@
-import type { Connector, CredentialField, Credentials, SignInWay } from '../connectors/connector.ts';
+import type { Connector, CredentialField, Credentials, SignInWay } from '../emr/connector.ts';
 import { apiError } from '../catalog/errors.ts';
 import { trimText } from '../model/fields.ts';
 

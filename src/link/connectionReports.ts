@@ -1,5 +1,5 @@
 import { describedMrnRule } from '../accounts/mrnRule.ts';
-import type { ConnectionReport } from '../connectors/connectionReport.ts';
+import type { ConnectionReport } from '../emr/connectionReport.ts';
 import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import { apiError, type ErrorCode } from '../catalog/errors.ts';
 import { newId, parseId } from '../catalog/ids.ts';

@@ -1,8 +1,8 @@
 import { findAccountByToken } from '../accounts/accounts.ts';
 import { type EmrApp, findEmrApp } from '../accounts/emrApps.ts';
 import type { Client } from '../clients/clients.ts';
-import type { Connector } from '../connectors/connector.ts';
-import { matchHost } from '../connectors/endpointPins.ts';
+import type { Connector } from '../emr/connector.ts';
+import { matchHost } from '../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { type ApiError, apiError } from '../catalog/errors.ts';

@@ -9,8 +9,8 @@ import {
   type OfferedWays,
   type ServerDescription,
   type SignInWay,
-} from '../connectors/connector.ts';
-import { isPinned, pinnedUrls, same_host } from '../connectors/endpointPins.ts';
+} from '../emr/connector.ts';
+import { isPinned, pinnedUrls, same_host } from '../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { ErrorCode } from '../catalog/errors.ts';
 import type { ConsentTerms } from './consentTerms.ts';

@@ -1,4 +1,4 @@
-import type { Connector } from '../connectors/connector.ts';
+import type { Connector } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../platform/security/addresses.ts';
 

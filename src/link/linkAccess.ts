@@ -1,4 +1,4 @@
-import type { Capability, OperationName } from '../connectors/connector.ts';
+import type { Capability, OperationName } from '../emr/connector.ts';
 
 /** What an account can do in the EMR, as Link says it to people. `known`: as stated by this server. */
 export type LinkAccess = { known: boolean; reads: string[]; writes: string[] };

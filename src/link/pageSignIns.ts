@@ -1,4 +1,4 @@
-import type { Credentials, Grant } from '../connectors/connector.ts';
+import type { Credentials, Grant } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { hashToken } from '../platform/security/hash.ts';

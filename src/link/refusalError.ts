@@ -1,4 +1,4 @@
-import type { Connector, SignInRefusal } from '../connectors/connector.ts';
+import type { Connector, SignInRefusal } from '../emr/connector.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
 
 /**

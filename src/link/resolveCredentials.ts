@@ -1,8 +1,8 @@
 import { readAccount } from '../accounts/accounts.ts';
 import { type EmrApp, findEmrApp } from '../accounts/emrApps.ts';
 import { connectorOf, currentCredentials } from '../accounts/openAccount.ts';
-import type { Connector, Credentials, SignInWay } from '../connectors/connector.ts';
-import type { EndpointPins } from '../connectors/endpointPins.ts';
+import type { Connector, Credentials, SignInWay } from '../emr/connector.ts';
+import type { EndpointPins } from '../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { mergeCredentials, trimCredentials } from './checkCredentials.ts';

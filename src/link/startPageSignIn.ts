@@ -1,4 +1,4 @@
-import type { Credentials } from '../connectors/connector.ts';
+import type { Credentials } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newToken } from '../catalog/ids.ts';

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { connectors } from '../connectors/index.ts';
+import { connectors } from '../emr/index.ts';
 import { examples as by_name } from '../model/examples.ts';
 
 type Node = {

@@ -1,4 +1,4 @@
-import { connectors } from '../connectors/index.ts';
+import { connectors } from '../emr/index.ts';
 import { apiError, type ErrorCode, errors, type Fills } from '../catalog/errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { ErrorBody, LoginRequiredBody } from '../model/error.ts';

@@ -2,7 +2,7 @@ import { recordWorking } from '../accounts/accountCapabilities.ts';
 import { toRuleKey } from '../accounts/mrnRule.ts';
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
-import { EmrFailure, type Operations } from '../connectors/connector.ts';
+import { EmrFailure, type Operations } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';

@@ -1,4 +1,4 @@
-import type { SavedField } from '../connectors/patientWrites.ts';
+import type { SavedField } from '../emr/patientWrites.ts';
 import type { EventData } from '../model/events.ts';
 
 /** The fields that the EMR reports as changed, over all steps of a write. */

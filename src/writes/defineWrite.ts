@@ -1,6 +1,6 @@
 import type { Static, TObject } from 'typebox';
 import { openAccount } from '../accounts/openAccount.ts';
-import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
+import { EmrFailure, type OperationName, type Operations } from '../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
 import type { Job } from '../jobs/jobs.ts';

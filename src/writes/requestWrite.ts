@@ -1,9 +1,9 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
-import type { Connector, OperationName } from '../connectors/connector.ts';
-import { takesField } from '../connectors/fieldSupport.ts';
-import type { FieldOperation } from '../connectors/fields.ts';
+import type { Connector, OperationName } from '../emr/connector.ts';
+import { takesField } from '../emr/fieldSupport.ts';
+import type { FieldOperation } from '../emr/fields.ts';
 import type { Context } from '../context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';

@@ -1,7 +1,7 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
-import { EmrFailure, type OperationName, type Operations } from '../connectors/connector.ts';
-import type { FieldOperation } from '../connectors/fields.ts';
+import { EmrFailure, type OperationName, type Operations } from '../emr/connector.ts';
+import type { FieldOperation } from '../emr/fields.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../platform/db/database.ts';
 import type { EventOf } from '../model/events.ts';

@@ -1,7 +1,7 @@
-import type { CertificationTarget } from '../../src/certification/environment.ts';
-import { type ScoreCard, scoreCard } from '../../src/certification/scoreCard.ts';
-import { fhir } from '../../src/connectors/fhir/fhir.ts';
-import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import type { CertificationTarget } from '../../src/emr/certification/environment.ts';
+import { type ScoreCard, scoreCard } from '../../src/emr/certification/scoreCard.ts';
+import { fhir } from '../../src/emr/fhir/fhir.ts';
+import { larkspur } from '../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { openFixture } from '../connectors/larkspur/fixture.ts';
 import type { PracticeSize } from '../harness/fhir/practice/sizes.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { certify } from '../../src/certification/certify.ts';
-import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import { certify } from '../../src/emr/certification/certify.ts';
+import { larkspur } from '../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { type LarkspurFixture, openFixture } from '../connectors/larkspur/fixture.ts';
 import { type FaultyConnector, type FaultyServer, faulty_connectors, faulty_servers } from './faultyConnectors.ts';

@@ -6,7 +6,7 @@ import {
   type EmrWrite,
   type Operations,
   type Written,
-} from '../../src/connectors/connector.ts';
+} from '../../src/emr/connector.ts';
 import type { Outbound } from '../../src/platform/security/outbound.ts';
 
 /** A fault in an otherwise correct connector, and a check that must detect it. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { certify } from '../../src/certification/certify.ts';
-import type { Connector, SignIn } from '../../src/connectors/connector.ts';
-import { fhir } from '../../src/connectors/fhir/fhir.ts';
+import { certify } from '../../src/emr/certification/certify.ts';
+import type { Connector, SignIn } from '../../src/emr/connector.ts';
+import { fhir } from '../../src/emr/fhir/fhir.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 

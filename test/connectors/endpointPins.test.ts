@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { isPinned, matchHost, pinnedUrls, wildcardOf } from '../../src/connectors/endpointPins.ts';
-import { isTrustedRevocation } from '../../src/connectors/fhir/sign-in/trustedEndpoints.ts';
-import { nextUrl } from '../../src/connectors/fhir/transport/bundles.ts';
-import { isBelowBase } from '../../src/connectors/fhir/transport/call.ts';
+import { isPinned, matchHost, pinnedUrls, wildcardOf } from '../../src/emr/endpointPins.ts';
+import { isTrustedRevocation } from '../../src/emr/fhir/sign-in/trustedEndpoints.ts';
+import { nextUrl } from '../../src/emr/fhir/transport/bundles.ts';
+import { isBelowBase } from '../../src/emr/fhir/transport/call.ts';
 
 describe('the hosts of an app', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EmrFailure, type EmrWrite } from '../../src/connectors/connector.ts';
+import { EmrFailure, type EmrWrite } from '../../src/emr/connector.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { historyOf, NeedsReview, openSteps } from '../../src/jobs/jobSteps.ts';
 import type { Job, StepHistory } from '../../src/jobs/jobs.ts';

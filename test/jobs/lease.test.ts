@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EmrFailure } from '../../src/connectors/connector.ts';
+import { EmrFailure } from '../../src/emr/connector.ts';
 import type { Context } from '../../src/context.ts';
 import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import type { Job } from '../../src/jobs/jobs.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { bindings } from '../../src/accounts/accounts.ts';
 import { openAccount } from '../../src/accounts/openAccount.ts';
-import type { Access, Connector } from '../../src/connectors/connector.ts';
+import type { Access, Connector } from '../../src/emr/connector.ts';
 import type { Context } from '../../src/context.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';

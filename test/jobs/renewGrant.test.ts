@@ -4,7 +4,7 @@ import { bindings } from '../../src/accounts/accounts.ts';
 import { addEndedGrant } from '../../src/accounts/endedGrants.ts';
 import { expireAccount } from '../../src/accounts/expireAccount.ts';
 import { openAccount } from '../../src/accounts/openAccount.ts';
-import { type Access, type Connector, EmrFailure, type Grant } from '../../src/connectors/connector.ts';
+import { type Access, type Connector, EmrFailure, type Grant } from '../../src/emr/connector.ts';
 import type { Context } from '../../src/context.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases } from '../../src/platform/db/lease.ts';

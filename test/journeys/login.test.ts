@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { larkspur } from '../../src/connectors/larkspur/larkspur.ts';
+import { larkspur } from '../../src/emr/larkspur/larkspur.ts';
 import { unparkExpiredJobs } from '../../src/workers.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Connector, ListPage } from '../../src/connectors/connector.ts';
+import type { Connector, ListPage } from '../../src/emr/connector.ts';
 import { type Deferred, deferred } from '../harness/deferred.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { patient, until } from './support.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { fhir } from '../../src/connectors/fhir/fhir.ts';
+import { fhir } from '../../src/emr/fhir/fhir.ts';
 import { apiOf, expectApiError, expectSchema } from '../api/support.ts';
 import { statedTypes } from '../connectors/fhir/fixture.ts';
 import type { Api } from '../harness/api.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { bindings, getAccount } from '../../src/accounts/accounts.ts';
 import { openAccount } from '../../src/accounts/openAccount.ts';
-import type { Credentials, Grant } from '../../src/connectors/connector.ts';
+import type { Credentials, Grant } from '../../src/emr/connector.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { connectors } from '../../connectors/index.ts';
+import { connectors } from '../../emr/index.ts';
 import type { Context } from '../../context.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';

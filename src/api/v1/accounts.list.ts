@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { listLinkedAccounts } from '../../accounts/listLinkedAccounts.ts';
-import { connectors } from '../../connectors/index.ts';
+import { connectors } from '../../emr/index.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { LinkedAccount } from '../../model/activity.ts';
 import { success } from '../../model/fields.ts';

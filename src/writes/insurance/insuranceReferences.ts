@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/accounts.ts';
-import type { Subscriber } from '../../connectors/patientWrites.ts';
+import type { Subscriber } from '../../emr/patientWrites.ts';
 import type { Context } from '../../context.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';

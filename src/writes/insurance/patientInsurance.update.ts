@@ -1,4 +1,4 @@
-import { EmrFailure } from '../../connectors/connector.ts';
+import { EmrFailure } from '../../emr/connector.ts';
 import { apiError } from '../../catalog/errors.ts';
 import type { EventOf } from '../../model/events.ts';
 import {

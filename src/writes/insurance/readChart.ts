@@ -1,4 +1,4 @@
-import type { Operations } from '../../connectors/connector.ts';
+import type { Operations } from '../../emr/connector.ts';
 import { storeChart } from '../../records/patients.ts';
 import type { WriteResult, WriteRun } from '../write.ts';
 

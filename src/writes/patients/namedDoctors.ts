@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/accounts.ts';
 import { openAccount } from '../../accounts/openAccount.ts';
-import { EmrFailure } from '../../connectors/connector.ts';
+import { EmrFailure } from '../../emr/connector.ts';
 import type { Context } from '../../context.ts';
 import { apiError } from '../../catalog/errors.ts';
 import type { PatientChanges } from '../../model/patientRequest.ts';

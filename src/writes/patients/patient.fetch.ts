@@ -4,7 +4,7 @@ import {
   hasSearchedName,
   type Operations,
   type PatientSearch,
-} from '../../connectors/connector.ts';
+} from '../../emr/connector.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import { PatientFetchRequest } from '../../model/liveChart.ts';

@@ -1,5 +1,5 @@
-import { EmrFailure, type OperationName, type Operations } from '../../connectors/connector.ts';
-import type { SavedField } from '../../connectors/patientWrites.ts';
+import { EmrFailure, type OperationName, type Operations } from '../../emr/connector.ts';
+import type { SavedField } from '../../emr/patientWrites.ts';
 import type { EventOf } from '../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import type { Patient } from '../../model/records/patients.ts';

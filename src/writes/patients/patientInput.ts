@@ -1,4 +1,4 @@
-import type { Coverage, Demographics, EmrDoctor, NewPatient, Payer } from '../../connectors/patientWrites.ts';
+import type { Coverage, Demographics, EmrDoctor, NewPatient, Payer } from '../../emr/patientWrites.ts';
 import type { PatientChanges, PatientRequest } from '../../model/patientRequest.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Coverage, Demographics, Payer } from '../../connectors/patientWrites.ts';
+import type { Coverage, Demographics, Payer } from '../../emr/patientWrites.ts';
 import type { Context } from '../../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';

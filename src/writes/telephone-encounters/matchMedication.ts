@@ -1,4 +1,4 @@
-import { EmrFailure, type EmrMedication } from '../../connectors/connector.ts';
+import { EmrFailure, type EmrMedication } from '../../emr/connector.ts';
 import { fold } from '../../model/fold.ts';
 
 const name_min = 2;

@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/accounts.ts';
-import type { Operations } from '../../connectors/connector.ts';
+import type { Operations } from '../../emr/connector.ts';
 import type { Context } from '../../context.ts';
 import type { Fragment, Query } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';

@@ -1,7 +1,7 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Connector } from '../../../src/connectors/connector.ts';
-import { fhir } from '../../../src/connectors/fhir/fhir.ts';
+import type { Connector } from '../../../src/emr/connector.ts';
+import { fhir } from '../../../src/emr/fhir/fhir.ts';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { appFor, redirectUri } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';

@@ -6,8 +6,8 @@ import {
   type Grant,
   type Operations,
   type SharedMarkers,
-} from '../../../src/connectors/connector.ts';
-import { fhir } from '../../../src/connectors/fhir/fhir.ts';
+} from '../../../src/emr/connector.ts';
+import { fhir } from '../../../src/emr/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/platform/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';

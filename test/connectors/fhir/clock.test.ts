@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayOf, daysAround, wallTime } from '../../../src/connectors/fhir/clock.ts';
+import { dayOf, daysAround, wallTime } from '../../../src/emr/fhir/clock.ts';
 
 test.each([
   ['2026-03-08T02:30:00Z', '2026-03-07T21:30:00'],

@@ -1,8 +1,8 @@
 import type { CapabilityStatement } from 'fhir/r4.js';
 import { exportJWK, generateKeyPair } from 'jose';
-import type { Access, Credentials, EmrEndpoint, Grant, SignIn } from '../../../src/connectors/connector.ts';
-import { fhir } from '../../../src/connectors/fhir/fhir.ts';
-import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import type { Access, Credentials, EmrEndpoint, Grant, SignIn } from '../../../src/emr/connector.ts';
+import { fhir } from '../../../src/emr/fhir/fhir.ts';
+import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
 import type { SigningAlgorithm } from '../../../src/platform/security/signingKeys.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint, required } from '../larkspur/fixture.ts';

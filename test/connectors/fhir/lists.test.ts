@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { fhir as fhirConnector } from '../../../src/connectors/fhir/fhir.ts';
-import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import { fhir as fhirConnector } from '../../../src/emr/fhir/fhir.ts';
+import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 import { linkedClient, pathsOf, type TestEndpoint } from './fixture.ts';

@@ -2,19 +2,19 @@ import type * as fhir from 'fhir/r4.js';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { toInsurance } from '../../../src/connectors/fhir/charts/coverage.ts';
+import { toInsurance } from '../../../src/emr/fhir/charts/coverage.ts';
 import {
   allergyToAlert,
   appointmentToEncounter,
   flagToAlert,
   toEncounter,
   toMedication,
-} from '../../../src/connectors/fhir/charts/liveChart.ts';
-import { toAppointment } from '../../../src/connectors/fhir/lists/appointments.ts';
-import type { RelatedRecords as ClaimSurroundings } from '../../../src/connectors/fhir/lists/claimParts.ts';
-import { toClaim } from '../../../src/connectors/fhir/lists/claims.ts';
-import { toAbsences, toHours } from '../../../src/connectors/fhir/lists/hours.ts';
-import { type RelatedRecords as OrderSurroundings, toOrder } from '../../../src/connectors/fhir/lists/orders.ts';
+} from '../../../src/emr/fhir/charts/liveChart.ts';
+import { toAppointment } from '../../../src/emr/fhir/lists/appointments.ts';
+import type { RelatedRecords as ClaimSurroundings } from '../../../src/emr/fhir/lists/claimParts.ts';
+import { toClaim } from '../../../src/emr/fhir/lists/claims.ts';
+import { toAbsences, toHours } from '../../../src/emr/fhir/lists/hours.ts';
+import { type RelatedRecords as OrderSurroundings, toOrder } from '../../../src/emr/fhir/lists/orders.ts';
 import {
   isInsurer,
   isPharmacy,
@@ -22,9 +22,9 @@ import {
   toInsuranceProvider,
   toLocation,
   toPharmacy,
-} from '../../../src/connectors/fhir/lists/organizations.ts';
-import { toPatient } from '../../../src/connectors/fhir/lists/patients.ts';
-import { toProvider, toReferringProvider, toStaffMember } from '../../../src/connectors/fhir/lists/providers.ts';
+} from '../../../src/emr/fhir/lists/organizations.ts';
+import { toPatient } from '../../../src/emr/fhir/lists/patients.ts';
+import { toProvider, toReferringProvider, toStaffMember } from '../../../src/emr/fhir/lists/providers.ts';
 import { LiveEncounter, LiveInsurance } from '../../../src/model/liveChart.ts';
 import { AppointmentSource } from '../../../src/model/records/appointments.ts';
 import { ClaimSource } from '../../../src/model/records/claims.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { describeIdentifiers, guessMrnRule, mrnOf } from '../../../src/connectors/fhir/mrn.ts';
+import { describeIdentifiers, guessMrnRule, mrnOf } from '../../../src/emr/fhir/mrn.ts';
 
 type Make = (n: number) => fhir.Identifier[];
 

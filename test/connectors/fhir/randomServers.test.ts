@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Capability, EmrFailure, type Operations } from '../../../src/connectors/connector.ts';
-import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
-import { collect } from '../../../src/connectors/operations.ts';
-import type { NewPatient } from '../../../src/connectors/patientWrites.ts';
+import { type Capability, EmrFailure, type Operations } from '../../../src/emr/connector.ts';
+import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
+import { collect } from '../../../src/emr/operations.ts';
+import type { NewPatient } from '../../../src/emr/patientWrites.ts';
 import type { FaultSwitches, Incident } from '../../harness/fhir/faults.ts';
 import { assume } from '../../harness/fhir/personalities.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';

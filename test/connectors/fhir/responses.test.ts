@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { type FhirClient, openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { expectNoSecret, type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 
 const access_token = 'a-token-that-nobody-may-see';

@@ -1,8 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant } from '../../../src/connectors/connector.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
-import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import type { Grant } from '../../../src/emr/connector.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { expectNoSecret, failureOf, openEndpoint, required } from '../larkspur/fixture.ts';
 import { linkedClient, newKeys, pathsOf, signedIn } from './fixture.ts';

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Credentials } from '../../../src/connectors/connector.ts';
-import { fhir } from '../../../src/connectors/fhir/fhir.ts';
-import { operations } from '../../../src/connectors/fhir/operations.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
-import { refreshTokens, requestTokens } from '../../../src/connectors/fhir/sign-in/tokens.ts';
+import type { Credentials } from '../../../src/emr/connector.ts';
+import { fhir } from '../../../src/emr/fhir/fhir.ts';
+import { operations } from '../../../src/emr/fhir/operations.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { refreshTokens, requestTokens } from '../../../src/emr/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import {
   expectNoSecret,

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Credentials, SignIn } from '../../../src/connectors/connector.ts';
-import { fhir } from '../../../src/connectors/fhir/fhir.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
-import { type TokenRefusal, toRefusal } from '../../../src/connectors/fhir/sign-in/refusals.ts';
+import type { Credentials, SignIn } from '../../../src/emr/connector.ts';
+import { fhir } from '../../../src/emr/fhir/fhir.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { type TokenRefusal, toRefusal } from '../../../src/emr/fhir/sign-in/refusals.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { allowedOn, bySecret, newKeys, statedTypes } from './fixture.ts';

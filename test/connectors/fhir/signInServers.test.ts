@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Credentials, EmrEndpoint } from '../../../src/connectors/connector.ts';
-import { fhir } from '../../../src/connectors/fhir/fhir.ts';
-import { discoverAuthorization } from '../../../src/connectors/fhir/sign-in/discover.ts';
-import { pageSignIn } from '../../../src/connectors/fhir/sign-in/pageSignIn.ts';
-import { openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import type { Credentials, EmrEndpoint } from '../../../src/emr/connector.ts';
+import { fhir } from '../../../src/emr/fhir/fhir.ts';
+import { discoverAuthorization } from '../../../src/emr/fhir/sign-in/discover.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint, required } from '../larkspur/fixture.ts';
 import { allowedOn, bySecret, newKeys, signedIn } from './fixture.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { fhir as connector } from '../../../src/connectors/fhir/fhir.ts';
+import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
 import type { FaultSwitches } from '../../harness/fhir/faults.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint, required } from '../larkspur/fixture.ts';

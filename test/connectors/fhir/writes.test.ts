@@ -1,9 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EmrFailure } from '../../../src/connectors/connector.ts';
-import { fhir as fhir_connector } from '../../../src/connectors/fhir/fhir.ts';
-import { supportedOperations } from '../../../src/connectors/fhir/operations.ts';
-import { type FhirClient, marker_system, openClient } from '../../../src/connectors/fhir/transport/client.ts';
+import { EmrFailure } from '../../../src/emr/connector.ts';
+import { fhir as fhir_connector } from '../../../src/emr/fhir/fhir.ts';
+import { supportedOperations } from '../../../src/emr/fhir/operations.ts';
+import { type FhirClient, marker_system, openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
 import { linkedClient } from './fixture.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { zoneOfState } from '../../../src/connectors/fhir/sign-in/stateZones.ts';
+import { zoneOfState } from '../../../src/emr/fhir/sign-in/stateZones.ts';
 import { us_state } from '../../../src/model/usPlaces.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectors } from '../../../src/connectors/index.ts';
-import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+import { connectors } from '../../../src/emr/index.ts';
+import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../../src/platform/security/outbound.ts';
 import {
   collect,

@@ -12,8 +12,8 @@ import {
   type EmrFailureKind,
   type Grant,
   type Operations,
-} from '../../../src/connectors/connector.ts';
-import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+} from '../../../src/emr/connector.ts';
+import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../../src/platform/security/outbound.ts';
 import { seededLarkspur } from '../../harness/larkspur.ts';
 
@@ -93,7 +93,7 @@ export function openOperations(endpoint: EmrEndpoint, credentials: Access['crede
   return { emr, saved };
 }
 
-export { collect } from '../../../src/connectors/operations.ts';
+export { collect } from '../../../src/emr/operations.ts';
 
 /** The failure of a call. Throws if the call succeeds. */
 export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {

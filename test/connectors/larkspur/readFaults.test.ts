@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant, Operations } from '../../../src/connectors/connector.ts';
+import type { Grant, Operations } from '../../../src/emr/connector.ts';
 import {
   collect,
   type Expected,

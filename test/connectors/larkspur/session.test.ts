@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Access, Grant, Operations } from '../../../src/connectors/connector.ts';
-import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+import type { Access, Grant, Operations } from '../../../src/emr/connector.ts';
+import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import {
   collect,
   expectNoSecret,

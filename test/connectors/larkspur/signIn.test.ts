@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import {
   collect,
   expectNoSecret,

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import type { LedgerEntry, TokenUse } from '../../../scripts/soak/check/evidence.ts';
 import type { FhirEmrMessage } from '../../../scripts/soak/mixed/fhirEmrs.ts';
-import { markersOf } from '../../../src/connectors/fhir/transport/markers.ts';
+import { markersOf } from '../../../src/emr/fhir/transport/markers.ts';
 import { type HandledEntry, startFhirServer } from './startFhirServer.ts';
 
 const [ledger_file = '', token_file = ''] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { larkspur } from '../../../src/connectors/larkspur/larkspur.ts';
+import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { unparkExpiredJobs } from '../../../src/workers.ts';
 import { apiOf } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';

@@ -1,6 +1,6 @@
 import type * as fhirTypes from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { fhir } from '../../../../src/connectors/fhir/fhir.ts';
+import { fhir } from '../../../../src/emr/fhir/fhir.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from '../charts.ts';

@@ -1,5 +1,5 @@
-import { isDate } from '../platform/time/days.ts';
-import { isZone } from '../platform/time/zones.ts';
+import { isDate } from '../../platform/time/days.ts';
+import { isZone } from '../../platform/time/zones.ts';
 
 /** Describes the first invalid value of a record without quoting it. Returns undefined if all are valid. */
 export function findInvalidValue(value: unknown, name = ''): string | undefined {

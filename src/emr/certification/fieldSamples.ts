@@ -1,5 +1,5 @@
-import type { FieldOperation } from '../connectors/fields.ts';
-import type { Subscriber } from '../connectors/patientWrites.ts';
+import type { FieldOperation } from '../fields.ts';
+import type { Subscriber } from '../patientWrites.ts';
 import type { Environment } from './environment.ts';
 import type { InputOf } from './samples.ts';
 

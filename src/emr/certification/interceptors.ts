@@ -1,4 +1,4 @@
-import { OutboundFailure, type OutboundResponse } from '../platform/security/outbound.ts';
+import { OutboundFailure, type OutboundResponse } from '../../platform/security/outbound.ts';
 import type { Call, Interceptor } from './environment.ts';
 
 const response = (status: number, body: string, headers: Record<string, string> = {}): OutboundResponse => ({

@@ -1,4 +1,4 @@
-import type { EmrWrite, Operations, Written } from '../connectors/connector.ts';
+import type { EmrWrite, Operations, Written } from '../connector.ts';
 import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
 import { skip, skipUnsupported } from './outcomes.ts';
 import { samples, type WriteName } from './samples.ts';

@@ -1,4 +1,4 @@
-import type { OperationName } from '../connectors/connector.ts';
+import type { OperationName } from '../connector.ts';
 import { type CheckResult, runChecks } from './certify.ts';
 import { type CertificationTarget, createEnvironment, type SignedIn } from './environment.ts';
 import { lists } from './listChecks.ts';

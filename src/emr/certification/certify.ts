@@ -1,4 +1,4 @@
-import { EmrFailure } from '../connectors/connector.ts';
+import { EmrFailure } from '../connector.ts';
 import { behaviorChecks } from './behaviorChecks.ts';
 import type { Check } from './check.ts';
 import { declarationChecks } from './declarationChecks.ts';

@@ -1,4 +1,4 @@
-import { EmrFailure } from '../connectors/connector.ts';
+import { EmrFailure } from '../connector.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor } from './environment.ts';
 import {

@@ -9,9 +9,9 @@ import type {
   OperationName,
   Operations,
   SignIn,
-} from '../connectors/connector.ts';
-import { collect } from '../connectors/operations.ts';
-import type { Outbound, OutboundRequest, OutboundResponse } from '../platform/security/outbound.ts';
+} from '../connector.ts';
+import { collect } from '../operations.ts';
+import type { Outbound, OutboundRequest, OutboundResponse } from '../../platform/security/outbound.ts';
 import { CheckFailed, CheckSkipped, fail, skip, skipUnsupported } from './outcomes.ts';
 
 /** The connector under test, its EMR, and what is allowed there. */

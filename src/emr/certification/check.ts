@@ -1,4 +1,4 @@
-import { EmrFailure, type EmrFailureKind } from '../connectors/connector.ts';
+import { EmrFailure, type EmrFailureKind } from '../connector.ts';
 import type { Environment } from './environment.ts';
 import { CheckFailed, CheckSkipped, errorName, fail } from './outcomes.ts';
 
