@@ -1,6 +1,6 @@
-import { sealAudit } from '../src/audit/sealAudit.ts';
-import { verifyAudit } from '../src/audit/verifyAudit.ts';
-import type { Audit, Context } from '../src/context.ts';
+import { sealAudit } from '../src/product/audit/sealAudit.ts';
+import { verifyAudit } from '../src/product/audit/verifyAudit.ts';
+import type { Audit, Context } from '../src/product/context.ts';
 import { compare } from './compare.ts';
 import { measureRate, type Request } from './measureRate.ts';
 import { startApi } from './startApi.ts';

@@ -1,5 +1,5 @@
-import { findAvailability } from '../src/availability/findAvailability.ts';
-import type { Appointment, AvailabilityInput } from '../src/availability/types.ts';
+import { findAvailability } from '../src/product/records/availability/findAvailability.ts';
+import type { Appointment, AvailabilityInput } from '../src/product/records/availability/types.ts';
 
 /**
  * Measures availability over a quarter: 50 providers, 92 days, 5,000 appointments. Each time is also shown relative to

@@ -6,7 +6,7 @@ import { connect, type Database, openDatabase, type Sql } from '../src/platform/
 import { openServer } from '../src/platform/db/openServer.ts';
 import { newId } from '../src/catalog/ids.ts';
 import { claims } from '../src/model/records/claims.ts';
-import { type Filters, readPage } from '../src/records/readRecords.ts';
+import { type Filters, readPage } from '../src/product/records/readRecords.ts';
 import { compare } from './compare.ts';
 
 /**

@@ -3,8 +3,8 @@ import { migrate } from '../src/platform/db/migrate.ts';
 import { newId } from '../src/catalog/ids.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
 import type { RecordKind } from '../src/model/records/recordKind.ts';
-import { countEvents } from '../src/webhooks/eventCounts.ts';
-import { event_days_max } from '../src/webhooks/events.ts';
+import { countEvents } from '../src/product/webhooks/eventCounts.ts';
+import { event_days_max } from '../src/product/webhooks/events.ts';
 import { insertRecords } from './recordRows.ts';
 
 type Ids = Record<'client_id' | 'organization_id' | 'account_id', string>;

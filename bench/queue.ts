@@ -6,11 +6,11 @@ import { connect, type DatabaseAddress, type Sql } from '../src/platform/db/data
 import { claimLeases, createClaimer, extendLeases, type LeasedTable } from '../src/platform/db/lease.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
 import { newId } from '../src/catalog/ids.ts';
-import { describe, enqueueAll } from '../src/jobs/enqueue.ts';
-import { createLaneRunner } from '../src/jobs/run.ts';
-import { addEndpoint } from '../src/webhooks/addEndpoint.ts';
-import { deliver } from '../src/webhooks/deliver.ts';
-import { emitEvent } from '../src/webhooks/emitEvent.ts';
+import { describe, enqueueAll } from '../src/product/jobs/enqueue.ts';
+import { createLaneRunner } from '../src/product/jobs/run.ts';
+import { addEndpoint } from '../src/product/webhooks/addEndpoint.ts';
+import { deliver } from '../src/product/webhooks/deliver.ts';
+import { emitEvent } from '../src/product/webhooks/emitEvent.ts';
 import { startWorker, type WorkSource } from '../src/platform/worker/worker.ts';
 import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';

@@ -11,7 +11,7 @@ import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.
 import { ranges } from '../src/model/dashboard/ranges.ts';
 import { client_roles, operator_roles } from '../src/catalog/roles.ts';
 import { weekdays } from '../src/model/weekdays.ts';
-import { job_labels } from '../src/writes/jobLabels.ts';
+import { job_labels } from '../src/product/writes/jobLabels.ts';
 
 /** The parts of a JSON schema that TypeBox writes for our declarations. */
 type Schema = {

@@ -1,4 +1,4 @@
-import { alert_codes, alertOf } from '../../src/alerts/catalogue.ts';
+import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
 import { code, page, table } from './markdown.ts';
 
 export function alertsPage(): string {

@@ -4,7 +4,7 @@ import { type Endpoint, type EndpointRequest, endpoint, JsonText } from '../http
 import { pagination, paging, success, sync_state } from '../model/fields.ts';
 import { type Kind, record_kinds } from '../model/records/kinds.ts';
 import { pathOf, type RecordList } from '../model/records/recordKind.ts';
-import { readList, readPage } from '../records/readRecords.ts';
+import { readList, readPage } from '../product/records/readRecords.ts';
 
 /** `GET /v1/<kind>` for every record kind that declares a list, and `POST /v1/<kind>/search` where it declares one. */
 export const recordLists: readonly Endpoint[] = record_kinds.flatMap((kind) =>

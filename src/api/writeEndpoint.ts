@@ -5,8 +5,8 @@ import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.
 import { acceptOnce } from '../http/idempotency.ts';
 import { reader } from '../http/validate.ts';
 import type { Group } from '../model/groups.ts';
-import { requestWrite } from '../writes/requestWrite.ts';
-import type { Write } from '../writes/write.ts';
+import { requestWrite } from '../product/writes/requestWrite.ts';
+import type { Write } from '../product/writes/write.ts';
 
 type WriteEndpointOptions = { group: Group } & Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,

@@ -1,6 +1,6 @@
-import { listOpenAlerts } from '../alerts/alerts.ts';
-import { alertOf } from '../alerts/catalogue.ts';
-import { sendTest } from '../alerts/sendMessages.ts';
+import { listOpenAlerts } from '../product/alerts/alerts.ts';
+import { alertOf } from '../product/alerts/catalogue.ts';
+import { sendTest } from '../product/alerts/sendMessages.ts';
 import type { Config } from '../catalog/settings/config.ts';
 import { webhookRules } from '../platform/security/addresses.ts';
 import { createOutbound } from '../platform/security/outbound.ts';

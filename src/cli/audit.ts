@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
-import { resetAnchor } from '../audit/openAnchor.ts';
-import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
-import { type ExportFault, verifyExport } from '../audit/verifyExport.ts';
+import { resetAnchor } from '../product/audit/openAnchor.ts';
+import { collectAnchors, verifyAudit } from '../product/audit/verifyAudit.ts';
+import { type ExportFault, verifyExport } from '../product/audit/verifyExport.ts';
 import type { Config } from '../catalog/settings/config.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { StartFailure } from '../catalog/errors.ts';
 import type { AuditFault } from '../model/dashboard/audit.ts';
 import { type JsonOption, printResult } from './output.ts';

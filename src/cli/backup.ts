@@ -1,9 +1,9 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
-import type { ArchiveEnd } from '../backup/archive.ts';
-import { createBackup } from '../backup/createBackup.ts';
-import { extractBackup } from '../backup/readBackup.ts';
+import { collectAnchors, verifyAudit } from '../product/audit/verifyAudit.ts';
+import type { ArchiveEnd } from '../product/backup/archive.ts';
+import { createBackup } from '../product/backup/createBackup.ts';
+import { extractBackup } from '../product/backup/readBackup.ts';
 import type { Config } from '../catalog/settings/config.ts';
 import { connect, type DatabaseAddress } from '../platform/db/database.ts';
 import { unfinishedFolder } from '../platform/db/embedded/cluster.ts';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { matchEmrApps } from '../accounts/emrApps.ts';
+import { matchEmrApps } from '../product/accounts/emrApps.ts';
 import { certify } from '../emr/certification/certify.ts';
 import { formatReport } from '../emr/certification/report.ts';
 import type { Config } from '../catalog/settings/config.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { checkClient } from '../clients/checkClient.ts';
-import { createClient, describeDestinations, type NewClient } from '../clients/clients.ts';
+import { checkClient } from '../product/clients/checkClient.ts';
+import { createClient, describeDestinations, type NewClient } from '../product/clients/clients.ts';
 import type { Config } from '../catalog/settings/config.ts';
 import { ApiError, StartFailure } from '../catalog/errors.ts';
 import type { ClientChanges } from '../model/dashboard/settings.ts';

@@ -1,7 +1,7 @@
 import { readFile, stat, statfs } from 'node:fs/promises';
 import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
-import { checkEmailServer, EmailFailure } from '../alerts/email.ts';
+import { checkEmailServer, EmailFailure } from '../product/alerts/email.ts';
 import { type Config, loadConfig } from '../catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../platform/db/address.ts';
 import { connect, type DatabaseAddress, type Sql } from '../platform/db/database.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../catalog/settings/config.ts';
 import { StartFailure } from '../catalog/errors.ts';
-import { resetOperator } from '../operators/localAccounts.ts';
-import { findOperator } from '../operators/operators.ts';
+import { resetOperator } from '../product/operators/localAccounts.ts';
+import { findOperator } from '../product/operators/operators.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';
 

@@ -1,8 +1,8 @@
-import { openAudit } from '../audit/openAudit.ts';
-import { recordRotation } from '../audit/recordRotation.ts';
-import { sealLastRecords } from '../audit/sealAudit.ts';
+import { openAudit } from '../product/audit/openAudit.ts';
+import { recordRotation } from '../product/audit/recordRotation.ts';
+import { sealLastRecords } from '../product/audit/sealAudit.ts';
 import type { Config } from '../catalog/settings/config.ts';
-import type { Audit } from '../context.ts';
+import type { Audit } from '../product/context.ts';
 import { type Database, openDatabase } from '../platform/db/database.ts';
 import { type DatabaseServer, openServer } from '../platform/db/openServer.ts';
 import { type Keys, openKeys } from '../platform/security/openKeys.ts';

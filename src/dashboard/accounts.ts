@@ -1,21 +1,21 @@
 import { Type } from 'typebox';
-import { getAccount } from '../accounts/accounts.ts';
-import { checkCapabilities } from '../accounts/checkCapabilities.ts';
-import { describeOrganizations } from '../accounts/describeOrganizations.ts';
-import { revealToken } from '../accounts/revealToken.ts';
-import { rotateToken } from '../accounts/rotateToken.ts';
-import type { Context } from '../context.ts';
+import { getAccount } from '../product/accounts/accounts.ts';
+import { checkCapabilities } from '../product/accounts/checkCapabilities.ts';
+import { describeOrganizations } from '../product/accounts/describeOrganizations.ts';
+import { revealToken } from '../product/accounts/revealToken.ts';
+import { rotateToken } from '../product/accounts/rotateToken.ts';
+import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
-import { createLinkToken } from '../link/createLinkToken.ts';
-import { createRelinkToken } from '../link/createRelinkToken.ts';
-import { describeLinkToken } from '../link/describeAddress.ts';
-import { hostedLink } from '../link/hostedLink.ts';
-import { link_minutes } from '../link/linkTokens.ts';
-import { revokeAccount } from '../link/revokeAccount.ts';
+import { createLinkToken } from '../product/link/createLinkToken.ts';
+import { createRelinkToken } from '../product/link/createRelinkToken.ts';
+import { describeLinkToken } from '../product/link/describeAddress.ts';
+import { hostedLink } from '../product/link/hostedLink.ts';
+import { link_minutes } from '../product/link/linkTokens.ts';
+import { revokeAccount } from '../product/link/revokeAccount.ts';
 import { type CreatedLink, created_link, emr_row, new_link, organization_row } from '../model/dashboard/accounts.ts';
 import { immediately, success } from '../model/fields.ts';
-import { requestSync } from '../records/requestSync.ts';
+import { requestSync } from '../product/records/requestSync.ts';
 
 export const accountsList = endpoint({
   id: 'dashboard.accounts.list',

@@ -1,9 +1,9 @@
 import { PassThrough, Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { exportAudit } from '../audit/exportAudit.ts';
-import { listAudit } from '../audit/listAudit.ts';
-import { collectAnchors, verifyAudit } from '../audit/verifyAudit.ts';
-import type { Context } from '../context.ts';
+import { exportAudit } from '../product/audit/exportAudit.ts';
+import { listAudit } from '../product/audit/listAudit.ts';
+import { collectAnchors, verifyAudit } from '../product/audit/verifyAudit.ts';
+import type { Context } from '../product/context.ts';
 import type { ClientScope } from '../platform/db/clientScope.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import {

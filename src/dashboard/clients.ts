@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { checkClient } from '../clients/checkClient.ts';
+import { checkClient } from '../product/clients/checkClient.ts';
 import {
   addSecret,
   changeClient,
@@ -8,7 +8,7 @@ import {
   listClients,
   readClientSettings,
   revokeSecret,
-} from '../clients/clients.ts';
+} from '../product/clients/clients.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';

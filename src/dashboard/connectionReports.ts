@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../http/endpoint.ts';
-import { getReport, listReports } from '../link/connectionReports.ts';
+import { getReport, listReports } from '../product/link/connectionReports.ts';
 import { report_details, report_row } from '../model/connectionReport.ts';
 import { success } from '../model/fields.ts';
 

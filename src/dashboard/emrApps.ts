@@ -7,19 +7,19 @@ import {
   findEmrApp,
   listEmrApps,
   removeEmrApp,
-} from '../accounts/emrApps.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
-import type { Client } from '../clients/clients.ts';
-import type { Context } from '../context.ts';
+} from '../product/accounts/emrApps.ts';
+import { connectorOf } from '../product/accounts/openAccount.ts';
+import type { Client } from '../product/clients/clients.ts';
+import type { Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { parseId } from '../catalog/ids.ts';
-import { checkAppChanges, checkNewApp } from '../link/checkEmrApp.ts';
-import { keySetUrl, returnAddress } from '../link/registrationUrls.ts';
+import { checkAppChanges, checkNewApp } from '../product/link/checkEmrApp.ts';
+import { keySetUrl, returnAddress } from '../product/link/registrationUrls.ts';
 import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from '../model/dashboard/emrApps.ts';
 import { success } from '../model/fields.ts';
-import { requestSyncForRule } from '../records/requestSync.ts';
+import { requestSyncForRule } from '../product/records/requestSync.ts';
 
 const path = '/dashboard/api/clients/{client_id}/emr-apps';
 const declared = { surface: 'dashboard', auth: 'operator_in_client' } as const;

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
-import { getAccount } from '../accounts/accounts.ts';
-import { askEmr } from '../accounts/askEmr.ts';
-import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
-import { lockEmrSettings, setEmrSettings } from '../accounts/organizations.ts';
-import { lowerWriteLimits } from '../accounts/writeLimits.ts';
-import type { Context } from '../context.ts';
+import { getAccount } from '../product/accounts/accounts.ts';
+import { askEmr } from '../product/accounts/askEmr.ts';
+import { checkMrnSetting } from '../product/accounts/checkMrnSetting.ts';
+import { connectorOf } from '../product/accounts/openAccount.ts';
+import { lockEmrSettings, setEmrSettings } from '../product/accounts/organizations.ts';
+import { lowerWriteLimits } from '../product/accounts/writeLimits.ts';
+import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { emr_settings_changes, identifier_sample } from '../model/dashboard/emrSettings.ts';
 import { success } from '../model/fields.ts';
-import { requestSyncForRule } from '../records/requestSync.ts';
+import { requestSyncForRule } from '../product/records/requestSync.ts';
 import { openOrganization, organization_params, organization_path } from './records/organization.ts';
 
 export const emrSettingsUpdate = endpoint({

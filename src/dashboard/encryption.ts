@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { alert_days } from '../alerts/alerts.ts';
+import { alert_days } from '../product/alerts/alerts.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { encryption, retention } from '../model/dashboard/encryption.ts';

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
-import { erase, planErasure } from '../erasure/erase.ts';
-import { findOrganizationScope, findPatientScope } from '../erasure/findScope.ts';
-import type { ErasureScope } from '../erasure/tables.ts';
+import { erase, planErasure } from '../product/erasure/erase.ts';
+import { findOrganizationScope, findPatientScope } from '../product/erasure/findScope.ts';
+import type { ErasureScope } from '../product/erasure/tables.ts';
 import { apiError } from '../catalog/errors.ts';
 import { type EndpointRequest, endpoint } from '../http/endpoint.ts';
 import { type Erasure, erasure, erasure_request } from '../model/dashboard/erasure.ts';

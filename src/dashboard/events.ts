@@ -7,10 +7,10 @@ import { event_details, event_row, failed_count, resent_batch } from '../model/d
 import { details_hidden } from '../model/dashboard/reveals.ts';
 import { event_type_row } from '../model/dashboard/webhooks.ts';
 import { date_time, id, nullable, success, text } from '../model/fields.ts';
-import { browseEvents } from '../webhooks/browseEvents.ts';
-import { describeEvent } from '../webhooks/describeEvent.ts';
-import { resendEvent } from '../webhooks/resend.ts';
-import { countFailed, resendFailed } from '../webhooks/resendFailed.ts';
+import { browseEvents } from '../product/webhooks/browseEvents.ts';
+import { describeEvent } from '../product/webhooks/describeEvent.ts';
+import { resendEvent } from '../product/webhooks/resend.ts';
+import { countFailed, resendFailed } from '../product/webhooks/resendFailed.ts';
 
 export const eventTypesList = endpoint({
   id: 'dashboard.eventTypes.list',

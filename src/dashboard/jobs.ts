@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { connectorOf } from '../accounts/openAccount.ts';
+import { connectorOf } from '../product/accounts/openAccount.ts';
 import type { Database, Query } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { endpoint, WithHeaders } from '../http/endpoint.ts';
 import { parseId, parseJobId } from '../catalog/ids.ts';
-import { describeJob } from '../jobs/describeJob.ts';
-import { exportJobs } from '../jobs/exportJobs.ts';
-import { readJobPatients } from '../jobs/jobPatients.ts';
-import { reviewJob } from '../jobs/jobs.ts';
-import { type JobFilters, listJobs } from '../jobs/listJobs.ts';
-import { readRerunCandidate } from '../jobs/rerunCandidate.ts';
+import { describeJob } from '../product/jobs/describeJob.ts';
+import { exportJobs } from '../product/jobs/exportJobs.ts';
+import { readJobPatients } from '../product/jobs/jobPatients.ts';
+import { reviewJob } from '../product/jobs/jobs.ts';
+import { type JobFilters, listJobs } from '../product/jobs/listJobs.ts';
+import { readRerunCandidate } from '../product/jobs/rerunCandidate.ts';
 import { review_outcomes } from '../model/dashboard/jobFilters.ts';
 import {
   type JobDetails,
@@ -23,12 +23,12 @@ import {
 import { details_hidden } from '../model/dashboard/reveals.ts';
 import { nullable, success, text } from '../model/fields.ts';
 import { patients } from '../model/records/patients.ts';
-import { readRecord } from '../records/readRecords.ts';
+import { readRecord } from '../product/records/readRecords.ts';
 import { recordedTraceId } from '../platform/telemetry/traceparent.ts';
-import { describeEvent } from '../webhooks/describeEvent.ts';
-import { auditTrail, savedFields } from '../writes/auditTrail.ts';
-import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
-import { findRerunBlocker, rerunJob } from '../writes/rerunJob.ts';
+import { describeEvent } from '../product/webhooks/describeEvent.ts';
+import { auditTrail, savedFields } from '../product/writes/auditTrail.ts';
+import { jobsOfPatient } from '../product/writes/patients/jobsOfPatient.ts';
+import { findRerunBlocker, rerunJob } from '../product/writes/rerunJob.ts';
 import { openOrganization, organization_path, record_params } from './records/organization.ts';
 
 const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;

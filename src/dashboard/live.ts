@@ -1,12 +1,12 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import type { ClientScope } from '../platform/db/clientScope.ts';
 import { apiError } from '../catalog/errors.ts';
 import { readSessionCookie } from '../http/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../http/endpoint.ts';
-import { findCheckedSession } from '../operators/checkedSessions.ts';
-import { clientsWith } from '../operators/operatorAccess.ts';
+import { findCheckedSession } from '../product/operators/checkedSessions.ts';
+import { clientsWith } from '../product/operators/operatorAccess.ts';
 
 const live_topics = ['jobs', 'events', 'accounts'] as const;
 type LiveTopic = (typeof live_topics)[number];

@@ -6,9 +6,9 @@ import { parseId } from '../catalog/ids.ts';
 import { type ReceiverState, received_request, received_row, receiver } from '../model/dashboard/receiver.ts';
 import { details_hidden } from '../model/dashboard/reveals.ts';
 import { clearable, id, nullable, success } from '../model/fields.ts';
-import { openReceiver, receiverRefusal } from '../receiver/openReceiver.ts';
-import { clearRequests, listRequests, readRequest } from '../receiver/receivedRequests.ts';
-import { findReceiver, type Receiver, setResponse } from '../receiver/receivers.ts';
+import { openReceiver, receiverRefusal } from '../product/webhooks/receiver/openReceiver.ts';
+import { clearRequests, listRequests, readRequest } from '../product/webhooks/receiver/receivedRequests.ts';
+import { findReceiver, type Receiver, setResponse } from '../product/webhooks/receiver/receivers.ts';
 
 export const receiverGet = endpoint({
   id: 'dashboard.receiver.get',

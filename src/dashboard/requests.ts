@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listRequests } from '../audit/requests.ts';
+import { listRequests } from '../product/audit/requests.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { request_page, request_search } from '../model/dashboard/requests.ts';
 import { success } from '../model/fields.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { sendPage, servePageFiles } from '../http/pages/servePages.ts';
 import { shellPage } from '../http/pages/shellPage.ts';
 import { finishSignIn } from './access/signIn.ts';

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { apiError } from '../catalog/errors.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../http/endpoint.ts';
@@ -12,17 +12,17 @@ import {
 } from '../model/dashboard/webhooks.ts';
 import { changesOf, immediately, nullable, success } from '../model/fields.ts';
 import { WebhookRequest } from '../model/webhook.ts';
-import { addEndpoint } from '../webhooks/addEndpoint.ts';
-import { changeUrl } from '../webhooks/changeUrl.ts';
-import { hurryDeliveries } from '../webhooks/deliveries.ts';
-import { describeChange } from '../webhooks/describeChange.ts';
-import { readEndpointHours, readLastError } from '../webhooks/describeEndpoint.ts';
-import { describeEndpoints } from '../webhooks/describeEndpoints.ts';
-import { disableEndpoint } from '../webhooks/disableEndpoint.ts';
-import { enableEndpoint, findEndpoint, lockEndpoint, setEventTypes } from '../webhooks/endpoints.ts';
-import { removeEndpoint } from '../webhooks/removeEndpoint.ts';
-import { rotateSecret } from '../webhooks/rotateSecret.ts';
-import { testEndpoint } from '../webhooks/testEndpoint.ts';
+import { addEndpoint } from '../product/webhooks/addEndpoint.ts';
+import { changeUrl } from '../product/webhooks/changeUrl.ts';
+import { hurryDeliveries } from '../product/webhooks/deliveries.ts';
+import { describeChange } from '../product/webhooks/describeChange.ts';
+import { readEndpointHours, readLastError } from '../product/webhooks/describeEndpoint.ts';
+import { describeEndpoints } from '../product/webhooks/describeEndpoints.ts';
+import { disableEndpoint } from '../product/webhooks/disableEndpoint.ts';
+import { enableEndpoint, findEndpoint, lockEndpoint, setEventTypes } from '../product/webhooks/endpoints.ts';
+import { removeEndpoint } from '../product/webhooks/removeEndpoint.ts';
+import { rotateSecret } from '../product/webhooks/rotateSecret.ts';
+import { testEndpoint } from '../product/webhooks/testEndpoint.ts';
 
 export const webhooksList = endpoint({
   id: 'dashboard.webhooks.list',

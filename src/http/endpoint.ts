@@ -1,20 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Account } from '../accounts/accounts.ts';
-import type { Client } from '../clients/clients.ts';
+import type { Account } from '../product/accounts/accounts.ts';
+import type { Client } from '../product/clients/clients.ts';
 import type { OperationName } from '../emr/connector.ts';
-import type { AuditEntry, Context } from '../context.ts';
+import type { AuditEntry, Context } from '../product/context.ts';
 import type { ClientScope } from '../platform/db/clientScope.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { ErrorCode } from '../catalog/errors.ts';
 import type { EventType } from '../model/events.ts';
-import type { NewJob } from '../jobs/enqueue.ts';
-import type { LinkPurpose } from '../link/linkTokens.ts';
+import type { NewJob } from '../product/jobs/enqueue.ts';
+import type { LinkPurpose } from '../product/link/linkTokens.ts';
 import type { RevealKind } from '../model/dashboard/reveals.ts';
 import type { OperatorRole } from '../catalog/roles.ts';
 import type { PendingSetup } from '../model/dashboard/session.ts';
 import type { Group } from '../model/groups.ts';
-import type { Operator } from '../operators/operators.ts';
+import type { Operator } from '../product/operators/operators.ts';
 
 /**
  * The interface an endpoint belongs to; its policy is in server.ts. `api` is the public API: it is documented, and its

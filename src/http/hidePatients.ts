@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
-import { roleIn } from '../operators/operatorAccess.ts';
-import { isRevealed } from '../operators/operatorReveals.ts';
-import type { Operator } from '../operators/operators.ts';
+import type { Context } from '../product/context.ts';
+import { roleIn } from '../product/operators/operatorAccess.ts';
+import { isRevealed } from '../product/operators/operatorReveals.ts';
+import type { Operator } from '../product/operators/operators.ts';
 import { parseUrl } from '../catalog/parseUrl.ts';
 import { readSessionCookie, requiredRole } from './authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';

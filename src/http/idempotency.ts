@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
-import { type IdempotencyKey, insertKey, key_wait, readKey, storeKeyResponse } from '../jobs/idempotencyKeys.ts';
+import { type IdempotencyKey, insertKey, key_wait, readKey, storeKeyResponse } from '../product/jobs/idempotencyKeys.ts';
 import { Replayed } from './endpoint.ts';
 
 /**

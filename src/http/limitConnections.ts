@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
 
 /** How long a connection above the limit may take to send something. */

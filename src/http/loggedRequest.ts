@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { LoggedRequest } from '../context.ts';
+import type { LoggedRequest } from '../product/context.ts';
 import type { Endpoint, Surface } from './endpoint.ts';
 
 const policies: Record<Surface, { logged: boolean }> = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
-import { measureQueues } from '../jobs/queueDepth.ts';
+import { measureQueues } from '../product/jobs/queueDepth.ts';
 import { hashToken, sameHash } from '../platform/security/hash.ts';
 import { type Health, readReadiness } from './readiness.ts';
 

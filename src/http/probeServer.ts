@@ -1,5 +1,5 @@
 import Fastify from 'fastify';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { addProbeRoutes } from './probeRoutes.ts';
 import type { Health } from './readiness.ts';
 import { routeNotFound, sendError } from './sendError.ts';

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { isMigrated } from '../platform/db/migrate.ts';
 import { gone_after_s } from '../platform/db/processes.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import type { AuditEntry, Context } from '../context.ts';
+import type { AuditEntry, Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { parseId } from '../catalog/ids.ts';
-import type { NewJob } from '../jobs/enqueue.ts';
+import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { Caller } from './authenticate.ts';
 import type { Auth, EndpointRequest } from './endpoint.ts';
 

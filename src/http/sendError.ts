@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
 import { document_bytes_max } from '../model/document.ts';

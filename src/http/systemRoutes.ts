@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { hasEmrApp } from '../accounts/emrApps.ts';
-import type { Context } from '../context.ts';
+import { hasEmrApp } from '../product/accounts/emrApps.ts';
+import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
-import { sandbox_label } from '../link/registrationUrls.ts';
+import { sandbox_label } from '../product/link/registrationUrls.ts';
 import { type ClientKeys, clientKeys } from '../platform/security/signingKeys.ts';
 
 /**

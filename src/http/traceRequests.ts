@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Context } from '../context.ts';
+import type { Context } from '../product/context.ts';
 import type { OpenSpan } from '../platform/telemetry/telemetry.ts';
 import { statusAttributes } from '../platform/telemetry/traceCalls.ts';
 

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { findClient } from '../clients/clients.ts';
+import { findClient } from '../product/clients/clients.ts';
 import { apiError } from '../catalog/errors.ts';
 import { type Endpoint, endpoint } from '../http/endpoint.ts';
-import { completeLink, signInForLink } from '../link/completeLink.ts';
-import { describeLink, toTerms } from '../link/describeLink.ts';
-import { finishPageSignIn } from '../link/finishPageSignIn.ts';
-import { giveConsent, offerConsent, requireConsent } from '../link/linkConsents.ts';
-import type { LinkPurpose } from '../link/linkTokens.ts';
-import { readPageState } from '../link/pageSignIns.ts';
-import { startPageSignIn } from '../link/startPageSignIn.ts';
+import { completeLink, signInForLink } from '../product/link/completeLink.ts';
+import { describeLink, toTerms } from '../product/link/describeLink.ts';
+import { finishPageSignIn } from '../product/link/finishPageSignIn.ts';
+import { giveConsent, offerConsent, requireConsent } from '../product/link/linkConsents.ts';
+import type { LinkPurpose } from '../product/link/linkTokens.ts';
+import { readPageState } from '../product/link/pageSignIns.ts';
+import { startPageSignIn } from '../product/link/startPageSignIn.ts';
 import { credential_max, nullable, secret, success } from '../model/fields.ts';
 import { version } from '../catalog/version.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { findClient } from '../clients/clients.ts';
-import type { Context } from '../context.ts';
+import { findClient } from '../product/clients/clients.ts';
+import type { Context } from '../product/context.ts';
 import { sendPage, servePageFiles } from '../http/pages/servePages.ts';
-import { type KnownLink, lookUpLink, lookUpLinkByHash } from '../link/linkTokens.ts';
+import { type KnownLink, lookUpLink, lookUpLinkByHash } from '../product/link/linkTokens.ts';
 import { framingOrigins, type LinkPage, linkPage, linkPolicy, windowPage } from './linkPage.ts';
 
 /** Serves Link: the script for applications, the page it frames, and the same page hosted at `/link`. */

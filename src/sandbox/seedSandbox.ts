@@ -2,13 +2,13 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
-import { bindings, findAccountByToken, readAccount } from '../accounts/accounts.ts';
-import { setEmrAddress } from '../accounts/organizations.ts';
-import { addSecret, authenticateClient, type Client, createClient } from '../clients/clients.ts';
-import type { AuditEntry, Context } from '../context.ts';
-import { completeLink, signInForLink } from '../link/completeLink.ts';
-import { createLinkToken } from '../link/createLinkToken.ts';
-import { ensureSandboxOwner, newPassword } from '../operators/localAccounts.ts';
+import { bindings, findAccountByToken, readAccount } from '../product/accounts/accounts.ts';
+import { setEmrAddress } from '../product/accounts/organizations.ts';
+import { addSecret, authenticateClient, type Client, createClient } from '../product/clients/clients.ts';
+import type { AuditEntry, Context } from '../product/context.ts';
+import { completeLink, signInForLink } from '../product/link/completeLink.ts';
+import { createLinkToken } from '../product/link/createLinkToken.ts';
+import { ensureSandboxOwner, newPassword } from '../product/operators/localAccounts.ts';
 
 /** What Larkspur reports when it starts. */
 export type LarkspurFacts = {

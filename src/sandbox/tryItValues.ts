@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
-import { findAccountByToken } from '../accounts/accounts.ts';
-import type { Context } from '../context.ts';
+import { findAccountByToken } from '../product/accounts/accounts.ts';
+import type { Context } from '../product/context.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
 /** Values for the "Try it" forms of the API reference, so that a request works without typing. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { checkEmailServer, sendEmail } from '../../src/alerts/email.ts';
+import { checkEmailServer, sendEmail } from '../../src/product/alerts/email.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';

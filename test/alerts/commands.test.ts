@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { runHere } from '../cli/support.ts';
 import { test_authority, test_certificate } from '../harness/certificates.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
@@ -92,7 +92,7 @@ test('a mail server that upgrades to TLS gets the password and messages only if 
   };
   const send = (env: Record<string, string>) =>
     runScript(
-      `import { sendEmail } from './dist/src/alerts/email.js';
+      `import { sendEmail } from './dist/src/product/alerts/email.js';
        const email = { id: 'id-1', from: 'chartwire@example.org', to: ['oncall@example.org'] };
        const content = { subject: 'Over STARTTLS', text: 'Text', html: '<p>Text</p>' };
        const sent = sendEmail(${JSON.stringify(server)}, { ...email, ...content });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { alert_codes } from '../../src/alerts/catalogue.ts';
-import { findProblems } from '../../src/alerts/conditions.ts';
-import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
-import { verifyIfDue } from '../../src/audit/scheduledVerification.ts';
-import { sealAudit } from '../../src/audit/sealAudit.ts';
+import { alert_codes } from '../../src/product/alerts/catalogue.ts';
+import { findProblems } from '../../src/product/alerts/conditions.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
+import { verifyIfDue } from '../../src/product/audit/scheduledVerification.ts';
+import { sealAudit } from '../../src/product/audit/sealAudit.ts';
 import { firstIdOf, newId } from '../../src/catalog/ids.ts';
-import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
+import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';

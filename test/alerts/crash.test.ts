@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { type Database, openDatabase } from '../../src/platform/db/database.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { evaluateAlerts } from '../../src/alerts/evaluateAlerts.ts';
-import { sendMessages } from '../../src/alerts/sendMessages.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
+import { sendMessages } from '../../src/product/alerts/sendMessages.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../sql/errors.ts';
-import { findClient, findClientByPublicId } from '../../src/clients/clients.ts';
+import { findClient, findClientByPublicId } from '../../src/product/clients/clients.ts';
 import { apiError } from '../../src/catalog/errors.ts';
 import { addressKey, openAddressLimit } from '../../src/http/addressLimit.ts';
 import { rateLimiter } from '../../src/http/rateLimit.ts';

@@ -4,7 +4,7 @@ import { createConnection } from 'node:net';
 import { Compile } from 'typebox/compile';
 import { expect } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { createClient } from '../../src/clients/clients.ts';
+import { createClient } from '../../src/product/clients/clients.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { type Database, openDatabase } from '../../src/platform/db/database.ts';

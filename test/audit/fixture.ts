@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { openAudit } from '../../src/audit/openAudit.ts';
+import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';

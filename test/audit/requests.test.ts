@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openRequestLog } from '../../src/audit/openRequestLog.ts';
-import { insertRequests, rotateRequests } from '../../src/audit/requests.ts';
+import { openRequestLog } from '../../src/product/audit/openRequestLog.ts';
+import { insertRequests, rotateRequests } from '../../src/product/audit/requests.ts';
 import { requestsList } from '../../src/dashboard/requests.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { openMetrics } from '../../src/platform/telemetry/metrics.ts';

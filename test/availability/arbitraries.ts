@@ -6,7 +6,7 @@ import type {
   Hours,
   HoursShift,
   Options,
-} from '../../src/availability/types.ts';
+} from '../../src/product/records/availability/types.ts';
 import { plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
 /** Time zones, with days on which their clocks change or that are otherwise special. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HoursShift } from '../../src/availability/types.ts';
+import type { HoursShift } from '../../src/product/records/availability/types.ts';
 import { availabilityFor, examples, shift, visit } from './examples.ts';
 
 examples('daily limit: a day with that many appointments of that type is full', [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HoursShift } from '../../src/availability/types.ts';
+import type { HoursShift } from '../../src/product/records/availability/types.ts';
 import { availabilityFor, type Case, examples, rule, shift, visit } from './examples.ts';
 
 const late_shift: HoursShift = { start: 'T22:00:00', end: 'T23:59:59' };

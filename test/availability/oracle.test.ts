@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findAvailability } from '../../src/availability/findAvailability.ts';
-import { type AvailabilityInput, reasons } from '../../src/availability/types.ts';
+import { findAvailability } from '../../src/product/records/availability/findAvailability.ts';
+import { type AvailabilityInput, reasons } from '../../src/product/records/availability/types.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { schedules } from './arbitraries.ts';
 import { oracleAvailability } from './oracle.ts';

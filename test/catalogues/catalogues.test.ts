@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { alert_codes, alertOf } from '../../src/alerts/catalogue.ts';
+import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { apiError, errors, StartFailure } from '../../src/catalog/errors.ts';
 import { event_types } from '../../src/model/events.ts';
 import { failures } from '../../src/catalog/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/catalog/ids.ts';
-import { job_states, job_transitions } from '../../src/jobs/states.ts';
+import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
 import { dereference } from '../../src/openapi/dereference.ts';
 import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
 import { version } from '../../src/catalog/version.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { purgeInvitations } from '../../src/operators/operatorInvitations.ts';
+import { purgeInvitations } from '../../src/product/operators/operatorInvitations.ts';
 import { newClient } from '../api/support.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { newOperator, openOperator, sendAnonymously, signIn, type TestOperator } from '../harness/operator.ts';

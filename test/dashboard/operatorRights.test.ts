@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { findProblems } from '../../src/alerts/conditions.ts';
-import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
-import { resetOperator } from '../../src/operators/localAccounts.ts';
+import { findProblems } from '../../src/product/alerts/conditions.ts';
+import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
+import { resetOperator } from '../../src/product/operators/localAccounts.ts';
 import { newClient } from '../api/support.ts';
 import {
   newOperator,

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deviceCookie } from '../../src/http/authenticateOperator.ts';
-import { purgeDevices } from '../../src/operators/operatorDevices.ts';
+import { purgeDevices } from '../../src/product/operators/operatorDevices.ts';
 import {
   newOperator,
   openOperator,

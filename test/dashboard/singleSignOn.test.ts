@@ -1,7 +1,7 @@
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openLog } from '../../src/platform/telemetry/log.ts';
-import { resetOperator } from '../../src/operators/localAccounts.ts';
+import { resetOperator } from '../../src/product/operators/localAccounts.ts';
 import { newClient } from '../api/support.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';

@@ -7,8 +7,8 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { role_settings, roleAddresses } from '../../src/platform/db/roles.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
 import type { RecordKind } from '../../src/model/records/recordKind.ts';
-import { findPatients } from '../../src/records/findPatients.ts';
-import { readList } from '../../src/records/readRecords.ts';
+import { findPatients } from '../../src/product/records/findPatients.ts';
+import { readList } from '../../src/product/records/readRecords.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

@@ -8,10 +8,10 @@ import { insuranceProviders } from '../../src/model/records/insuranceProviders.t
 import { type PatientSource, patients } from '../../src/model/records/patients.ts';
 import type { RecordKind } from '../../src/model/records/recordKind.ts';
 import { referringProviders } from '../../src/model/records/referringProviders.ts';
-import { findPatients } from '../../src/records/findPatients.ts';
-import { insertPending, lockPatient, savePatient } from '../../src/records/patients.ts';
-import { readPage, type Scope } from '../../src/records/readRecords.ts';
-import { deleteRecords, removeLeft, removeUnseen, storeOwnRecord, storePage } from '../../src/records/storeRecords.ts';
+import { findPatients } from '../../src/product/records/findPatients.ts';
+import { insertPending, lockPatient, savePatient } from '../../src/product/records/patients.ts';
+import { readPage, type Scope } from '../../src/product/records/readRecords.ts';
+import { deleteRecords, removeLeft, removeUnseen, storeOwnRecord, storePage } from '../../src/product/records/storeRecords.ts';
 import { name_columns, nameSuffixes } from '../harness/nameSuffixes.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, type Database, openDatabase, type Query, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { listJobs } from '../../src/jobs/listJobs.ts';
-import { browseEvents } from '../../src/webhooks/browseEvents.ts';
-import { purgeEvents } from '../../src/webhooks/events.ts';
-import { countFailed } from '../../src/webhooks/resendFailed.ts';
-import { jobsOfPatient } from '../../src/writes/patients/jobsOfPatient.ts';
+import { listJobs } from '../../src/product/jobs/listJobs.ts';
+import { browseEvents } from '../../src/product/webhooks/browseEvents.ts';
+import { purgeEvents } from '../../src/product/webhooks/events.ts';
+import { countFailed } from '../../src/product/webhooks/resendFailed.ts';
+import { jobsOfPatient } from '../../src/product/writes/patients/jobsOfPatient.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

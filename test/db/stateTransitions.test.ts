@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { job_states, job_transitions } from '../../src/jobs/states.ts';
+import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
 import { patient_statuses, patient_transitions } from '../../src/model/records/patients.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';

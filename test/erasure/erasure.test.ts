@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type ErasureCounts, erase, planErasure } from '../../src/erasure/erase.ts';
-import { findOrganizationScope, findPatientScope } from '../../src/erasure/findScope.ts';
-import { type ErasureScope, erasableTables } from '../../src/erasure/tables.ts';
+import { type ErasureCounts, erase, planErasure } from '../../src/product/erasure/erase.ts';
+import { findOrganizationScope, findPatientScope } from '../../src/product/erasure/findScope.ts';
+import { type ErasureScope, erasableTables } from '../../src/product/erasure/tables.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';

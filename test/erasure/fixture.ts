@@ -1,4 +1,4 @@
-import { erasableTables } from '../../src/erasure/tables.ts';
+import { erasableTables } from '../../src/product/erasure/tables.ts';
 import { apiOf, newClient, type OtherClient } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { purgeJobInputs, purgeUnlinkedCaches } from '../../src/erasure/retention.ts';
+import { purgeJobInputs, purgeUnlinkedCaches } from '../../src/product/erasure/retention.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';

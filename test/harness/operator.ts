@@ -1,8 +1,8 @@
 import { resolveClients } from '../../src/dashboard/access/clientAccess.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import type { OperatorRole } from '../../src/catalog/roles.ts';
-import { addInvitation } from '../../src/operators/operatorInvitations.ts';
-import { findOperator } from '../../src/operators/operators.ts';
+import { addInvitation } from '../../src/product/operators/operatorInvitations.ts';
+import { findOperator } from '../../src/product/operators/operators.ts';
 import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 

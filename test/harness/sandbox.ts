@@ -8,7 +8,7 @@ import { inject } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
-import type { Context } from '../../src/context.ts';
+import type { Context } from '../../src/product/context.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { startService } from '../../src/main.ts';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { insertRecords } from '../../src/audit/auditRecords.ts';
-import { openStamp } from '../../src/audit/stamp.ts';
+import { insertRecords } from '../../src/product/audit/auditRecords.ts';
+import { openStamp } from '../../src/product/audit/stamp.ts';
 import { openBatches } from '../../src/platform/db/batches.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { acceptJob } from '../../src/jobs/acceptJob.ts';
-import { type NewJob, type ReferenceCheck, unknown_reference } from '../../src/jobs/enqueue.ts';
+import { acceptJob } from '../../src/product/jobs/acceptJob.ts';
+import { type NewJob, type ReferenceCheck, unknown_reference } from '../../src/product/jobs/enqueue.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 

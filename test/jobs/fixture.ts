@@ -2,10 +2,10 @@ import { connect, type Database, openDatabase, type Sql, type Tx } from '../../s
 import { type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { enqueue } from '../../src/jobs/enqueue.ts';
-import { type Job, setFinished } from '../../src/jobs/jobs.ts';
-import { advanceLanes, checkLease } from '../../src/jobs/lanes.ts';
-import { startNextJobs } from '../../src/jobs/startJob.ts';
+import { enqueue } from '../../src/product/jobs/enqueue.ts';
+import { type Job, setFinished } from '../../src/product/jobs/jobs.ts';
+import { advanceLanes, checkLease } from '../../src/product/jobs/lanes.ts';
+import { startNextJobs } from '../../src/product/jobs/startJob.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 
@@ -50,7 +50,7 @@ export async function startNextJob(tx: Tx, lease: Lease): Promise<Job | undefine
   return job === 'idle' ? undefined : job;
 }
 
-/** Ends a job without an event, as `finishJob` of src/jobs does. */
+/** Ends a job without an event, as `finishJob` of src/product/jobs does. */
 export async function endJob(tx: Tx, lease: Lease, { id }: Job): Promise<void> {
   await checkLease(tx, lease);
   await setFinished(tx, [{ id, state: 'succeeded', error: null, event_id: null }]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { boundLeases, claimLeases, extendLeases } from '../../src/platform/db/lease.ts';
-import { retryJob } from '../../src/jobs/jobs.ts';
-import { boundLanePauses } from '../../src/jobs/lanes.ts';
+import { retryJob } from '../../src/product/jobs/jobs.ts';
+import { boundLanePauses } from '../../src/product/jobs/lanes.ts';
 import { startSandbox } from '../harness/sandbox.ts';
 import { pauseAfterFailure, setFault, untilFinished } from '../journeys/support.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';

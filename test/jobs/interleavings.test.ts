@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createQuery } from '../../sql/statement.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
-import { type EraseContext, erase } from '../../src/erasure/erase.ts';
+import { type EraseContext, erase } from '../../src/product/erasure/erase.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { enqueue, enqueueAgain } from '../../src/jobs/enqueue.ts';
-import { type Job, releaseJob, retryJob } from '../../src/jobs/jobs.ts';
-import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/jobs/park.ts';
-import { findStrandedJobs, repairStrandedJob } from '../../src/jobs/strandedJobs.ts';
+import { enqueue, enqueueAgain } from '../../src/product/jobs/enqueue.ts';
+import { type Job, releaseJob, retryJob } from '../../src/product/jobs/jobs.ts';
+import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/product/jobs/park.ts';
+import { findStrandedJobs, repairStrandedJob } from '../../src/product/jobs/strandedJobs.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { bindings } from '../../src/accounts/accounts.ts';
-import { openAccount } from '../../src/accounts/openAccount.ts';
+import { bindings } from '../../src/product/accounts/accounts.ts';
+import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import type { Access, Connector } from '../../src/emr/connector.ts';
-import type { Context } from '../../src/context.ts';
+import type { Context } from '../../src/product/context.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimLeases, type Lease } from '../../src/platform/db/lease.ts';
 import { newId } from '../../src/catalog/ids.ts';
-import { deferJob, type Job } from '../../src/jobs/jobs.ts';
+import { deferJob, type Job } from '../../src/product/jobs/jobs.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 
 let fixture: Fixture;

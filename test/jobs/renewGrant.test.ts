@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bindings } from '../../src/accounts/accounts.ts';
-import { addEndedGrant } from '../../src/accounts/endedGrants.ts';
-import { expireAccount } from '../../src/accounts/expireAccount.ts';
-import { openAccount } from '../../src/accounts/openAccount.ts';
+import { bindings } from '../../src/product/accounts/accounts.ts';
+import { addEndedGrant } from '../../src/product/accounts/endedGrants.ts';
+import { expireAccount } from '../../src/product/accounts/expireAccount.ts';
+import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import { type Access, type Connector, EmrFailure, type Grant } from '../../src/emr/connector.ts';
-import type { Context } from '../../src/context.ts';
+import type { Context } from '../../src/product/context.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases } from '../../src/platform/db/lease.ts';
 import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { larkspur } from '../../src/emr/larkspur/larkspur.ts';
-import { unparkExpiredJobs } from '../../src/workers.ts';
+import { unparkExpiredJobs } from '../../src/product/workers.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startPass } from '../../src/records/syncPasses.ts';
+import { startPass } from '../../src/product/records/syncPasses.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { appFor } from '../harness/fhir/registrations.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signOutAccounts } from '../../src/accounts/signOutAccounts.ts';
+import { signOutAccounts } from '../../src/product/accounts/signOutAccounts.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { apiOf, expectApiError, expectSchema, newClient } from '../api/support.ts';

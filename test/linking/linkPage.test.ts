@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sign_ins_max } from '../../src/link/linkTokens.ts';
+import { sign_ins_max } from '../../src/product/link/linkTokens.ts';
 import { expectApiError, newClient } from '../api/support.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

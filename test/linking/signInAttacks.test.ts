@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findProblems } from '../../src/alerts/conditions.ts';
-import { readQueueDepth } from '../../src/jobs/queueDepth.ts';
+import { findProblems } from '../../src/product/alerts/conditions.ts';
+import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { apiOf, newClient, type OtherClient } from '../api/support.ts';
 import { appFor, redirectUri, sandboxKeySet } from '../harness/fhir/registrations.ts';
 import type { FhirServer } from '../harness/fhir/startFhirServer.ts';

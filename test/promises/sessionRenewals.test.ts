@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { bindings, getAccount } from '../../src/accounts/accounts.ts';
-import { openAccount } from '../../src/accounts/openAccount.ts';
+import { bindings, getAccount } from '../../src/product/accounts/accounts.ts';
+import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import type { Credentials, Grant } from '../../src/emr/connector.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';

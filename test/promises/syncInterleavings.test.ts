@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
 import { type PatientSource, patients } from '../../src/model/records/patients.ts';
-import { lockPatient, savePatient } from '../../src/records/patients.ts';
-import { storePage } from '../../src/records/storeRecords.ts';
-import { finishPass, markSkipped, startPass } from '../../src/records/syncPasses.ts';
+import { lockPatient, savePatient } from '../../src/product/records/patients.ts';
+import { storePage } from '../../src/product/records/storeRecords.ts';
+import { finishPass, markSkipped, startPass } from '../../src/product/records/syncPasses.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { type Fixture, openFixture } from '../jobs/fixture.ts';
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/catalog/errors.ts';
-import { addEndpoint } from '../../src/webhooks/addEndpoint.ts';
-import { disableEndpoint } from '../../src/webhooks/disableEndpoint.ts';
-import { listEndpoints } from '../../src/webhooks/endpoints.ts';
-import { removeEndpoint } from '../../src/webhooks/removeEndpoint.ts';
-import { newestSecretOfOldestEndpoint, rotateSecret } from '../../src/webhooks/rotateSecret.ts';
-import { readLiveSecrets } from '../../src/webhooks/secrets.ts';
+import { addEndpoint } from '../../src/product/webhooks/addEndpoint.ts';
+import { disableEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
+import { listEndpoints } from '../../src/product/webhooks/endpoints.ts';
+import { removeEndpoint } from '../../src/product/webhooks/removeEndpoint.ts';
+import { newestSecretOfOldestEndpoint, rotateSecret } from '../../src/product/webhooks/rotateSecret.ts';
+import { readLiveSecrets } from '../../src/product/webhooks/secrets.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import {
   claim,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { type EventFilters, listEvents, purgeEvents } from '../../src/webhooks/events.ts';
-import { resendEvent } from '../../src/webhooks/resend.ts';
+import { type EventFilters, listEvents, purgeEvents } from '../../src/product/webhooks/events.ts';
+import { resendEvent } from '../../src/product/webhooks/resend.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import {

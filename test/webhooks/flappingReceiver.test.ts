@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Tx } from '../../src/platform/db/database.ts';
-import { deliver } from '../../src/webhooks/deliver.ts';
-import { clearFailures, findSubscribed, recordFailure } from '../../src/webhooks/endpoints.ts';
+import { deliver } from '../../src/product/webhooks/deliver.ts';
+import { clearFailures, findSubscribed, recordFailure } from '../../src/product/webhooks/endpoints.ts';
 import { deferred } from '../harness/deferred.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { boundLeases } from '../../src/platform/db/lease.ts';
-import { boundDeliveryPauses } from '../../src/webhooks/deliveries.ts';
+import { boundDeliveryPauses } from '../../src/product/webhooks/deliveries.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { attemptsOf, claim, createFixture, deliverDue, emit, type Fixture, startEndpoint } from './fixture.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { connectors } from '../../emr/index.ts';
-import type { Context } from '../../context.ts';
+import type { Context } from '../../product/context.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 

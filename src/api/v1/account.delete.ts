@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { revokeAccount } from '../../link/revokeAccount.ts';
+import { revokeAccount } from '../../product/link/revokeAccount.ts';
 import { success } from '../../model/fields.ts';
 
 export default endpoint({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createAppointment } from '../../writes/appointments/appointment.create.ts';
+import { createAppointment } from '../../product/writes/appointments/appointment.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 const ids = { appointment_id: Type.String(), job_id: Type.Integer() };

@@ -4,8 +4,8 @@ import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { success } from '../../model/fields.ts';
 import { Appointment } from '../../model/records/appointments.ts';
-import { readAppointment } from '../../records/schedule.ts';
-import { readPendingAppointment } from '../../writes/appointments/pendingAppointment.ts';
+import { readAppointment } from '../../product/records/schedule.ts';
+import { readPendingAppointment } from '../../product/writes/appointments/pendingAppointment.ts';
 
 export default endpoint({
   id: 'appointments.get',

@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { AvailabilityQuery, AvailabilityResponse } from '../../model/availability.ts';
-import { readAvailability } from '../../records/readAvailability.ts';
+import { readAvailability } from '../../product/records/readAvailability.ts';
 
 export default endpoint({
   id: 'availability.list',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { uploadDocument } from '../../writes/documents/document.upload.ts';
+import { uploadDocument } from '../../product/writes/documents/document.upload.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(uploadDocument, {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { parseJobId } from '../../catalog/ids.ts';
-import { readJob } from '../../jobs/describeJob.ts';
+import { readJob } from '../../product/jobs/describeJob.ts';
 import { success } from '../../model/fields.ts';
 import { Job } from '../../model/job.ts';
 

@@ -3,7 +3,7 @@ import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseJobId } from '../../catalog/ids.ts';
 import { success } from '../../model/fields.ts';
-import { rerunJob } from '../../writes/rerunJob.ts';
+import { rerunJob } from '../../product/writes/rerunJob.ts';
 
 export default endpoint({
   id: 'jobs.run-again',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createPatient } from '../../writes/patients/patient.create.ts';
+import { createPatient } from '../../product/writes/patients/patient.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 const ids = { patient_id: Type.String(), job_id: Type.Integer() };

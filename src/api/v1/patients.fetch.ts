@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { fetchPatients } from '../../writes/patients/patient.fetch.ts';
+import { fetchPatients } from '../../product/writes/patients/patient.fetch.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(fetchPatients, {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { addPatientInsurance } from '../../writes/insurance/patientInsurance.add.ts';
+import { addPatientInsurance } from '../../product/writes/insurance/patientInsurance.add.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(addPatientInsurance, {

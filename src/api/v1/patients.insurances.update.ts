@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { updatePatientInsurance } from '../../writes/insurance/patientInsurance.update.ts';
+import { updatePatientInsurance } from '../../product/writes/insurance/patientInsurance.update.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(updatePatientInsurance, {

@@ -4,8 +4,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { success } from '../../model/fields.ts';
 import { PatientChanges } from '../../model/patientRequest.ts';
-import { findNamedDoctors } from '../../writes/patients/namedDoctors.ts';
-import { patchPatient } from '../../writes/patients/patchPatient.ts';
+import { findNamedDoctors } from '../../product/writes/patients/namedDoctors.ts';
+import { patchPatient } from '../../product/writes/patients/patchPatient.ts';
 
 export default endpoint({
   id: 'patients.update',

@@ -4,8 +4,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
-import { referenceError } from '../../records/firstSync.ts';
-import { updateProviderSettings } from '../../records/providers.ts';
+import { referenceError } from '../../product/records/firstSync.ts';
+import { updateProviderSettings } from '../../product/records/providers.ts';
 
 const declared = {
   surface: 'api',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listRequests } from '../../audit/requests.ts';
+import { listRequests } from '../../product/audit/requests.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { cursorPaging, LoggedRequest, next } from '../../model/activity.ts';
 import { choices, id, success, text } from '../../model/fields.ts';

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { capabilitiesOf } from '../../accounts/openAccount.ts';
+import { capabilitiesOf } from '../../product/accounts/openAccount.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { success, sync_state } from '../../model/fields.ts';
 import { Settings } from '../../model/settings.ts';
-import { readSettings } from '../../records/settings.ts';
+import { readSettings } from '../../product/records/settings.ts';
 
 export default endpoint({
   id: 'settings.get',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createTelephoneEncounterAction } from '../../writes/telephone-encounters/telephoneEncounterAction.create.ts';
+import { createTelephoneEncounterAction } from '../../product/writes/telephone-encounters/telephoneEncounterAction.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(createTelephoneEncounterAction, {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../model/fields.ts';
-import { createTelephoneEncounter } from '../../writes/telephone-encounters/telephoneEncounter.create.ts';
+import { createTelephoneEncounter } from '../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export default writeEndpoint(createTelephoneEncounter, {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { pagination, paging, success, text } from '../../model/fields.ts';
 import { delivery_status, EventType, WebhookEvent } from '../../model/webhook.ts';
-import { listEvents } from '../../webhooks/events.ts';
+import { listEvents } from '../../product/webhooks/events.ts';
 
 export default endpoint({
   id: 'webhook-events.list',

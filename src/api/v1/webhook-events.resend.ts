@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { resendEvent } from '../../webhooks/resend.ts';
+import { resendEvent } from '../../product/webhooks/resend.ts';
 
 export default endpoint({
   id: 'webhook-events.resend',

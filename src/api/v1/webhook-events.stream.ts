@@ -5,7 +5,7 @@ import { authenticate } from '../../http/authenticate.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { text } from '../../model/fields.ts';
-import { streamEvents } from '../../webhooks/streamEvents.ts';
+import { streamEvents } from '../../product/webhooks/streamEvents.ts';
 
 const webhookEventsStream: Endpoint = endpoint({
   id: 'webhook-events.stream',

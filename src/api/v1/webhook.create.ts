@@ -1,7 +1,7 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { WebhookCreated, WebhookRequest } from '../../model/webhook.ts';
-import { addEndpoint } from '../../webhooks/addEndpoint.ts';
-import { describeChange } from '../../webhooks/describeChange.ts';
+import { addEndpoint } from '../../product/webhooks/addEndpoint.ts';
+import { describeChange } from '../../product/webhooks/describeChange.ts';
 
 export default endpoint({
   id: 'webhook.create',

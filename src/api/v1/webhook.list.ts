@@ -1,7 +1,7 @@
 import { endpoint } from '../../http/endpoint.ts';
 import { WebhookList } from '../../model/webhook.ts';
-import { listEndpoints } from '../../webhooks/endpoints.ts';
-import { newestSecretOfOldestEndpoint } from '../../webhooks/rotateSecret.ts';
+import { listEndpoints } from '../../product/webhooks/endpoints.ts';
+import { newestSecretOfOldestEndpoint } from '../../product/webhooks/rotateSecret.ts';
 
 export default endpoint({
   id: 'webhook.list',

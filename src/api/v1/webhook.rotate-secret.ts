@@ -3,9 +3,9 @@ import { apiError } from '../../catalog/errors.ts';
 import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { immediately } from '../../model/fields.ts';
 import { WebhookCreated } from '../../model/webhook.ts';
-import { describeChange } from '../../webhooks/describeChange.ts';
-import { listEndpoints } from '../../webhooks/endpoints.ts';
-import { rotateSecret } from '../../webhooks/rotateSecret.ts';
+import { describeChange } from '../../product/webhooks/describeChange.ts';
+import { listEndpoints } from '../../product/webhooks/endpoints.ts';
+import { rotateSecret } from '../../product/webhooks/rotateSecret.ts';
 
 const declared = {
   surface: 'api',

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { LinkTokenCreate } from '../../../sdk/src/generated/types.gen.ts';
-import { hostedLink } from '../../link/hostedLink.ts';
+import { hostedLink } from '../../product/link/hostedLink.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';

@@ -1,8 +1,8 @@
 import type { Tx } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { AccessChanges } from '../../model/dashboard/settings.ts';
-import type { ClientAccess } from '../../operators/operatorClients.ts';
-import type { Operator } from '../../operators/operators.ts';
+import type { ClientAccess } from '../../product/operators/operatorClients.ts';
+import type { Operator } from '../../product/operators/operators.ts';
 
 /** The clients of a request by their ids; null, for all clients, and undefined stay as they are. */
 export async function resolveClients<Sent extends AccessChanges['clients']>(

@@ -6,10 +6,10 @@ import { parseId } from '../../catalog/ids.ts';
 import { created_invitation, invitation_token, new_invitation } from '../../model/dashboard/invitations.ts';
 import { session } from '../../model/dashboard/session.ts';
 import { secret, success } from '../../model/fields.ts';
-import { acceptInvitation } from '../../operators/localAccounts.ts';
-import { addInvitation, findInvitation, removeInvitation } from '../../operators/operatorInvitations.ts';
-import { isEmailTaken, lockActiveOwner } from '../../operators/operators.ts';
-import { signInOperator } from '../../operators/signInOperator.ts';
+import { acceptInvitation } from '../../product/operators/localAccounts.ts';
+import { addInvitation, findInvitation, removeInvitation } from '../../product/operators/operatorInvitations.ts';
+import { isEmailTaken, lockActiveOwner } from '../../product/operators/operators.ts';
+import { signInOperator } from '../../product/operators/signInOperator.ts';
 import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 import { browserOf, started } from './session.ts';
 

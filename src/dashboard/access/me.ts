@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Context } from '../../context.ts';
+import type { Context } from '../../product/context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { readSessionCookie } from '../../http/authenticateOperator.ts';
@@ -7,13 +7,13 @@ import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { passkey_registration, passkey_row, session_row } from '../../model/dashboard/session.ts';
 import { secret, success, text } from '../../model/fields.ts';
-import { changePassword } from '../../operators/localAccounts.ts';
-import { deletePasskey, listPasskeys } from '../../operators/operatorPasskeys.ts';
-import { deleteRecoveryCodes } from '../../operators/operatorRecoveryCodes.ts';
-import { endSessionById, endSessionsOf, listSessions } from '../../operators/operatorSessions.ts';
-import { findOperator, setTotp } from '../../operators/operators.ts';
-import { passkeyCreationOptions, storePasskey, verifyNewPasskey } from '../../operators/passkeys.ts';
-import { changeSecondFactors, enableTotp, offerTotp, requireCode } from '../../operators/secondFactor.ts';
+import { changePassword } from '../../product/operators/localAccounts.ts';
+import { deletePasskey, listPasskeys } from '../../product/operators/operatorPasskeys.ts';
+import { deleteRecoveryCodes } from '../../product/operators/operatorRecoveryCodes.ts';
+import { endSessionById, endSessionsOf, listSessions } from '../../product/operators/operatorSessions.ts';
+import { findOperator, setTotp } from '../../product/operators/operators.ts';
+import { passkeyCreationOptions, storePasskey, verifyNewPasskey } from '../../product/operators/passkeys.ts';
+import { changeSecondFactors, enableTotp, offerTotp, requireCode } from '../../product/operators/secondFactor.ts';
 
 /** An operator's own account. Every operator has these endpoints, whatever the role. */
 const own = { surface: 'dashboard', auth: 'operator', role: 'support', reach: 'own' } as const;

@@ -5,13 +5,13 @@ import { parseId } from '../../catalog/ids.ts';
 import { invitation_row } from '../../model/dashboard/invitations.ts';
 import { access_changes, operator_row } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';
-import { endPreparations } from '../../operators/endPreparations.ts';
-import { listOperators } from '../../operators/listOperators.ts';
-import { resetOperator } from '../../operators/localAccounts.ts';
-import { isLowered, readAccess } from '../../operators/operatorAccess.ts';
-import { setClients } from '../../operators/operatorClients.ts';
-import { listInvitations } from '../../operators/operatorInvitations.ts';
-import { endSessionsOf } from '../../operators/operatorSessions.ts';
+import { endPreparations } from '../../product/operators/endPreparations.ts';
+import { listOperators } from '../../product/operators/listOperators.ts';
+import { resetOperator } from '../../product/operators/localAccounts.ts';
+import { isLowered, readAccess } from '../../product/operators/operatorAccess.ts';
+import { setClients } from '../../product/operators/operatorClients.ts';
+import { listInvitations } from '../../product/operators/operatorInvitations.ts';
+import { endSessionsOf } from '../../product/operators/operatorSessions.ts';
 import {
   allowLinking,
   changeOperator,
@@ -19,7 +19,7 @@ import {
   lockActiveOwner,
   lockStanding,
   type Standing,
-} from '../../operators/operators.ts';
+} from '../../product/operators/operators.ts';
 import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({

@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
-import type { Client } from '../../clients/clients.ts';
-import type { Context } from '../../context.ts';
+import type { Client } from '../../product/clients/clients.ts';
+import type { Context } from '../../product/context.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { readSessionCookie } from '../../http/authenticateOperator.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId, parseJobId } from '../../catalog/ids.ts';
-import { describeJob } from '../../jobs/describeJob.ts';
+import { describeJob } from '../../product/jobs/describeJob.ts';
 import { new_reveal, type RevealKind, reveal } from '../../model/dashboard/reveals.ts';
 import { success } from '../../model/fields.ts';
-import { addReveal } from '../../operators/operatorReveals.ts';
-import { readRequest } from '../../receiver/receivedRequests.ts';
-import { findPatient } from '../../records/findPatients.ts';
-import { describeEvent } from '../../webhooks/describeEvent.ts';
+import { addReveal } from '../../product/operators/operatorReveals.ts';
+import { readRequest } from '../../product/webhooks/receiver/receivedRequests.ts';
+import { findPatient } from '../../product/records/findPatients.ts';
+import { describeEvent } from '../../product/webhooks/describeEvent.ts';
 import { patientsInBody } from '../receiver.ts';
 
 /** The audit record, with the reason, is committed before any detail is shown: the page requests them afterwards. */

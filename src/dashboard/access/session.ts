@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Type } from 'typebox';
-import type { Context } from '../../context.ts';
+import type { Context } from '../../product/context.ts';
 import { apiError } from '../../catalog/errors.ts';
 import {
   csrfTokenOf,
@@ -13,12 +13,12 @@ import {
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { passkey_assertion, type Session, session } from '../../model/dashboard/session.ts';
 import { nullable, secret, success } from '../../model/fields.ts';
-import { findCheckedSession } from '../../operators/checkedSessions.ts';
-import { type Browser, endSession, findSession, renewSession } from '../../operators/operatorSessions.ts';
-import { type Operator, pendingSetup } from '../../operators/operators.ts';
-import { passkeySignInOptions } from '../../operators/passkeys.ts';
-import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../operators/signInOperator.ts';
-import { providerSignOutUrl } from '../../operators/singleSignOn.ts';
+import { findCheckedSession } from '../../product/operators/checkedSessions.ts';
+import { type Browser, endSession, findSession, renewSession } from '../../product/operators/operatorSessions.ts';
+import { type Operator, pendingSetup } from '../../product/operators/operators.ts';
+import { passkeySignInOptions } from '../../product/operators/passkeys.ts';
+import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../product/operators/signInOperator.ts';
+import { providerSignOutUrl } from '../../product/operators/singleSignOn.ts';
 import { version } from '../../catalog/version.ts';
 
 const password = secret({ maxLength: 1000 });

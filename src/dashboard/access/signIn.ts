@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../../context.ts';
+import type { Context } from '../../product/context.ts';
 import { ApiError, type ErrorCode, errors } from '../../catalog/errors.ts';
 import { readSessionCookie, requireOwnOrigin } from '../../http/authenticateOperator.ts';
 import { readCookie, setCookie } from '../../http/cookies.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { nullable, success } from '../../model/fields.ts';
-import { finishSingleSignOn, startSingleSignOn } from '../../operators/singleSignOn.ts';
+import { finishSingleSignOn, startSingleSignOn } from '../../product/operators/singleSignOn.ts';
 import { browserOf } from './session.ts';
 
 export const signInGet = endpoint({

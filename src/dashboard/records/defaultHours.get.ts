@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { default_hours } from '../../model/dashboard/records.ts';
 import { success } from '../../model/fields.ts';
-import { readDefaultHours } from '../../records/hours.ts';
+import { readDefaultHours } from '../../product/records/hours.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({

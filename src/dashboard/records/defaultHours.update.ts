@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { setAppointmentMinutes } from '../../accounts/organizations.ts';
+import { setAppointmentMinutes } from '../../product/accounts/organizations.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { clearable, success } from '../../model/fields.ts';
 import { HoursRequest } from '../../model/providerSettings.ts';
-import { setDefaultHours } from '../../records/hours.ts';
+import { setDefaultHours } from '../../product/records/hours.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({

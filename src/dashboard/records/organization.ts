@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { findOrganization } from '../../accounts/organizations.ts';
-import type { Client } from '../../clients/clients.ts';
-import type { Context } from '../../context.ts';
+import { findOrganization } from '../../product/accounts/organizations.ts';
+import type { Client } from '../../product/clients/clients.ts';
+import type { Context } from '../../product/context.ts';
 import { apiError } from '../../catalog/errors.ts';
-import type { Scope } from '../../records/readRecords.ts';
+import type { Scope } from '../../product/records/readRecords.ts';
 
 export const organization_path = '/dashboard/api/clients/{client_id}/organizations/{organization_id}';
 export const organization_params = Type.Object({ client_id: Type.String(), organization_id: Type.String() });

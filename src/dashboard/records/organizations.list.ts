@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listOrganizations } from '../../accounts/organizations.ts';
+import { listOrganizations } from '../../product/accounts/organizations.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { organization_choice } from '../../model/dashboard/records.ts';
 import { success } from '../../model/fields.ts';

@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { edited_provider } from '../../model/dashboard/records.ts';
 import { success } from '../../model/fields.ts';
-import { readProvider } from '../../records/providers.ts';
+import { readProvider } from '../../product/records/providers.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
 
 export default endpoint({

@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { success } from '../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../model/providerSettings.ts';
-import { updateProviderSettings } from '../../records/providers.ts';
+import { updateProviderSettings } from '../../product/records/providers.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
 
 export default endpoint({

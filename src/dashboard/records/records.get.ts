@@ -6,7 +6,7 @@ import { dashboard_kinds } from '../../model/dashboard/recordKinds.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
 import { patientDetail, success } from '../../model/fields.ts';
 import { findKind } from '../../model/records/kinds.ts';
-import { readRecord } from '../../records/readRecords.ts';
+import { readRecord } from '../../product/records/readRecords.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
 
 const about_patients = dashboard_kinds.filter(({ mrn_column }) => mrn_column !== undefined);

@@ -3,7 +3,7 @@ import { apiError } from '../../catalog/errors.ts';
 import { endpoint, JsonText } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
 import { findKind, record_kinds } from '../../model/records/kinds.ts';
-import { readList } from '../../records/readRecords.ts';
+import { readList } from '../../product/records/readRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 /** A response contains the records of one kind, under the kind's name. */

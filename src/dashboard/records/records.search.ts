@@ -4,8 +4,8 @@ import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { type DashboardKind, dashboard_kinds, isSearched } from '../../model/dashboard/recordKinds.ts';
 import { found_patient } from '../../model/dashboard/records.ts';
 import { nullable, success } from '../../model/fields.ts';
-import { findPatients } from '../../records/findPatients.ts';
-import { readPage } from '../../records/readRecords.ts';
+import { findPatients } from '../../product/records/findPatients.ts';
+import { readPage } from '../../product/records/readRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 /** Filters are sent in the body: a name or MRN in a URL would end up in logs and browser histories. */

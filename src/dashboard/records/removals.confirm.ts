@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { syncSoon } from '../../accounts/organizations.ts';
+import { syncSoon } from '../../product/accounts/organizations.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success } from '../../model/fields.ts';
-import { confirmRemovals } from '../../records/syncPasses.ts';
+import { confirmRemovals } from '../../product/records/syncPasses.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 
 export default endpoint({

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Connector } from '../../../src/emr/connector.ts';
-import { addLinkToken } from '../../../src/link/linkTokens.ts';
+import { addLinkToken } from '../../../src/product/link/linkTokens.ts';
 import { startProduction } from '../../api/support.ts';
 import { closeWindows, openBrowser } from '../../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { findAccountByToken } from '../../../src/accounts/accounts.ts';
-import { uploadDocument } from '../../../src/writes/documents/document.upload.ts';
+import { findAccountByToken } from '../../../src/product/accounts/accounts.ts';
+import { uploadDocument } from '../../../src/product/writes/documents/document.upload.ts';
 import { documents, pdfOf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';

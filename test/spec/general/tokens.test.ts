@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { bindings } from '../../../src/accounts/accounts.ts';
+import { bindings } from '../../../src/product/accounts/accounts.ts';
 import { createClientCommand } from '../../../src/cli/createClient.ts';
-import { addSecret } from '../../../src/clients/clients.ts';
+import { addSecret } from '../../../src/product/clients/clients.ts';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { apiOf, expectApiError, newClient, withDatabase } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';

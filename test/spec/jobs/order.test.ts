@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
-import { unparkExpiredJobs } from '../../../src/workers.ts';
+import { unparkExpiredJobs } from '../../../src/product/workers.ts';
 import { apiOf } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';

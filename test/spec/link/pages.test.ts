@@ -1,6 +1,6 @@
 import type { Frame } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addLinkToken } from '../../../src/link/linkTokens.ts';
+import { addLinkToken } from '../../../src/product/link/linkTokens.ts';
 import { newClient, startProduction } from '../../api/support.ts';
 import { agree, endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/link/linkFixture.ts';
 import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';

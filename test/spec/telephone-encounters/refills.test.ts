@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { matchMedication } from '../../../src/writes/telephone-encounters/matchMedication.ts';
+import { matchMedication } from '../../../src/product/writes/telephone-encounters/matchMedication.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';

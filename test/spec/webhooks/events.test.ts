@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { purgeEvents } from '../../../src/webhooks/events.ts';
+import { purgeEvents } from '../../../src/product/webhooks/events.ts';
 import { apiOf, expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { respondWith } from '../../harness/receiver.ts';

@@ -1,0 +1,304 @@
+import {
+  type Access,
+  type Capability,
+  type Connector,
+  type Credentials,
+  type EmrEndpoint,
+  EmrFailure,
+  type Grant,
+  type IdentifierSample,
+  type OperationName,
+  type Operations,
+  type RefreshedCapabilities,
+  type RenewGrant,
+  type SharedMarkers,
+} from '../../emr/connector.ts';
+import type { Context } from '../context.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import type { UsedSession } from '../jobs/jobs.ts';
+import {
+  forgetRefusals,
+  listRefusedInUse,
+  offeredOf,
+  recordRefusal,
+  recordWorking,
+  storeEvidence,
+} from './accountCapabilities.ts';
+import {
+  type Account,
+  bindings,
+  noteUnexpectedEndpoint,
+  readAccountTogether,
+  replaceGrant,
+  restoreCapabilities,
+  type StoredAccount,
+  withdrawCapability,
+} from './accounts.ts';
+import { findEmrApp } from './emrApps.ts';
+import { emrEndpoint } from './emrEndpoint.ts';
+import { renewGrant } from './renewGrant.ts';
+import { readServerMarker, storeServerMarker } from './serverMarkers.ts';
+import { type OperationObserver, watchOperations } from './watchOperations.ts';
+import { recordLoad } from './writeLimits.ts';
+
+/** An account with its credentials unsealed, ready for EMR calls. */
+export type OpenAccount = {
+  account: StoredAccount;
+  connector: Connector;
+  /** Those that the account offers. Whether they work is recorded when they are used. */
+  operations: Partial<Operations>;
+  /**
+   * Discovers the server's capabilities again and stores them. `retry_refused`: also offers what the server declared and
+   * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards:
+   * `operations` are those offered before.
+   */
+  refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
+  /** The identifiers of a few patients, if the connector has a rule for the MRN. */
+  sampleIdentifiers: () => Promise<IdentifierSample | undefined>;
+};
+
+/**
+ * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be
+ * linked again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
+ * linked again since may belong to someone else. Sets the `session` that the job uses, also when it is renewed.
+ */
+export async function openAccount(
+  ctx: Context,
+  job: { id?: number; client_id: string; account_id: string; session?: UsedSession },
+  signal: AbortSignal,
+): Promise<OpenAccount> {
+  // Read again for every job: an account may have been linked again, unlinked or renewed since the previous one.
+  const account = await readAccountTogether(ctx.db, job);
+  if (account && job.id !== undefined && (await isUnlinked(ctx.db, account, job.id))) {
+    throw new EmrFailure('refused', 'The account was unlinked.', { code: 'account_unlinked' });
+  }
+  if (account?.status !== 'active') throw new EmrFailure('login_required', 'The account link has expired.');
+  const secrets = await unsealSecrets(ctx, account);
+  const connector = connectorOf(ctx, account.connector);
+  const session = { grant_sealed: account.grant_sealed, linked_at: account.linked_at };
+  job.session = session;
+  requireApp(ctx, account, connector, secrets.credentials);
+  const endpoint = {
+    ...(await emrEndpoint(ctx, account, signal)),
+    observeLoad: loadObserver(ctx, account, connector),
+  };
+  const access = {
+    ...secrets,
+    timezone: account.timezone,
+    mrn_rule: account.mrn_rule ?? undefined,
+    shared_markers: sharedMarkers(ctx, account),
+    saveGrant: async (grant: Grant) => {
+      session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, grant);
+    },
+    renewGrant: async (used: Grant, renew: RenewGrant) => {
+      const { grant, sealed } = await renewGrant(ctx, account, used, renew, signal);
+      session.grant_sealed = sealed;
+      return grant;
+    },
+  };
+  return {
+    account,
+    connector,
+    operations: watchOperations(
+      offeredOperations(connector.open(endpoint, access), capabilitiesOf(ctx, account)),
+      observerOf(ctx, account),
+    ),
+    sampleIdentifiers: async () => connector.sampleIdentifiers?.(endpoint, access),
+    refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
+      if (endpoint.pins) await checkPins(ctx, account, connector, endpoint);
+      const found = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
+      if (retry_refused) await retryRefused(ctx, account);
+      if (found) session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, found.grant, found);
+      if (found || retry_refused) ctx.lookups.clear();
+    },
+  };
+}
+
+/**
+ * An account that was linked with a signing key before that needed an EMR app must be linked again with one. The sandbox
+ * links such accounts for tests.
+ */
+function requireApp(
+  { config }: Context,
+  { emr_app_id }: StoredAccount,
+  connector: Connector,
+  { way }: Credentials,
+): void {
+  if (emr_app_id !== null || config.sandbox || !needsApp(connector, way)) return;
+  throw new EmrFailure('login_required', 'Signing keys are used with an EMR app only. Link the account again.');
+}
+
+/** Whether a way to sign in is available with an EMR app only. */
+export function needsApp({ sign_in_ways = [] }: Connector, way: string | undefined): boolean {
+  return sign_in_ways.some(({ name, app_required }) => app_required && name === way);
+}
+
+/** Looks whether the EMR still names the endpoints that the account's EMR app allows. If not, an alert is open. */
+async function checkPins(
+  ctx: Context,
+  account: StoredAccount,
+  { unexpectedEndpoint }: Connector,
+  endpoint: EmrEndpoint,
+): Promise<void> {
+  if (!unexpectedEndpoint) return;
+  try {
+    const unexpected = await unexpectedEndpoint(endpoint);
+    await recorderOf(ctx, account)((tx) => noteUnexpectedEndpoint(tx, account.id, unexpected));
+  } catch (error) {
+    // A server that does not publish its endpoints right now has not changed them.
+    if (!(error instanceof EmrFailure)) throw error;
+  }
+}
+
+function offeredOperations(operations: Partial<Operations>, capabilities: readonly Capability[]): Partial<Operations> {
+  const offered = Object.entries(operations).filter(([name]) => capabilities.includes(name as OperationName));
+  return Object.fromEntries(offered);
+}
+
+/** Records which operations of an account work, and withdraws one that its server refuses as a whole. */
+function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
+  const known = new Set<Capability>(account.known_to_work);
+  const record = recorderOf(ctx, account);
+  return {
+    call: (name, work) => ctx.telemetry.span(`EMR ${name}`, { attributes: { 'chartwire.emr_operation': name } }, work),
+    worked: async (name) => {
+      if (known.has(name)) return;
+      known.add(name);
+      await record((tx) => recordWorking(tx, account.id, name, null));
+    },
+    refused: async (name, { message }) => {
+      const all = connectorOf(ctx, account.connector).capabilities;
+      await record(async (tx) => {
+        if (await withdrawCapability(tx, account, name, all)) await recordRefusal(tx, account, name, message);
+      });
+      ctx.lookups.clear();
+    },
+  };
+}
+
+/**
+ * Measures how many writes the account's server can handle. Observations that would not change anything are not
+ * recorded.
+ */
+function loadObserver(ctx: Context, account: StoredAccount, connector: Connector): EmrEndpoint['observeLoad'] {
+  const { measured_max } = connector.limits;
+  if (measured_max === undefined) return undefined;
+  const record = recorderOf(ctx, account);
+  const at_most = (account.parallel_writes ?? 1) >= (account.parallel_writes_max ?? measured_max);
+  return async (sign) => {
+    if (sign === 'created' && at_most) return;
+    await record((tx) => recordLoad(tx, account, sign, measured_max));
+  };
+}
+
+/** Records what using an account has shown. A failure is only logged: the EMR has responded either way. */
+function recorderOf(ctx: Context, { client_id }: StoredAccount): (work: (tx: Tx) => Promise<void>) => Promise<void> {
+  return async (work) => {
+    try {
+      await ctx.db.tenant(client_id, work);
+    } catch (error) {
+      ctx.log.error({ err: error }, 'what is known about an account could not be recorded');
+    }
+  };
+}
+
+function sharedMarkers(ctx: Context, account: StoredAccount): SharedMarkers {
+  const record = recorderOf(ctx, account);
+  return {
+    find: (type) => ctx.db.tenant(account.client_id, (tx) => readServerMarker(tx, account, type)),
+    store: (type, marker) => record((tx) => storeServerMarker(tx, account, type, marker)),
+  };
+}
+
+/** Offers what the server refused in use again, because an operator asks for it. */
+async function retryRefused(ctx: Context, { client_id, id }: StoredAccount): Promise<void> {
+  await ctx.db.tenant(client_id, async (tx) => restoreCapabilities(tx, id, await forgetRefusals(tx, id)));
+}
+
+async function isUnlinked(
+  db: Database,
+  { client_id, status, unlinked_at }: StoredAccount,
+  job_id: number,
+): Promise<boolean> {
+  if (status === 'revoked' || unlinked_at === null) return status === 'revoked';
+  const [earlier] = await db.read(
+    client_id,
+    (sql) => sql`SELECT jobs.id FROM jobs JOIN accounts ON accounts.id = jobs.account_id
+      WHERE jobs.id = ${job_id} AND jobs.created_at < accounts.unlinked_at`,
+  );
+  return earlier !== undefined;
+}
+
+/** In a transaction only if the account has an app, whose credentials are stored elsewhere, or its key was not used yet. */
+async function unsealSecrets(ctx: Context, account: StoredAccount): Promise<Pick<Access, 'credentials' | 'grant'>> {
+  const { id, client_id, emr_app_id, credentials_sealed, grant_sealed } = account;
+  const credentials =
+    emr_app_id === null ? ctx.vault.unsealInMemory(credentials_sealed, bindings.credentials(id)) : undefined;
+  const grant = ctx.vault.unsealInMemory(grant_sealed, bindings.grant(id));
+  // Sealed by linkAccount from values of these types.
+  if (credentials !== undefined && grant !== undefined) {
+    return { credentials: JSON.parse(credentials), grant: JSON.parse(grant) };
+  }
+  return ctx.db.tenant(client_id, async (tx) => ({
+    credentials: await currentCredentials(ctx, tx, account, credentials_sealed),
+    grant: JSON.parse(await ctx.vault.unseal(tx, grant_sealed, bindings.grant(id))),
+  }));
+}
+
+/**
+ * The credentials of an account: those of its app alone, if it has one. What was stored with the account then is of an
+ * earlier registration, which may have been for another token endpoint.
+ */
+export async function currentCredentials(
+  ctx: Pick<Context, 'vault'>,
+  tx: Tx,
+  { id, emr_app_id }: Pick<StoredAccount, 'id' | 'emr_app_id'>,
+  sealed: Buffer,
+): Promise<Credentials> {
+  const app = emr_app_id === null ? undefined : await findEmrApp(ctx, tx, emr_app_id);
+  if (app) return app.credentials;
+  // Sealed by linkAccount from a value of this type.
+  return JSON.parse(await ctx.vault.unseal(tx, sealed, bindings.credentials(id)));
+}
+
+export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {
+  const connector = ctx.connectors.get(name);
+  if (!connector) throw new Error(`No connector is called ${name}.`);
+  return connector;
+}
+
+/** The operations and fields available for an account: those of its connector, minus those its server lacks. */
+export function capabilitiesOf(
+  ctx: Pick<Context, 'connectors'>,
+  account: Pick<Account, 'connector' | 'capabilities'>,
+): readonly Capability[] {
+  const { capabilities } = connectorOf(ctx, account.connector);
+  const found = account.capabilities;
+  return found === null ? capabilities : capabilities.filter((name) => found.includes(name));
+}
+
+/**
+ * Stores what was learned about the server, with its session. If the session was renewed or the account linked again in
+ * the meantime, the stored grant is kept, and this one is used by its caller only.
+ */
+async function storeGrant(
+  ctx: Context,
+  account: StoredAccount,
+  before: Buffer,
+  grant: Grant,
+  found?: Pick<RefreshedCapabilities, 'capabilities' | 'evidence'>,
+): Promise<Buffer> {
+  const { id, client_id } = account;
+  return ctx.db.tenant(client_id, async (tx) => {
+    const sealed = await ctx.vault.seal(tx, { client_id, owner_id: id }, bindings.grant(id), JSON.stringify(grant));
+    // What was refused in use stays refused, whatever the server declares: it declared the same before.
+    const refused = found ? await listRefusedInUse(tx, id) : [];
+    const capabilities = found && offeredOf(found).filter((name) => !refused.includes(name));
+    const connector = connectorOf(ctx, account.connector);
+    const document_bytes_max = connector.documentBytesMax?.(grant) ?? null;
+    const server_findings = connector.serverFindings?.(grant) ?? [];
+    const replaced = await replaceGrant(tx, id, { before, sealed, capabilities, document_bytes_max, server_findings });
+    if (replaced && found) await storeEvidence(tx, account, found);
+    return replaced ? sealed : before;
+  });
+}

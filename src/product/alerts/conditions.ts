@@ -1,0 +1,243 @@
+import { findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
+import { openStamp } from '../audit/stamp.ts';
+import type { Context } from '../context.ts';
+import type { Query } from '../../platform/db/database.ts';
+import { firstIdOf, timeOfId } from '../../catalog/ids.ts';
+import type { QueueDepth } from '../jobs/queueDepth.ts';
+import { type AlertCode, alert_codes } from './catalogue.ts';
+
+/** A problem that exists now. `subject` identifies it among those with the same code. */
+export type Problem = {
+  code: AlertCode;
+  subject: string;
+  client_id: string | null;
+  organization_id: string | null;
+  /** Ids and counts, never health data: it is sent by email. */
+  summary: string;
+  /** Below `/dashboard`. */
+  page: string;
+  count: number;
+};
+
+/** Every current problem of all clients and of the installation. */
+export async function findProblems(sql: Query, queues: QueueDepth, ctx: AlertContext): Promise<Problem[]> {
+  const found: Problem[] = [];
+  for (const code of alert_codes) {
+    for (const problem of await conditions[code](sql, queues, ctx))
+      found.push({ ...of_installation, ...problem, code });
+  }
+  return found;
+}
+
+type AlertContext = Pick<Context, 'config' | 'system_keys'>;
+type Found = Pick<Problem, 'subject' | 'summary' | 'page'> & Partial<Omit<Problem, 'code'>>;
+
+const of_installation = { client_id: null, organization_id: null, count: 1 };
+
+/** Longer than the pause between two attempts of a job or a delivery that is retried soon. */
+const stalled_s = 300;
+const old_transaction_s = 900;
+/** Longer than it takes to restart an EMR or a receiver; a job is then at its eighth attempt, a webhook at its third. */
+const failing_s = 300;
+/** Longer than it takes to restart the only worker. */
+const without_workers_s = 60;
+
+const destination_hours = 24;
+/** Not `account.link`: the first link of a clinic is a new address too, which the link was created for. */
+const destination_actions = [
+  'webhook.create',
+  'dashboard.webhooks.create',
+  'dashboard.webhooks.update',
+  'dashboard.receiver.create',
+  'client.create',
+  'dashboard.clients.update',
+  'emr_app.add',
+  'dashboard.emr-apps.create',
+  'dashboard.emr-apps.update',
+];
+const destination_labels: Record<string, string> = {
+  webhook: 'webhook URL',
+  callback_url: 'callback URL',
+  frame_origin: 'frame origin',
+  emr_app: 'EMR app for',
+};
+const new_owner_hours = 24;
+
+/** When each alert is open. Reads only columns that the system role may read across tenants. */
+const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Found[]>> = {
+  jobs_need_review: async (sql) => {
+    const rows = await sql<(OfClient & { count: number })[]>`
+      SELECT jobs.client_id, clients.public_id, clients.name, count(*)::int AS count
+        FROM jobs JOIN clients ON clients.id = jobs.client_id
+       WHERE state = 'needs_review' AND review_outcome IS NULL
+       GROUP BY jobs.client_id, clients.public_id, clients.name ORDER BY jobs.client_id`;
+    return rows.map(({ client_id, public_id, name, count }) => ({
+      subject: client_id,
+      client_id,
+      count,
+      summary: `${name}: ${count === 1 ? '1 job has' : `${count} jobs have`} an unknown outcome.`,
+      page: `/clients/${public_id}/jobs?state=unresolved`,
+    }));
+  },
+
+  emr_unreachable: async (sql) => {
+    const rows = await sql<(OfOrganization & { id: string; user_id: string; minutes: number })[]>`
+      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, org_id, clients.public_id,
+             clients.name, floor(extract(epoch FROM now() - outage.since) / 60)::int AS minutes
+        FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
+             JOIN organizations ON organizations.id = accounts.organization_id
+             JOIN clients ON clients.id = accounts.client_id
+       WHERE accounts.status = 'active' AND outage.since <= now() - make_interval(secs => ${failing_s})
+         -- Not a single failure, after which the service was stopped.
+         AND outage.last_failure_at >= outage.since + interval '1 minute'
+       ORDER BY accounts.id`;
+    return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id, name, minutes }) => ({
+      subject: id,
+      client_id,
+      organization_id,
+      summary: `${name}: the EMR of practice ${org_id} has not responded to account ${user_id} for ${minutes} minutes.`,
+      page: `/clients/${public_id}/jobs?state=queued`,
+    }));
+  },
+
+  no_workers: async (sql) => {
+    const [{ found } = { found: false }] = await sql<{ found: boolean }[]>`
+      SELECT EXISTS (SELECT FROM processes
+        WHERE working AND seen_at > now() - make_interval(secs => ${without_workers_s})) AS found`;
+    const summary = 'No process that runs jobs and webhooks was seen for a minute.';
+    return found ? [] : [{ subject: 'workers', summary, page: '/' }];
+  },
+
+  queue_stalled: async (_sql, { job_lag, delivery_lag }) => {
+    const lags = [
+      { subject: 'jobs', lag_s: job_lag, what: 'A job' },
+      { subject: 'deliveries', lag_s: delivery_lag, what: 'A webhook' },
+    ];
+    return lags
+      .filter(({ lag_s }) => lag_s > stalled_s)
+      .map(({ subject, lag_s, what }) => ({
+        subject,
+        summary: `${what} that could run has waited for ${Math.floor(lag_s / 60)} minutes.`,
+        page: '/',
+      }));
+  },
+
+  audit_verification_failed: async (sql, _queues, { system_keys }) => {
+    // A later verification without faults, or an accepted restore, ends it, unless someone forged or changed its record.
+    const last = await findLastRecord(sql, { actions: ['audit.verify', 'audit.anchor', 'audit.reanchor'] });
+    if (last === undefined) return [];
+    const genuine = openStamp(system_keys).isGenuine(last);
+    if (genuine && ['ok', 'accepted'].includes(last.outcome)) return [];
+    const check = genuine && last.action === 'audit.anchor' ? 'does not match its anchor' : 'failed its verification';
+    return [{ subject: 'audit', summary: `The audit log ${check}.`, page: '/audit' }];
+  },
+
+  audit_sealing_stalled: async (sql) => {
+    const [oldest] = await findUnsealed(sql, 1);
+    const age_s = oldest === undefined ? 0 : (Date.now() - timeOfId(oldest.id)) / 1000;
+    if (age_s <= stalled_s) return [];
+    const summary = `The oldest audit record outside of the chain is ${Math.floor(age_s / 60)} minutes old.`;
+    return [{ subject: 'audit', summary, page: '/audit' }];
+  },
+
+  owner_added: async (sql) => {
+    const rows = await sql<{ id: string; email: string }[]>`
+      SELECT id, email FROM operators
+       WHERE owner_since > now() - make_interval(hours => ${new_owner_hours}) AND role = 'owner' ORDER BY id`;
+    return rows.map(({ id, email }) => ({
+      subject: id,
+      summary: `${email} became an owner.`,
+      page: '/settings/operators',
+    }));
+  },
+
+  emr_endpoint_changed: async (sql) => {
+    const rows = await sql<(OfOrganization & { id: string; user_id: string; unexpected_endpoint: string })[]>`
+      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, unexpected_endpoint, org_id,
+             clients.public_id, clients.name
+        FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+             JOIN clients ON clients.id = accounts.client_id
+       WHERE accounts.unexpected_endpoint IS NOT NULL AND accounts.status <> 'revoked' ORDER BY accounts.id`;
+    return rows.map(({ id, user_id, client_id, organization_id, unexpected_endpoint, org_id, public_id, name }) => ({
+      subject: id,
+      client_id,
+      organization_id,
+      summary: `${name}: the EMR of account ${user_id} of practice ${org_id} now names ${unexpected_endpoint}.`,
+      page: `/clients/${public_id}/accounts`,
+    }));
+  },
+
+  endpoint_failing: async (sql) => {
+    const rows = await sql<(OfClient & { id: string; status: 'enabled' | 'disabled' })[]>`
+      SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id, clients.name
+        FROM webhook_endpoints AS endpoint JOIN clients ON clients.id = endpoint.client_id
+       WHERE failing_since IS NOT NULL
+         AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
+       ORDER BY endpoint.id`;
+    return rows.map(({ id, status, client_id, public_id, name }) => ({
+      subject: id,
+      client_id,
+      summary: `${name}: endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
+      page: `/clients/${public_id}/events/endpoints/${id}`,
+    }));
+  },
+
+  account_login_required: async (sql) => {
+    const rows = await sql<(OfOrganization & { id: string; user_id: string })[]>`
+      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, org_id, clients.public_id,
+             clients.name
+        FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+             JOIN clients ON clients.id = accounts.client_id
+       WHERE accounts.status = 'login_required' ORDER BY accounts.id`;
+    return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id, name }) => ({
+      subject: id,
+      client_id,
+      organization_id,
+      summary: `${name}: account ${user_id} of practice ${org_id}.`,
+      page: `/clients/${public_id}/accounts`,
+    }));
+  },
+
+  sync_held_back: async (sql) => {
+    const rows = await sql<(OfOrganization & { kind: string; stored: number; missing: number })[]>`
+      SELECT kind, held_stored AS stored, held_missing AS missing, pass.client_id, pass.organization_id, org_id,
+             clients.public_id, clients.name
+        FROM sync_passes AS pass JOIN organizations ON organizations.id = pass.organization_id
+             JOIN clients ON clients.id = pass.client_id
+       WHERE held_at IS NOT NULL AND NOT removal_confirmed ORDER BY pass.organization_id, kind`;
+    return rows.map(({ kind, stored, missing, client_id, organization_id, org_id, public_id, name }) => ({
+      subject: `${organization_id} ${kind}`,
+      client_id,
+      organization_id,
+      summary: `${name}: the EMR of practice ${org_id} no longer lists ${missing} of ${stored} ${kind.replaceAll('_', ' ')}.`,
+      page: `/clients/${public_id}/accounts`,
+    }));
+  },
+
+  destination_changed: async (sql, _queues, { config }) => {
+    // In the sandbox, destinations are the developer's own and no patient is real.
+    if (config.sandbox) return [];
+    const since = new Date(Date.now() - destination_hours * 3_600_000);
+    const rows = await sql<(OfClient & { id: string; kind: string; destination: string })[]>`
+      SELECT record.id, change.kind, change.new AS destination, record.client_id, clients.name
+        FROM audit_records AS record JOIN clients ON clients.id = record.client_id
+             CROSS JOIN LATERAL json_to_recordset(record.detail -> 'destinations') AS change (kind text, new text)
+       WHERE action = ANY (${[...destination_actions]}) AND record.id >= ${firstIdOf(since)} AND change.new IS NOT NULL
+       ORDER BY record.id`;
+    return rows.map(({ id, kind, destination, client_id, name }) => ({
+      subject: `${id} ${kind} ${destination}`,
+      client_id,
+      summary: `${name}: ${destination_labels[kind] ?? kind} ${destination} was added.`,
+      page: '/audit',
+    }));
+  },
+
+  old_transaction: async (_sql, { oldest_transaction }) => {
+    if (oldest_transaction <= old_transaction_s) return [];
+    const summary = `A transaction has been open for ${Math.floor(oldest_transaction / 60)} minutes.`;
+    return [{ subject: 'database', summary, page: '/settings/alerts' }];
+  },
+};
+
+type OfClient = { client_id: string; public_id: string; name: string };
+type OfOrganization = OfClient & { organization_id: string; org_id: string };

@@ -1,0 +1,221 @@
+import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
+import type { Fragment, Query, Row, Statement, Tx } from '../../platform/db/database.ts';
+import { firstIdOf } from '../../catalog/ids.ts';
+import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
+import type { AuditRow, NewAuditRow } from './stamp.ts';
+
+/** A record with its position in the chain. */
+export type SealedRow = AuditRow & { position: number; chain: Buffer };
+
+export type Link = { id: string; position: number; chain: Buffer };
+
+/** Inserts records, and throws unless all of them were stored: a trigger or a rule can drop rows without an error. */
+export async function storeRecords(sql: Query, rows: readonly NewAuditRow[]): Promise<void> {
+  const { count } = await insertRecords(sql, rows);
+  if (count !== rows.length) throw new Error(`${count} of ${rows.length} audit records were stored.`);
+}
+
+/** Inserts records with a statement whose text does not depend on their number. */
+export function insertRecords(
+  sql: Query,
+  rows: readonly NewAuditRow[],
+  condition: Fragment = sql`true`,
+): Statement<Row[]> {
+  return sql`
+    INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id,
+                               subject, patients, detail, address, follows, mac)
+    SELECT id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject, patients,
+           detail::json, address, follows, decode(mac, 'hex')
+      FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
+             actor_kind text, actor text, account_id uuid, action text, outcome text, request_id uuid, job_id bigint,
+             subject text, patients bigint[], detail text, address text, follows uuid[], mac text)
+     WHERE ${condition}`;
+}
+
+/** The newest records that are not part of the chain yet. */
+export function readNewest(sql: Query, limit: number): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`SELECT ${coveredColumns(sql)} FROM audit_records
+    WHERE position IS NULL ORDER BY id DESC LIMIT ${limit}`;
+}
+
+/** Records that are not part of the chain yet, oldest first. */
+export function findUnsealed(sql: Query, limit: number): Promise<{ id: string; mac: Buffer }[]> {
+  return sql<{ id: string; mac: Buffer }[]>`
+    SELECT id, mac FROM audit_records WHERE position IS NULL ORDER BY id LIMIT ${limit}`;
+}
+
+/** Throws if one of them was deleted meanwhile: then nothing is linked, and the next attempt starts without it. */
+export async function linkRecords(tx: Tx, links: readonly Link[]): Promise<void> {
+  const values = links.map((link) => ({ ...link, chain: link.chain.toString('hex') }));
+  const { count } = await tx`
+    UPDATE audit_records SET position = link.position, chain = decode(link.chain, 'hex')
+      FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS link (id uuid, position bigint, chain text)
+     WHERE audit_records.id = link.id`;
+  if (count !== links.length) throw new Error(`${count} of ${links.length} audit records were linked.`);
+}
+
+/** A place in the chain. The id too, because whoever owns the table can give two records the same position. */
+export type Place = { position: number; id: string };
+
+/** The next records of the chain, in order. */
+export function readChain(sql: Query, range: { after: Place; up_to: number; limit: number }): Promise<SealedRow[]> {
+  return sql<SealedRow[]>`SELECT ${coveredColumns(sql)}, position, chain FROM audit_records
+    WHERE ${inChain(sql, range)} ORDER BY position, id LIMIT ${range.limit}`;
+}
+
+/** Records that are neither part of the chain nor new: someone moved them there. */
+export function readMisplaced(sql: Query, limit: number): Promise<SealedRow[]> {
+  return sql<SealedRow[]>`SELECT ${coveredColumns(sql)}, position, chain FROM audit_records
+    WHERE position <= 0 ORDER BY position, id LIMIT ${limit}`;
+}
+
+/** The next records that are not part of the chain yet, by id. */
+export function readUnsealed(sql: Query, after: string, limit: number): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`SELECT ${coveredColumns(sql)} FROM audit_records
+    WHERE position IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`;
+}
+
+/** Which records an export contains. Times are compared with the records' ids, which contain theirs. */
+export type ExportRange = { since?: Date | undefined; until: Date; client_id?: string | undefined };
+
+/** A record as exported: everything that its MAC covers, and the public ids of client and account. */
+export type ExportedRow = AuditRow & {
+  position: number | null;
+  chain: Buffer | null;
+  client: string | null;
+  account: string | null;
+};
+
+/** The next records of the chain within a range, in order. */
+export function readChainOf(
+  sql: Query,
+  range: ExportRange,
+  chain: { after: Place; up_to: number; limit: number },
+): Promise<ExportedRow[]> {
+  return sql<ExportedRow[]>`SELECT ${exportedColumns(sql)} FROM audit_records
+    WHERE ${inChain(sql, chain)} AND ${within(sql, range)} ORDER BY position, id LIMIT ${chain.limit}`;
+}
+
+/** The next records within a range that were not part of the chain when it ended at `beyond`, by id. */
+export function readRestOf(
+  sql: Query,
+  range: ExportRange,
+  { after, beyond, limit }: { after: string; beyond: number; limit: number },
+): Promise<ExportedRow[]> {
+  return sql<ExportedRow[]>`SELECT ${exportedColumns(sql)} FROM audit_records
+    WHERE (position IS NULL OR position > ${beyond} OR position <= 0) AND id > ${after} AND ${within(sql, range)}
+    ORDER BY id LIMIT ${limit}`;
+}
+
+/** The links at these positions. */
+export function findLinks(
+  sql: Query,
+  positions: readonly number[],
+): Promise<{ position: number; chain: Buffer | null }[]> {
+  return sql<{ position: number; chain: Buffer | null }[]>`
+    SELECT position, chain FROM audit_records WHERE position = ANY (${positions}::bigint[])`;
+}
+
+/** Which of these records exist, and which of them are part of the chain. */
+export function findStates(sql: Query, ids: readonly string[]): Promise<{ id: string; sealed: boolean }[]> {
+  return sql<{ id: string; sealed: boolean }[]>`
+    SELECT id, coalesce(position > 0, false) AS sealed FROM audit_records WHERE id = ANY (${[...ids]}::uuid[])`;
+}
+
+/** Those of these records that exist. */
+export async function readRecords(
+  sql: Query,
+  ids: readonly string[],
+): Promise<(AuditRow & Pick<ExportedRow, 'position'>)[]> {
+  if (ids.length === 0) return [];
+  return sql<(AuditRow & Pick<ExportedRow, 'position'>)[]>`
+    SELECT ${coveredColumns(sql)}, position FROM audit_records WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id`;
+}
+
+/** Clocks of several processes differ by less. */
+const clock_tolerance_ms = 60_000;
+
+/**
+ * The newest record of the service or the command line with one of these actions, with everything that its MAC covers:
+ * anyone who can write to the table can add one. Without those of the future, which would be the newest for a long time,
+ * and of verified exports, which say nothing about the log.
+ */
+export async function findLastRecord(
+  sql: Query,
+  { actions, actor }: { actions: readonly string[]; actor?: string },
+): Promise<AuditRow | undefined> {
+  const by = actor === undefined ? sql`true` : sql`actor = ${actor}`;
+  // The newest of each is found by its index.
+  const [row] = await sql<AuditRow[]>`
+    SELECT last.* FROM unnest(${[...actions]}::text[]) AS kind (action)
+      CROSS JOIN LATERAL (SELECT ${coveredColumns(sql)} FROM audit_records
+        WHERE action = kind.action AND actor_kind = 'system' AND ${by} AND detail ->> 'export' IS NULL
+          AND id < ${firstIdOf(new Date(Date.now() + clock_tolerance_ms))}
+        ORDER BY id DESC LIMIT 1) AS last
+     ORDER BY last.id DESC LIMIT 1`;
+  return row;
+}
+
+/** The position of the last sealed record. At most one that is exact as a number: a forged one may not be. */
+export async function lastPosition(sql: Query): Promise<number> {
+  const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;
+  return Math.min(row?.last ?? 0, Number.MAX_SAFE_INTEGER);
+}
+
+/** Search criteria. Without client_id, records of all clients in the scope match. */
+export type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size'> & {
+  client_id?: string | undefined;
+  /** Patient marks, one for each client that may have the patient. */
+  patients?: string[] | undefined;
+  scope: ClientScope;
+  limit: number;
+};
+
+/** Records for the dashboard, newest first. Ids contain the time, so days are ranges of ids. */
+export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[]> {
+  const { client_id, actor_kind, actor, action, from, to, before, patients, scope, limit } = query;
+  const conditions = [
+    inScope(sql, sql`record.client_id`, scope),
+    client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
+    actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
+    actor === undefined ? undefined : sql`actor = ${actor}`,
+    action === undefined ? undefined : sql`action = ${action}`,
+    from === undefined ? undefined : sql`record.id >= ${firstIdOf(new Date(from))}`,
+    to === undefined ? undefined : sql`record.id < ${firstIdOf(new Date(to))}`,
+    before === undefined ? undefined : sql`record.id < ${before}`,
+    // OFFSET 0: without it the planner scans all records from the newest to find the few of one patient.
+    patients === undefined
+      ? undefined
+      : sql`record.id IN (SELECT id FROM audit_records WHERE patients && ${patients}::bigint[] OFFSET 0)`,
+  ].filter((each) => each !== undefined);
+  return sql<AuditRecord[]>`
+    SELECT record.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name, actor_kind, actor,
+           accounts.reference_id AS account, action, outcome, request_id, job_id, subject,
+           cardinality(patients) AS patients, detail, address, position
+      FROM audit_records AS record LEFT JOIN clients ON clients.id = record.client_id
+           LEFT JOIN accounts ON accounts.id = record.account_id
+     WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
+     ORDER BY record.id DESC LIMIT ${limit}`;
+}
+
+function inChain(sql: Query, { after, up_to }: { after: Place; up_to: number }): Fragment {
+  return sql`position > 0 AND position <= ${up_to} AND (position, id) > (${after.position}, ${after.id}::uuid)`;
+}
+
+/** Every column covered by the MAC, and the MAC. */
+function coveredColumns(sql: Query): Fragment {
+  return sql`id, at, client_id, actor_kind, actor, account_id, action, outcome, request_id, job_id, subject,
+    patients::text[] AS patients, detail::text AS detail, address, follows, mac`;
+}
+
+function exportedColumns(sql: Query): Fragment {
+  return sql`${coveredColumns(sql)}, position, chain,
+    (SELECT public_id FROM clients WHERE clients.id = audit_records.client_id) AS client,
+    (SELECT reference_id FROM accounts WHERE accounts.id = audit_records.account_id) AS account`;
+}
+
+function within(sql: Query, { since, until, client_id }: ExportRange): Fragment {
+  const from = since === undefined ? sql`true` : sql`id >= ${firstIdOf(since)}`;
+  const of_client = client_id === undefined ? sql`true` : sql`client_id = ${client_id}`;
+  return sql`${from} AND id < ${firstIdOf(until)} AND ${of_client}`;
+}

@@ -1,0 +1,87 @@
+import type { Context } from '../context.ts';
+import { csvLine } from '../../platform/csv.ts';
+import {
+  type ExportedRow,
+  type ExportRange,
+  lastPosition,
+  type Place,
+  readChainOf,
+  readRestOf,
+} from './auditRecords.ts';
+import type { AuditRow } from './stamp.ts';
+
+export const export_formats = ['jsonl', 'csv'] as const;
+export type ExportFormat = (typeof export_formats)[number];
+
+/** The fields of an exported record, in this order. All that its MAC covers are among them, with their stored values. */
+const fields = [
+  ...['position', 'id', 'at', 'client', 'client_id', 'actor_kind', 'actor', 'account', 'account_id'],
+  ...['action', 'outcome', 'request_id', 'job_id', 'subject', 'patients', 'detail', 'address'],
+  ...['follows', 'mac', 'chain'],
+] as const;
+
+const first_id = '0'.repeat(32);
+
+/**
+ * Yields the records of a range as text, batch by batch, with the number of records in each: first those in the chain,
+ * in its order, then those that are too new for it. A record that joins the chain meanwhile appears once.
+ */
+export async function* exportChain(
+  { db }: Pick<Context, 'db'>,
+  range: ExportRange,
+  format: ExportFormat,
+  batch = 1_000,
+): AsyncGenerator<{ text: string; records: number }> {
+  const sql = db.system.pooled;
+  const up_to = await lastPosition(sql);
+  if (format === 'csv') yield { text: csvLine(fields), records: 0 };
+  const write = format === 'csv' ? csvOf : jsonOf;
+  const part = (rows: readonly ExportedRow[]) => ({ text: rows.map(write).join(''), records: rows.length });
+  for (let after: Place | undefined = { position: 0, id: first_id }; after !== undefined; ) {
+    const rows = await readChainOf(sql, range, { after, up_to, limit: batch });
+    yield part(rows);
+    const last = rows.at(-1);
+    after = last && rows.length === batch ? { position: last.position ?? 0, id: last.id } : undefined;
+  }
+  for (let after: string | undefined = first_id; after !== undefined; ) {
+    const rows = await readRestOf(sql, range, { after, beyond: up_to, limit: batch });
+    yield part(rows);
+    after = rows.length < batch ? undefined : rows.at(-1)?.id;
+  }
+}
+
+/** A line of an export in JSON. */
+export type ExportLine = Omit<AuditRow, 'at' | 'detail' | 'mac'> & {
+  position: number | null;
+  client: string | null;
+  account: string | null;
+  at: string;
+  detail: unknown;
+  mac: string;
+  chain: string | null;
+};
+
+function lineOf({ at, detail, mac, chain, ...row }: ExportedRow): ExportLine {
+  return {
+    ...row,
+    at: at.toISOString(),
+    detail: detail === null ? null : JSON.parse(detail),
+    mac: mac.toString('hex'),
+    chain: chain?.toString('hex') ?? null,
+  };
+}
+
+function jsonOf(row: ExportedRow): string {
+  const line: Record<string, unknown> = lineOf(row);
+  return `${JSON.stringify(Object.fromEntries(fields.map((name) => [name, line[name]])))}\n`;
+}
+
+function csvOf(row: ExportedRow): string {
+  const line: Record<string, unknown> = lineOf(row);
+  return csvLine(fields.map((name) => textOf(line[name])));
+}
+
+function textOf(value: unknown): string {
+  if (value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

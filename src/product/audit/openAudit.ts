@@ -1,0 +1,68 @@
+import type { Audit, AuditEntry } from '../context.ts';
+import { type Database, onCommit } from '../../platform/db/database.ts';
+import { groupCommit } from '../../platform/db/groupCommit.ts';
+import type { SystemKeys } from '../../platform/security/systemKeys.ts';
+import { createHead } from './auditHead.ts';
+import { findStates, insertRecords, readNewest, storeRecords } from './auditRecords.ts';
+import { openFollowedRecords } from './followedRecords.ts';
+import { type NewAuditRow, openStamp } from './stamp.ts';
+
+/** How often the process checks whether records that name others still exist. */
+const settle_ms = 2_000;
+/** How many records outside of the chain a starting process names: those of the last second, unless sealing stalled. */
+const found_max = 1_000;
+
+/**
+ * Opens the audit log. Records are inserted unchained: chaining inside each transaction serialized them and cut the
+ * rate of accepted writes to a third. A sealer links them a second later (sealAudit.ts).
+ */
+export async function openAudit(
+  db: Database,
+  keys: SystemKeys,
+): Promise<Audit & { settle(): Promise<void>; close(): Promise<void> }> {
+  await createHead(db.system, keys.key('audit.chain'));
+  const { stamp, isGenuine } = openStamp(keys);
+  const followed = openFollowedRecords();
+  // The last records of a process that was killed are named by no other.
+  const found = await readNewest(db.system.pooled, found_max);
+  for (const row of found.reverse()) if (isGenuine(row)) followed.confirm(row.id);
+  /** The ids of records whose commit only the caller knows. */
+  const unconfirmed = new WeakMap<AuditEntry, string>();
+  const stampNext = (entry: AuditEntry) => stamp(entry, followed.follow);
+  const confirmAll = (rows: readonly NewAuditRow[]) => {
+    for (const { id } of rows) followed.confirm(id);
+  };
+  const group = groupCommit<NewAuditRow>(async (rows) => {
+    await storeRecords(db.system.pooled, rows);
+    confirmAll(rows);
+    return [];
+  });
+  const settle = () => followed.settle((ids) => findStates(db.system.pooled, ids));
+  // A failed attempt is repeated; the requests of this process report that the database is unavailable.
+  const timer = setInterval(() => settle().catch(() => {}), settle_ms).unref();
+  return {
+    record: async (entry) => {
+      await group.add(stampNext(entry));
+    },
+    recordInTransaction: async (tx, ...entries) => {
+      const rows = entries.map(stampNext);
+      onCommit(tx, () => confirmAll(rows));
+      await storeRecords(tx, rows);
+    },
+    recordStatement: (sql, entries, condition) => {
+      const rows = entries.map(stampNext);
+      if (condition === undefined) onCommit(sql, () => confirmAll(rows));
+      for (const [n, { id }] of rows.entries()) unconfirmed.set(entries[n] as AuditEntry, id);
+      return sql`${insertRecords(sql, rows, condition)} RETURNING id`;
+    },
+    confirm: (entry) => {
+      const id = unconfirmed.get(entry);
+      if (id !== undefined && unconfirmed.delete(entry)) followed.confirm(id);
+    },
+    settle,
+    close: async () => {
+      clearInterval(timer);
+      await group.flushed();
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { Context, LoggedRequest } from '../context.ts';
+import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
+import type { Query, Sql } from '../../platform/db/database.ts';
+import type { RequestRow, RequestSearch } from '../../model/dashboard/requests.ts';
+
+export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
+  // The id contains the time of arrival.
+  const values = requests.map((each) => ({ ...each, at: new Date(Number.parseInt(each.id.slice(0, 12), 16)) }));
+  const owners = [...new Set(requests.flatMap(({ client_id, account_id }) => [client_id, account_id]))].filter(
+    (id) => id !== null,
+  );
+  // Nobody waits for the commit to reach the disk: if the database server crashes, the requests of the last second may
+  // be missing.
+  await system`
+    WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS value),
+         owner AS MATERIALIZED (SELECT lock_request_owners(${owners}::uuid[]) AS id)
+    INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id)
+    SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id
+      FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
+             account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text,
+             path text, field text, job_id bigint) CROSS JOIN setting
+     WHERE setting.value IS NOT NULL
+       -- A client or a practice may have been erased since the request.
+       AND (client_id IS NULL OR client_id IN (SELECT owner.id FROM owner))
+       AND (account_id IS NULL OR account_id IN (SELECT owner.id FROM owner))
+    ON CONFLICT DO NOTHING`;
+}
+
+const statuses = {
+  '2xx': [200, 300],
+  '4xx': [400, 500],
+  '5xx': [500, 600],
+  failed: [400, 600],
+} as const;
+
+type Filters = { [Name in keyof RequestSearch]: RequestSearch[Name] | undefined } & {
+  account_id?: string | undefined;
+  scope: ClientScope;
+};
+
+/** A page of requests, newest first. */
+export async function listRequests(
+  ctx: Pick<Context, 'db'>,
+  search: Filters,
+): Promise<{ rows: RequestRow[]; next: string | null }> {
+  const sql = ctx.db.system.pooled;
+  const { id, client_id, account_id, endpoint, status, duration_ms_min, before, page_size = 50, scope } = search;
+  const [at_least, below] = statuses[status ?? 'failed'];
+  const conditions = [
+    inScope(sql, sql`requests.client_id`, scope),
+    id === undefined ? undefined : sql`requests.id = ${id}`,
+    client_id === undefined
+      ? undefined
+      : sql`requests.client_id = (SELECT id FROM clients WHERE public_id = ${client_id})`,
+    account_id === undefined ? undefined : sql`requests.account_id = ${account_id}`,
+    endpoint === undefined ? undefined : sql`endpoint = ${endpoint}`,
+    // A literal rather than a parameter, so that the planner can use the partial index on failures.
+    status === undefined || status === '2xx' ? undefined : sql`requests.status >= 400`,
+    status === undefined ? undefined : sql`requests.status >= ${at_least} AND requests.status < ${below}`,
+    duration_ms_min === undefined ? undefined : sql`duration_ms >= ${duration_ms_min}`,
+    before === undefined ? undefined : sql`requests.id < ${before}`,
+  ].filter((each) => each !== undefined);
+  const found = await sql<RequestRow[]>`
+    SELECT requests.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name,
+           accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code,
+           path, field, job_id
+      FROM requests LEFT JOIN clients ON clients.id = requests.client_id
+           LEFT JOIN accounts ON accounts.id = requests.account_id
+     WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
+     ORDER BY requests.id DESC LIMIT ${page_size + 1}`;
+  const rows = found.slice(0, page_size);
+  return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
+}
+
+/** Creates the partitions of the next days and deletes expired requests, whole days at once. Returns the days deleted. */
+export async function rotateRequests(system: Sql, days: number): Promise<number> {
+  const sql = system.pooled;
+  await sql`SELECT prepare_request_days()`;
+  const [row] = await sql<{ dropped: number }[]>`SELECT drop_request_days(${days}) AS dropped`;
+  await deleteRequests(system, days);
+  return row?.dropped ?? 0;
+}
+
+/** From the partitions of more than one day: those of whole expired days are gone. One batch per statement. */
+async function deleteRequests({ pooled: sql }: Sql, days: number, batch = 10_000): Promise<void> {
+  for (let deleted = batch; deleted === batch; ) {
+    const rows = await sql`
+      DELETE FROM requests WHERE id IN (
+        SELECT id FROM requests WHERE id < first_id_at(date_trunc('day', now() - make_interval(days => ${days}), 'UTC'))
+         ORDER BY id LIMIT ${batch})`;
+    deleted = rows.count;
+  }
+}

@@ -1,0 +1,175 @@
+import type { Context } from '../context.ts';
+import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import { newId, newReference, newToken } from '../../catalog/ids.ts';
+import type { ClientRow } from '../../model/dashboard/clients.ts';
+import type { ClientChanges, ClientSettings } from '../../model/dashboard/settings.ts';
+import { type DestinationChange, destinationChanges } from '../../platform/security/destinations.ts';
+import { hashCredential, hashToken, sameHash } from '../../platform/security/hash.ts';
+
+/** An application that calls the API: the tenant. */
+export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
+
+/** Branding of Link for a client, and the pages that may embed it. */
+export type ClientPage = {
+  name: string;
+  /** A `data:` URL. */
+  logo: string | null;
+  /** `#rrggbb` */
+  colour: string | null;
+  frame_origins: string[];
+};
+
+export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: string[] } & Partial<ClientPage>;
+
+/** What the list of secrets says about one. `created_by` is an operator's email address, or the part of the service. */
+export type SecretNote = { created_by?: string; label?: string | undefined };
+
+/** Both lists are in the same order. */
+type Known = Client & { secret_ids: string[]; secret_hashes: Buffer[] };
+
+/** The client with these credentials. Undefined if either is wrong: the caller must not learn which one. */
+export async function authenticateClient(
+  ctx: Context,
+  public_id: string | undefined,
+  secret: string | undefined,
+): Promise<Client | undefined> {
+  if (!public_id || !secret) return undefined;
+  const known = await ctx.lookups.find<Known>('client_credentials', public_id, async () => {
+    const [row] = await ctx.db.system<Known[]>`
+      SELECT id, public_id, name, mode, callback_urls,
+             array(SELECT id FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
+               AS secret_ids,
+             array(SELECT secret_hash FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
+               AS secret_hashes
+        FROM clients WHERE public_id = ${public_id}`;
+    return row;
+  });
+  if (!known) return undefined;
+  const hash = hashCredential(secret);
+  const secret_id = known.secret_ids[known.secret_hashes.findIndex((candidate) => sameHash(candidate, hash))];
+  if (secret_id === undefined) return undefined;
+  ctx.secret_uses.note({ client_id: known.id, secret_id });
+  return known;
+}
+
+/** A client identified by other means than its credentials, such as a link token. */
+export function findClient(ctx: Context, id: string): Promise<(Client & ClientPage) | undefined> {
+  return ctx.lookups.find('client_id', id, async () => {
+    const [row] = await ctx.db.system<(Client & ClientPage)[]>`
+      SELECT id, public_id, name, mode, callback_urls, frame_origins, logo, colour FROM clients WHERE id = ${id}`;
+    return row;
+  });
+}
+
+/** A client by its public id, as used in dashboard paths. */
+export function findClientByPublicId(ctx: Context, public_id: string): Promise<Client | undefined> {
+  return ctx.lookups.find('client_public_id', public_id, async () => {
+    const [row] = await ctx.db.system<Client[]>`
+      SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${public_id}`;
+    return row;
+  });
+}
+
+export async function listClients({ db: { system } }: Pick<Context, 'db'>, scope: ClientScope): Promise<ClientRow[]> {
+  return system<ClientRow[]>`
+    SELECT public_id AS client_id, name, mode FROM clients WHERE ${inScope(system, system`id`, scope)}
+     ORDER BY created_at, id`;
+}
+
+/** Creates a client with one secret, which is only shown now. `record` writes the audit record in the same transaction. */
+export async function createClient(
+  db: Database,
+  client: NewClient,
+  record: (tx: Tx, created: { id: string; client_id: string }) => Promise<void> = async () => {},
+  note: SecretNote = {},
+): Promise<{ id: string; client_id: string; client_secret: string }> {
+  const id = newId();
+  const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
+  const client_secret = await db.tenant(id, async (tx) => {
+    await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins, logo, colour)
+      VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
+              ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
+    await record(tx, { id, client_id: public_id });
+    return addSecret(tx, id, client.mode, note);
+  });
+  return { id, client_id: public_id, client_secret };
+}
+
+/** Adds a secret. Two can be active, so that a secret can be replaced without downtime; a third revokes the oldest. */
+export async function addSecret(
+  tx: Tx,
+  client_id: string,
+  mode: 'live' | 'test',
+  { created_by, label }: SecretNote = {},
+): Promise<string> {
+  const secret = newToken(mode === 'live' ? 'live_client_secret' : 'test_client_secret');
+  await tx`INSERT INTO client_secrets (id, client_id, secret_hash, last_four, label, created_by)
+    VALUES (${newId()}, ${client_id}, ${hashToken(secret)}, ${secret.slice(-4)}, ${label || null}, ${created_by ?? null})`;
+  await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL
+    AND id NOT IN (SELECT id FROM client_secrets WHERE client_id = ${client_id} AND revoked_at IS NULL
+                   ORDER BY id DESC LIMIT 2)`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
+  return secret;
+}
+
+/** Skips a secret that another process has marked in the last minute. */
+export async function markSecretUsed(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE client_secrets SET last_used_at = now()
+    WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
+}
+
+/** Revokes a secret. Returns false if there is no such active secret. */
+export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
+  const revoked = await tx`
+    UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
+  return revoked.count > 0;
+}
+
+/** Revokes all secrets of a client. */
+export async function revokeSecrets(tx: Tx, client_id: string): Promise<void> {
+  await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
+}
+
+/** Remembers that the inputs of all jobs that finished up to this time have been deleted. */
+export async function setInputsDeletedThrough(tx: Tx, client_id: string, through: string): Promise<void> {
+  await tx`UPDATE clients SET inputs_deleted_through = ${through}::text::timestamptz WHERE id = ${client_id}`;
+}
+
+export async function readClientSettings(tx: Tx, client_id: string): Promise<ClientSettings> {
+  const [row] = await tx<ClientSettings[]>`
+    SELECT public_id AS client_id, name, mode, iso(created_at) AS created_at, callback_urls, frame_origins, logo, colour,
+           (SELECT coalesce(json_agg(json_build_object(
+                     'id', replace(id::text, '-', ''), 'last_four', last_four, 'label', label, 'created_by', created_by,
+                     'created_at', iso(created_at), 'last_used_at', iso(last_used_at)) ORDER BY id), '[]')
+              FROM client_secrets WHERE client_secrets.client_id = clients.id AND revoked_at IS NULL) AS keys
+      FROM clients WHERE id = ${client_id}`;
+  if (!row) throw new Error('The client no longer exists.');
+  return row;
+}
+
+/** Updates the given settings and leaves the others unchanged. Returns all of them, before and after. */
+export async function changeClient(
+  tx: Tx,
+  client_id: string,
+  changes: ClientChanges,
+): Promise<{ before: ClientSettings; after: ClientSettings }> {
+  await tx`SELECT FROM clients WHERE id = ${client_id} FOR NO KEY UPDATE`;
+  const before = await readClientSettings(tx, client_id);
+  if (Object.keys(changes).length > 0) await tx`UPDATE clients SET ${tx.set(changes)} WHERE id = ${client_id}`;
+  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
+  return { before, after: await readClientSettings(tx, client_id) };
+}
+
+type ClientUrls = { callback_urls?: string[]; frame_origins?: string[] };
+
+/** The audit detail of a change of the pages that get tokens or may embed Link. */
+export function describeDestinations(before: ClientUrls, after: ClientUrls): { destinations?: DestinationChange[] } {
+  const destinations = [
+    ...destinationChanges('callback_url', before.callback_urls ?? [], after.callback_urls ?? []),
+    ...destinationChanges('frame_origin', before.frame_origins ?? [], after.frame_origins ?? []),
+  ];
+  return destinations.length === 0 ? {} : { destinations };
+}

@@ -1,0 +1,192 @@
+import type { Audit, AuditEntry } from '../context.ts';
+import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import { type IdempotencyKey, insertOperationKeys, key_wait } from './idempotencyKeys.ts';
+import { insertJobs } from './jobs.ts';
+import { insertLanes, lockLanes } from './lanes.ts';
+import { insertOperations, type Operation, updateOperation } from './operations.ts';
+import { insertUpload } from './uploads.ts';
+
+export type NewJob = {
+  client_id: string;
+  organization_id: string;
+  account_id: string;
+  operation: Operation;
+  /** Jobs in the same lane run one at a time, in the order they were accepted. */
+  lane: string;
+  /** A lane in which earlier jobs of the same patient may still be waiting. If it exists, the job goes there. */
+  earlier_lane?: string | undefined;
+  parallel_max: number;
+  /** The job of the same operation that an operator is running again. */
+  run_again_of?: number;
+  /** The span that queues the job, for a link from its attempts. */
+  traceparent?: string | null;
+  /** The file sent with the request. */
+  upload?: Buffer | undefined;
+  idempotency?: IdempotencyKey | undefined;
+  auditStatement?: AuditStatement | undefined;
+};
+
+/** An audit record that is stored by the same statement as the job, and only if the job is stored. */
+export type AuditStatement = {
+  entry(operation_id: string): AuditEntry;
+  insert: Audit['recordStatement'];
+  /** To be called after the commit. */
+  committed(): void;
+};
+
+/**
+ * A query that checks what a job refers to, within the statement that stores it. It returns one row for the job `sent`
+ * (its columns, with the `input`): `complete`, whether everything was found, and `patient_id`, or null for a patient who
+ * was not synced yet. A known patient's job goes into the patient's lane, and `lane` becomes the earlier one.
+ */
+export type ReferenceCheck = (sql: Query) => Fragment;
+
+/** The result for a job that was not stored because its reference check did not find everything. */
+export const unknown_reference = 'unknown_reference';
+
+/** A job's id, or undefined if its key is in use. */
+export type Queued = number | undefined | typeof unknown_reference;
+
+/**
+ * Stores the idempotency key, the operation, its file, the job, its lane and the audit record in one statement, which
+ * is one transaction with one synced commit. Returns the job's id, or undefined if the key is in use.
+ *
+ * A concurrent request with the same key waits on the key's unique index until the first one has committed.
+ */
+export async function enqueue(sql: Query, new_job: NewJob): Promise<number | undefined> {
+  const queued = await enqueueChecked(sql, new_job, undefined);
+  // There is no check.
+  return queued === unknown_reference ? undefined : queued;
+}
+
+export async function enqueueChecked(sql: Query, new_job: NewJob, check: ReferenceCheck | undefined): Promise<Queued> {
+  const { client_id, upload } = new_job;
+  const [queued] = await enqueueAll(sql, client_id, [describe(new_job)], { wait: key_wait, upload, check });
+  return queued;
+}
+
+/** A job in the form that the statement takes: its columns as JSON text. */
+export type DescribedJob = { operation_id: string; text: string; auditStatement: AuditStatement | undefined };
+
+export function describe(new_job: NewJob): DescribedJob {
+  const { operation, idempotency, organization_id, account_id, lane, earlier_lane, parallel_max } = new_job;
+  const text = JSON.stringify({
+    operation_id: operation.id,
+    organization_id,
+    account_id,
+    type: operation.type,
+    lane,
+    earlier_lane,
+    parallel_max,
+    run_again_of: new_job.run_again_of,
+    traceparent: new_job.traceparent,
+    scope_id: idempotency?.scope_id,
+    key_hash: idempotency?.key_hash.toString('hex'),
+    request_hash: idempotency?.request_hash.toString('hex'),
+    input: operation.input,
+  });
+  return { operation_id: operation.id, text, auditStatement: new_job.auditStatement };
+}
+
+/**
+ * The same for many jobs of one client, in order; the commit costs no more than that of a single job. A key may also be
+ * in use by an earlier job of the batch. `wait` limits how long it waits for a key or a lane. `upload` is the file of a
+ * single job.
+ */
+export async function enqueueAll(
+  sql: Query,
+  client_id: string,
+  jobs: readonly DescribedJob[],
+  { wait, upload, check }: { wait: string; upload?: Buffer | undefined; check?: ReferenceCheck | undefined },
+): Promise<Queued[]> {
+  const rows = await sql<{ id: number | null; operation_id: string }[]>`
+    WITH tenant AS MATERIALIZED (
+      SELECT set_config('chartwire.client_id', ${client_id}, true)::uuid AS id,
+             set_config('lock_timeout', ${wait}, true)
+    ), ${check ? checkedRequests(sql, jobs, check) : requests(sql, jobs)}, accepted AS (
+      ${insertOperationKeys(sql)}
+    ), operation AS (
+      ${insertOperations(sql)}
+    ), upload AS (
+      ${upload === undefined ? sql`SELECT 1` : insertUpload(sql, upload)}
+    ), ${jobsAndLanes(sql)}
+    ${auditRecords(sql, jobs)}
+    SELECT job.id, request.operation_id FROM request LEFT JOIN job ON job.operation_id = request.operation_id
+     WHERE ${auditIsStored(sql, jobs)}`;
+  const ids = new Map(rows.map(({ id, operation_id }) => [operation_id, id ?? undefined]));
+  return jobs.map(({ operation_id }) => (ids.has(operation_id) ? ids.get(operation_id) : unknown_reference));
+}
+
+/** Queues another job for an existing operation. The marker stays the same; the input may have changed. */
+export async function enqueueAgain(
+  tx: Tx,
+  new_job: Omit<NewJob, 'upload' | 'idempotency' | 'auditStatement'>,
+): Promise<number> {
+  const [row] = await tx<{ id: number }[]>`
+    WITH request AS MATERIALIZED (
+      SELECT described.* FROM ${describedRows(tx, [describe(new_job)])}
+    ), operation AS (
+      ${updateOperation(tx, new_job.operation)}
+    ), ${jobsAndLanes(tx)}
+    SELECT id FROM job`;
+  if (!row) throw new Error('The operation to run again does not exist.');
+  return row.id;
+}
+
+/** The CTE `request`: the jobs to store. */
+function requests(sql: Query, jobs: readonly DescribedJob[]): Fragment {
+  return sql`request AS MATERIALIZED (
+      SELECT tenant.id AS client_id, described.* FROM tenant CROSS JOIN ${describedRows(sql, jobs)}
+    )`;
+}
+
+/** The same without those whose references are not known. */
+function checkedRequests(sql: Query, jobs: readonly DescribedJob[], check: ReferenceCheck): Fragment {
+  return sql`sent AS MATERIALIZED (
+      SELECT tenant.id AS client_id, described.* FROM tenant CROSS JOIN ${describedRows(sql, jobs)}
+    ), request AS MATERIALIZED (
+      SELECT sent.client_id, operation_id, organization_id, account_id, type, parallel_max, run_again_of, traceparent,
+             scope_id, key_hash, request_hash, input, position,
+             CASE WHEN found.patient_id IS NULL THEN lane
+               ELSE 'patient:' || replace(found.patient_id::text, '-', '') END AS lane,
+             CASE WHEN found.patient_id IS NOT NULL THEN lane END AS earlier_lane
+        FROM sent CROSS JOIN LATERAL (${check(sql)} OFFSET 0) AS found WHERE found.complete
+    )`;
+}
+
+function describedRows(sql: Query, jobs: readonly DescribedJob[]): Fragment {
+  const texts = jobs.map(({ text }) => text);
+  return sql`ROWS FROM (json_to_recordset(${`[${texts.join(',')}]`}::text::json) AS (
+      operation_id uuid, organization_id uuid, account_id uuid, type text, lane text, earlier_lane text,
+      parallel_max integer, run_again_of bigint, traceparent text, scope_id uuid, key_hash text, request_hash text, input json
+    )) WITH ORDINALITY AS described (operation_id, organization_id, account_id, type, lane, earlier_lane,
+      parallel_max, run_again_of, traceparent, scope_id, key_hash, request_hash, input, position)`;
+}
+
+function jobsAndLanes(sql: Query): Fragment {
+  return sql`job AS (
+      ${insertJobs(sql)}
+    ), existing AS MATERIALIZED (
+      ${lockLanes(sql)}
+    ), lane AS (
+      ${insertLanes(sql)}
+    )`;
+}
+
+/** Fails the statement if the record of a stored job was dropped. */
+function auditIsStored(sql: Query, jobs: readonly DescribedJob[]): Fragment {
+  const audited = jobs.filter(({ auditStatement }) => auditStatement).map(({ operation_id }) => operation_id);
+  if (audited.length === 0) return sql`true`;
+  return sql`require_audit_records((SELECT count(*) FROM audit_record),
+    (SELECT count(*) FROM operation WHERE id = ANY (${audited}::uuid[])))`;
+}
+
+/** The audit records of the jobs that are stored. A record's subject is the operation. */
+function auditRecords(sql: Query, jobs: readonly DescribedJob[]): Fragment {
+  const entries = jobs.flatMap(({ operation_id, auditStatement }) => auditStatement?.entry(operation_id) ?? []);
+  const insert = jobs.find(({ auditStatement }) => auditStatement)?.auditStatement?.insert;
+  if (!insert) return sql``;
+  return sql`, audit_record AS (
+      ${insert(sql, entries, sql`entry.subject::uuid IN (SELECT id FROM operation)`)}
+    )`;
+}

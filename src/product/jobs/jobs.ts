@@ -1,0 +1,179 @@
+import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import type { Lease } from '../../platform/db/lease.ts';
+import { apiError } from '../../catalog/errors.ts';
+import type { FailureCode } from '../../catalog/failures.ts';
+import type { ReviewOutcome } from '../../model/dashboard/jobFilters.ts';
+import { checkLease, releaseLane, splitLane } from './lanes.ts';
+import type { RestoredOperation } from './restores.ts';
+import type { FinalState } from './states.ts';
+
+/** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
+export type Job<Input = unknown> = {
+  id: number;
+  client_id: string;
+  organization_id: string;
+  account_id: string;
+  operation_id: string;
+  type: string;
+  lane: string;
+  attempts: number;
+  retries: number;
+  /** Seconds since the first of the consecutive failures, and since the job was first parked. */
+  retrying_s: number | null;
+  parked_s: number | null;
+  waited_s: number;
+  emr_address: string;
+  /** Whether the latest attempts to reach the account's EMR have failed. */
+  during_outage: boolean;
+  /** Whether it must wait for an earlier job of the patient, in another lane. */
+  overtakes: boolean;
+  /** The job of the same operation that an operator runs again with this one. */
+  run_again_of: number | null;
+  /** The span that queued the job. */
+  traceparent: string | null;
+  /** The session of the account that this attempt uses. Set when the account is opened. */
+  session?: UsedSession;
+  input: Input;
+  /** The steps of earlier attempts. */
+  history: StepHistory;
+};
+
+/** A session of an account as it is stored, and when the account was linked: as text, to keep the microseconds. */
+export type UsedSession = { grant_sealed: Buffer; linked_at: string };
+
+/**
+ * What is known about a job's operation: its steps so far, null if there are none, and whether a backup contained it.
+ */
+export type StepHistory = { steps: StoredStep[] | null; restored: RestoredOperation | null };
+
+/** A step of any job of an operation. `cleared`: a reviewer found that the job's writes were not done. */
+export type StoredStep = {
+  n: number;
+  name: string;
+  kind: 'note' | 'intent' | 'outcome';
+  detail: Record<string, unknown> | null;
+  data: Record<string, unknown> | null;
+  cleared: boolean;
+};
+
+/** Why a job failed, as stored in its `error` column. */
+export type JobFailure = { code: FailureCode; message: string; details?: Record<string, unknown> };
+
+/**
+ * Inserts a job for each row of the CTE `operation`, as described by the CTE `request`: in the earlier lane if it
+ * exists or is being created, otherwise in its own. Ids follow the order of the requests.
+ */
+export function insertJobs(sql: Query): Fragment {
+  return sql`
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, traceparent, lane)
+      SELECT operation.client_id, request.organization_id, request.account_id, operation.id, request.type,
+             request.run_again_of, request.traceparent,
+             coalesce((SELECT key FROM lanes WHERE lanes.client_id = operation.client_id
+                AND lanes.organization_id = request.organization_id AND key = request.earlier_lane),
+               CASE WHEN (request.organization_id, request.earlier_lane) IN (SELECT organization_id, lane FROM request)
+                 THEN request.earlier_lane ELSE request.lane END)
+        FROM operation JOIN request ON request.operation_id = operation.id ORDER BY request.position
+      RETURNING id, client_id, organization_id, account_id, operation_id, lane`;
+}
+
+/** Returns the job to the queue for a retry. The whole lane waits for the pause, which keeps its order. */
+export async function retryJob(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
+  await checkLease(tx, lease);
+  await requeueFailed(tx, job, failure, job.lane);
+  await releaseLane(tx, lease.id, pause_ms);
+}
+
+/** The same in a lane of its own. The lane it was in moves on to its next job. */
+export async function retryApart(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
+  const key = `apart:${job.id}`;
+  if (job.lane === key) return retryJob(tx, lease, job, pause_ms, failure);
+  await checkLease(tx, lease);
+  await requeueFailed(tx, job, failure, key);
+  await splitLane(tx, lease.id, { key, account_id: job.account_id, pause_ms });
+}
+
+async function requeueFailed(tx: Tx, job: Job, failure: JobFailure, lane: string): Promise<void> {
+  await tx`UPDATE jobs SET state = 'queued', retries = retries + 1, retry_since = coalesce(retry_since, now()),
+             error = ${JSON.stringify(failure)}::text::json, lane = ${lane} WHERE id = ${job.id}`;
+}
+
+/** Returns the job to the queue unchanged, for example when the process shuts down. */
+export async function releaseJob(tx: Tx, lease: Lease, job: Job): Promise<void> {
+  await checkLease(tx, lease);
+  await tx`UPDATE jobs SET state = 'queued' WHERE id = ${job.id}`;
+  await releaseLane(tx, lease.id, 0);
+}
+
+/** Undoes the start of a job whose EMR hangs. The lane waits for the pause; the attempt does not count. */
+export async function deferJob(tx: Tx, lease: Lease, job: Job, pause_ms: number): Promise<void> {
+  await checkLease(tx, lease);
+  await tx`UPDATE jobs SET state = 'queued', attempts = attempts - 1,
+             started_at = CASE WHEN attempts > 1 THEN started_at END WHERE id = ${job.id}`;
+  await releaseLane(tx, lease.id, pause_ms);
+}
+
+/** How a job ended. */
+export type FinishedJob = { id: number; state: FinalState; error: JobFailure | null; event_id: string | null };
+
+/** Ends jobs, whose lanes the caller has locked (migration 0022). */
+export async function setFinished(tx: Tx, finished: readonly FinishedJob[]): Promise<void> {
+  await tx`SELECT finish_jobs(${tx.json(finished)}::text::json)`;
+}
+
+/** Parks the queued jobs of an account. */
+export async function setQueuedParked(tx: Tx, account_id: string): Promise<void> {
+  await tx`UPDATE jobs SET parked = true, parked_since = coalesce(parked_since, now())
+            WHERE account_id = ${account_id} AND state = 'queued' AND NOT parked`;
+}
+
+/** Parks one running job. */
+export async function setRunningParked(tx: Tx, job_id: number): Promise<void> {
+  await tx`UPDATE jobs SET state = 'queued', parked = true, parked_since = coalesce(parked_since, now())
+            WHERE id = ${job_id}`;
+}
+
+/** Unparks the jobs of an account with a fresh retry schedule. Returns their ids. */
+export async function setUnparked(tx: Tx, account_id: string): Promise<number[]> {
+  const jobs = await tx<{ id: number }[]>`
+    UPDATE jobs SET parked = false, parked_ms = ${parkedMs(tx)}, parked_since = NULL, retries = 0, retry_since = NULL
+     WHERE account_id = ${account_id} AND state = 'queued' AND parked RETURNING id`;
+  return jobs.map(({ id }) => id);
+}
+
+/** Unparks one job and keeps `parked_since`, by which its next attempt fails. Returns its id if it was parked. */
+export async function setExpiredUnparked(tx: Tx, job_id: number): Promise<number[]> {
+  const jobs = await tx<{ id: number }[]>`
+    UPDATE jobs SET parked = false, parked_ms = ${parkedMs(tx)} WHERE id = ${job_id} AND state = 'queued' AND parked RETURNING id`;
+  return jobs.map(({ id }) => id);
+}
+
+/**
+ * Records what an operator found in the EMR about a job whose outcome is unknown. It cannot be changed afterwards:
+ * another run may rely on it. Returns the MRN of the patient.
+ */
+export async function reviewJob(
+  tx: Tx,
+  job_id: number,
+  review: { outcome: ReviewOutcome; note: string; by: string },
+): Promise<string | null> {
+  const [reviewed] = await tx<{ patient_mrn: string | null }[]>`
+    UPDATE jobs SET review_outcome = ${review.outcome}, review_note = ${review.note}, reviewed_by = ${review.by},
+                    reviewed_at = now()
+     WHERE id = ${job_id} AND state = 'needs_review' AND review_outcome IS NULL
+    RETURNING (SELECT patient_mrn FROM operations WHERE operations.id = operation_id)`;
+  if (reviewed) return reviewed.patient_mrn;
+  const [existing] = await tx`SELECT FROM jobs WHERE id = ${job_id}`;
+  throw existing ? apiError('job_not_reviewable') : apiError('record_not_found', { noun: 'Job', id: String(job_id) });
+}
+
+/** Deletes the texts and details of the errors of these operations' jobs: they may quote health data. The code stays. */
+export async function clearErrors(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  await tx`UPDATE jobs SET error = json_build_object('code', error ->> 'code', 'message', 'Deleted.'), review_note =
+             CASE WHEN review_note IS NOT NULL THEN 'Deleted.' END
+            WHERE operation_id = ANY (${[...operation_ids]}::uuid[]) AND (error IS NOT NULL OR review_note IS NOT NULL)`;
+}
+
+/** How long a parked job has waited for re-linking until now, in total. */
+function parkedMs(tx: Tx): Fragment {
+  return tx`parked_ms + (extract(epoch FROM clock_timestamp() - parked_since) * 1000)::bigint`;
+}

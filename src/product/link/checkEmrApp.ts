@@ -1,0 +1,163 @@
+import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
+import type { EmrApp, NewEmrApp } from '../accounts/emrApps.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import { checkLogo } from '../clients/checkClient.ts';
+import type { Connector, Credentials, SignInWay } from '../../emr/connector.ts';
+import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endpointPins.ts';
+import type { Context } from '../context.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import type { AppChanges, NewApp } from '../../model/dashboard/emrApps.ts';
+import { parseUrl } from '../../catalog/parseUrl.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
+import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
+
+type CheckContext = Pick<Context, 'config' | 'connectors'>;
+
+/** Validates a new app and throws on the first error. Returns it as it is stored. */
+export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...given }: NewApp): Omit<NewEmrApp, 'client_id'> {
+  const connector = ctx.connectors.get(emr.toLowerCase());
+  if (!connector) {
+    const supported = [...ctx.connectors.keys()].join(', ');
+    throw apiError('emr_name_unknown', { emr_name: emr, supported }, { field: 'emr' });
+  }
+  if (logo !== null) checkLogo(logo);
+  const { credentials, way, registered } = checkAppCredentials(connector, {}, given.credentials);
+  return {
+    name: given.name.trim(),
+    logo,
+    connector: connector.name,
+    credentials,
+    registered,
+    ...checkPins(ctx, way, given),
+    ...checkMrnSetting(ctx, connector.name, given),
+  };
+}
+
+/** The app with the changes applied. What is not sent stays; so does a secret, unless the sign-in method changes. */
+export function checkAppChanges(ctx: CheckContext, app: EmrApp, changes: AppChanges): EmrApp {
+  const { name = app.name, logo = app.logo } = changes;
+  if (logo !== null) checkLogo(logo);
+  const connector = connectorOf(ctx, app.connector);
+  const checked = checkAppCredentials(connector, app.credentials, changes.credentials ?? {});
+  const { credentials, way, registered } = checked;
+  const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = { ...app, ...changes };
+  return {
+    ...app,
+    name,
+    logo,
+    credentials,
+    registered,
+    ...checkPins(ctx, way, { hosts: [...hosts], token_endpoint, authorization_endpoint, issuer, tenant_path }),
+    ...checkMrnSetting(ctx, app.connector, { ...app, ...changes }),
+  };
+}
+
+/** The stored credentials with the changes applied. Before the EMR has issued a client ID, an app has none. */
+function checkAppCredentials(
+  connector: Connector,
+  stored: Credentials,
+  changes: Credentials,
+): { credentials: Credentials; way: SignInWay; registered: boolean } {
+  const credentials = mergeCredentials(stored, trimCredentials(connector, changes));
+  const ways = (connector.sign_in_ways ?? []).filter(({ by_app }) => by_app);
+  const way = ways.find(({ name }) => name === credentials.way);
+  if (!way) {
+    const names = ways.map(({ name }) => name).join(', ');
+    const rule = ways.length > 0 ? `must be one of: ${names}` : 'cannot be configured for this EMR';
+    throw invalid('credentials.way', rule);
+  }
+  const registered = way.must_register === undefined || Boolean(credentials.client_id);
+  if (registered) checkCredentials(connector, credentials);
+  else checkCredentials(connector, { ...credentials, client_id: 'not issued yet' });
+  return { credentials, way, registered };
+}
+
+type GivenPins = Pick<NewApp, keyof EndpointPins>;
+
+/** The strictest choice is the default: everything is on the host of the EMR. */
+function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): EndpointPins {
+  const hosts = [...new Set(given.hosts.map((host) => checkHost(ctx, host)))];
+  if (hosts.length === 0) throw invalid('hosts', 'must list at least one host, such as emr.example.org');
+  const pin = (field: 'token_endpoint' | 'authorization_endpoint') =>
+    checkPin(ctx, field, given[field] ?? same_host, hosts);
+  const issuer = given.issuer?.trim() || null;
+  const refused = issuer === null ? undefined : syntaxRefusal(issuer);
+  if (refused !== undefined) throw invalid('issuer', refused);
+  return {
+    hosts,
+    token_endpoint: pin('token_endpoint'),
+    authorization_endpoint: way.on_page ? pin('authorization_endpoint') : null,
+    issuer,
+    tenant_path: checkTenantPath(given.tenant_path?.trim() || null),
+  };
+}
+
+function checkTenantPath(path: string | null): string | null {
+  const [, before = ''] = path === null ? [] : (/^(.*)\/\{tenant\}$/.exec(path) ?? [undefined, '?']);
+  const plain = before.split('/').every((segment, at) => (at === 0 ? segment === '' : isPlainSegment(segment)));
+  if (!plain) throw invalid('tenant_path', 'must be a path such as /{tenant} or /api/r4/{tenant}');
+  return path;
+}
+
+function isPlainSegment(segment: string): boolean {
+  return /^[A-Za-z0-9._~:@!$&'()*+,=-]+$/.test(segment) && !/^\.\.?$/.test(segment);
+}
+
+/** As in the `host` of a URL: lower case, with the port unless it is the default one. */
+function checkHost({ config }: CheckContext, text: string): string {
+  const host = text.trim().toLowerCase();
+  const [, wildcard = '', name = ''] = /^(\*\.)?([^/?#@*\s]+)$/.exec(host) ?? [];
+  const url = parseUrl(`https://${name}`);
+  const usable = url?.host === name.replace(/:443$/, '') && !name.endsWith('.');
+  if (!url || !usable || (wildcard !== '' && (isAddress(name) || !name.includes('.')))) {
+    throw invalid('hosts', 'must be names such as emr.example.org, emr.example.org:8443 or *.example.org');
+  }
+  const checked = checkUrl(`https://${wildcard === '' ? '' : 'any.'}${url.host}`, emrRules(config));
+  if ('refused' in checked) throw invalid('hosts', `: ${host} ${checked.refused}`);
+  return wildcard + url.host;
+}
+
+/**
+ * `same_host`, a URL, or a URL with placeholders, in one spelling: the pairs of token endpoint and client ID are compared
+ * by text. What has other spellings, such as percent signs, is refused.
+ */
+function checkPin({ config }: CheckContext, field: string, text: string, hosts: readonly string[]): string {
+  const pin = text.trim();
+  if (pin === same_host || pin === '') return same_host;
+  const rest = pin.replaceAll('{host}', '').replaceAll('{tenant}', '');
+  if (/[{}]/.test(rest)) throw invalid(field, 'may contain the placeholders {host} and {tenant} only');
+  const [, authority = '', path = '', query = ''] = /^[^/]*\/\/([^/?#]*)([^?#]*)(.*)$/.exec(pin) ?? [];
+  if (authority.includes('{tenant}')) throw invalid(field, 'may contain {tenant} in its path only');
+  if (/\{host\}/.test(path + query) || !/^(\{host\}(:\d+)?|[^{}]*)$/.test(authority)) {
+    throw invalid(field, 'may contain {host} as its whole host only, such as https://{host}/token');
+  }
+  for (const host of hosts) {
+    const checked = checkUrl(fillPin(pin, host.replace('*', 'any')).replaceAll('{tenant}', 'tenant'), emrRules(config));
+    if ('refused' in checked) throw invalid(field, checked.refused);
+    if (checked.hostname.endsWith('.')) throw invalid(field, 'must not have a dot at the end of its host');
+  }
+  if (query !== '' && field === 'token_endpoint') throw invalid(field, 'must not have a query (?)');
+  if (query.includes('{')) throw invalid(field, 'may contain {tenant} in its path only');
+  return normalizePin(field, pin, path);
+}
+
+/** Stands for `{host}`, which the URL parser does not take for a host in every version. */
+const any_host = 'any-host.invalid';
+
+function normalizePin(field: string, pin: string, typed_path: string): string {
+  const { protocol, host, pathname, search } = new URL(pin.replace('{host}', any_host));
+  const path = pathname.replaceAll('%7Btenant%7D', '{tenant}');
+  const segments = path.slice(1).replace(/\/$/, '').split('/');
+  const plain = path === '/' || segments.every((segment) => segment === '{tenant}' || isPlainSegment(segment));
+  if (typed_path.includes('%') || !plain || segments.filter((segment) => segment === '{tenant}').length > 1) {
+    throw invalid(
+      field,
+      'must have a plain path: without percent signs, semicolons and empty segments, and {tenant} once, as a whole segment',
+    );
+  }
+  return `${protocol}//${pin.includes('{host}') ? host.replace(any_host, '{host}') : host}${path}${search}`;
+}
+
+function invalid(field: string, rule: string): ApiError {
+  return apiError('invalid_field', { rule: `${field} ${rule}`.replace(' : ', ': ') }, { field });
+}

@@ -1,0 +1,122 @@
+import { describedMrnRule } from '../accounts/mrnRule.ts';
+import type { ConnectionReport } from '../../emr/connectionReport.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
+import { apiError, type ErrorCode } from '../../catalog/errors.ts';
+import { newId, parseId } from '../../catalog/ids.ts';
+import type { ReportDetails, ReportRow } from '../../model/connectionReport.ts';
+import type { MrnRuleRow } from '../../model/dashboard/accounts.ts';
+import { sizeText } from '../../model/sizeText.ts';
+
+/** How a reported sign-in ended; undefined if it succeeded. */
+export type ReportedError = { code: ErrorCode; message: string };
+
+/** Replaces the report of an account: it has that of its latest sign-in. */
+export async function saveAccountReport(
+  tx: Tx,
+  account: { client_id: string; account_id: string },
+  report: ConnectionReport,
+  error?: ReportedError,
+): Promise<void> {
+  await tx`INSERT INTO connection_reports (id, client_id, account_id, error_code, error_message, report)
+    VALUES (${newId()}, ${account.client_id}, ${account.account_id}, ${error?.code ?? null}, ${error?.message ?? null},
+            ${tx.json(report)})
+    ON CONFLICT (account_id) DO UPDATE SET id = excluded.id, error_code = excluded.error_code,
+      error_message = excluded.error_message, report = excluded.report, created_at = now()`;
+}
+
+/** Replaces the report of a link's latest failed sign-in. It is deleted with the link token. */
+export async function saveLinkReport(
+  tx: Tx,
+  link_token_hash: Buffer,
+  report: ConnectionReport,
+  error: ReportedError,
+): Promise<void> {
+  // The token may be gone by now.
+  await tx`INSERT INTO connection_reports (id, client_id, link_token_hash, error_code, error_message, report)
+    SELECT ${newId()}, client_id, token_hash, ${error.code}, ${error.message}, ${tx.json(report)}
+      FROM link_tokens WHERE token_hash = ${link_token_hash}
+    ON CONFLICT (link_token_hash) DO UPDATE SET id = excluded.id, error_code = excluded.error_code,
+      error_message = excluded.error_message, report = excluded.report, created_at = now()`;
+}
+
+/** The link has succeeded: its failed attempt needs no attention. */
+export async function removeLinkReport(tx: Tx, link_token_hash: Buffer): Promise<void> {
+  await tx`DELETE FROM connection_reports WHERE link_token_hash = ${link_token_hash}`;
+}
+
+/** Beyond this, an application is probably retrying in a loop. */
+const failed_links_max = 100;
+
+/** The latest sign-in of each account, and the latest failed ones of links. */
+export function listReports(db: Database, client_id: string): Promise<ReportRow[]> {
+  return db.search<ReportRow>(
+    client_id,
+    (sql) => sql`
+      (SELECT ${columns(sql)} WHERE report.account_id IS NOT NULL)
+      UNION ALL
+      (SELECT ${columns(sql)} WHERE report.link_token_hash IS NOT NULL
+        ORDER BY report.created_at DESC LIMIT ${failed_links_max})
+      ORDER BY at DESC`,
+  );
+}
+
+/** Reads a report by the id in a path, or throws record_not_found. */
+export async function getReport(db: Database, client_id: string, report_id: string): Promise<ReportDetails> {
+  const id = parseId(report_id);
+  const found = id && (await readReports(db, client_id, (sql) => sql`report.id = ${id}`))[0];
+  if (!found) throw apiError('record_not_found', { noun: 'Connection report', id: report_id });
+  return found;
+}
+
+export async function readAccountReport(
+  db: Database,
+  { client_id, id }: { client_id: string; id: string },
+): Promise<ReportDetails | undefined> {
+  return (await readReports(db, client_id, (sql) => sql`report.account_id = ${id}`))[0];
+}
+
+async function readReports(
+  db: Database,
+  client_id: string,
+  condition: (sql: Query) => Fragment,
+): Promise<ReportDetails[]> {
+  const rows = await db.search<Omit<ReportDetails, 'findings'> & ServerFindings>(
+    client_id,
+    (sql) => sql`SELECT report.report, account.document_bytes_max, account.server_findings,
+      (SELECT ${describedMrnRule(sql)} FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+        WHERE accounts.id = report.account_id) AS mrn, ${columns(sql)} WHERE ${condition(sql)}`,
+  );
+  return rows.map(({ mrn, document_bytes_max, server_findings, ...row }) => ({
+    ...row,
+    findings: describeFindings({ mrn, document_bytes_max, server_findings }),
+  }));
+}
+
+/** Those of a link that failed have no account. */
+type ServerFindings = {
+  mrn: MrnRuleRow | null;
+  document_bytes_max: number | null;
+  server_findings: string[] | null;
+};
+
+/** Without examples of MRNs: a report contains no health data. */
+function describeFindings({ mrn, document_bytes_max, server_findings }: ServerFindings): string[] {
+  const findings: string[] = [];
+  if (mrn && mrn.source !== 'none') {
+    const parts = [mrn.type && `of type ${mrn.type}`, mrn.system && `with system ${mrn.system}`].filter(Boolean);
+    const by = mrn.source === 'guess' ? 'detected from a sample of patients' : 'set by an operator';
+    findings.push(`MRN: identifiers ${parts.join(' ')}, ${by}.`);
+  }
+  if (document_bytes_max !== null) findings.push(`Documents: up to ${sizeText(document_bytes_max)} each.`);
+  return [...findings, ...(server_findings ?? [])];
+}
+
+function columns(sql: Query): Fragment {
+  return sql`replace(report.id::text, '-', '') AS id, replace(report.account_id::text, '-', '') AS account_id,
+      coalesce(organization.org_id, link.org_id) AS org_id, coalesce(account.user_id, link.user_id) AS user_id,
+      report.error_code, report.error_message, iso(report.created_at) AS at
+    FROM connection_reports AS report
+    LEFT JOIN accounts AS account ON account.id = report.account_id
+    LEFT JOIN organizations AS organization ON organization.id = account.organization_id
+    LEFT JOIN link_tokens AS link ON link.token_hash = report.link_token_hash`;
+}

@@ -1,0 +1,165 @@
+import { readAccount } from '../accounts/accounts.ts';
+import type { EmrApp } from '../accounts/emrApps.ts';
+import { emrEndpoint } from '../accounts/emrEndpoint.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import {
+  type Connector,
+  type EmrEndpoint,
+  EmrFailure,
+  type OfferedWays,
+  type ServerDescription,
+  type SignInWay,
+} from '../../emr/connector.ts';
+import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
+import type { Context } from '../context.ts';
+import type { ErrorCode } from '../../catalog/errors.ts';
+import type { ConsentTerms } from './consentTerms.ts';
+import { toAccess } from './linkAccess.ts';
+import type { LinkPurpose } from './linkTokens.ts';
+import { callbackId, returnAddress } from './registrationUrls.ts';
+import { knownCredentials } from './resolveCredentials.ts';
+
+/** What Link's page needs to render, without secrets. */
+export async function describeLink(ctx: Context, purpose: LinkPurpose) {
+  const connector = connectorOf(ctx, purpose.connector);
+  const { stored, app, account } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
+    ...(await knownCredentials(ctx, tx, purpose)),
+    account: purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id),
+  }));
+  // What the app defines is neither shown nor entered.
+  const asked = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
+  const [server, offered] = await Promise.all([
+    readServer(ctx, connector, purpose),
+    app ? undefined : findOffered(ctx, connector, purpose),
+  ]);
+  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required }) =>
+    app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way),
+  );
+  const { host, pathname } = new URL(purpose.emr_address);
+  const { capabilities = account?.capabilities } = server;
+  return {
+    emr: app?.name ?? (connector.is_standard ? host : connector.display_name),
+    product: connector.display_name,
+    app: app ? { logo: app.logo } : null,
+    organization: purpose.org_id,
+    emr_host: host,
+    emr_address: `${host}${pathname.replace(/\/$/, '')}`,
+    problem: server.problem ?? null,
+    access: toAccess(capabilities ?? connector.capabilities, Boolean(capabilities)),
+    update: purpose.account_id !== null,
+    fields: connector.credential_fields
+      .filter(({ name }) => asked(name))
+      .map(({ name, label, secret, autocomplete, optional }) => ({
+        name,
+        label,
+        secret,
+        autocomplete,
+        optional: optional ?? false,
+        known: Boolean(stored[name]),
+        value: secret ? null : (stored[name] ?? null),
+      })),
+    ways: ways.map((way) => ({
+      name: way.name,
+      label: way.label,
+      about: way.about,
+      fields: way.fields.filter(asked),
+      on_page: way.on_page ?? false,
+      sign_in_host: signInHost(purpose, way, app, offered),
+      tells:
+        way.must_register === 'return_address' && !app
+          ? { what: way.must_register, value: returnAddress(ctx, callbackId(purpose)) }
+          : null,
+    })),
+    way: app?.credentials.way ?? ways.find(({ name }) => name === stored.way)?.name ?? null,
+    resend_code: connector.resend_code ?? false,
+    code_digits: connector.code_digits ?? null,
+    codes_page: codesPage(ctx, connector, purpose),
+    language: purpose.language,
+    returns: purpose.callback_url !== null,
+  };
+}
+
+/** What the person has to agree to before signing in. */
+export function toTerms(
+  client: string,
+  { emr_address }: LinkPurpose,
+  { organization, emr, emr_host, ways, access }: Awaited<ReturnType<typeof describeLink>>,
+): ConsentTerms {
+  const hosts = ways.map(({ name, sign_in_host }) => [name, sign_in_host]);
+  const sign_in_hosts = ways.length === 0 ? { default: emr_host } : Object.fromEntries(hosts);
+  return { client, organization, emr, emr_address, sign_in_hosts, access };
+}
+
+function isOptional({ credential_fields }: Connector, name: string): boolean {
+  return credential_fields.find((field) => field.name === name)?.optional ?? false;
+}
+
+/** Only a sandbox EMR shows the codes of other people. */
+function codesPage({ config }: Context, { sandbox_codes_path: path }: Connector, purpose: LinkPurpose): string | null {
+  return config.sandbox && path !== undefined ? new URL(path, purpose.emr_address).href : null;
+}
+
+/** The page waits for this. A slow server is asked at sign-in instead. */
+const discovery_timeout_ms = 4_000;
+
+function discoveryEndpoint(ctx: Context, purpose: LinkPurpose): Promise<EmrEndpoint> {
+  return emrEndpoint(ctx, purpose, AbortSignal.timeout(discovery_timeout_ms));
+}
+
+/** Why nobody can sign in at this address. */
+type AddressProblem = { code: ErrorCode; host: string; reason: string };
+
+/** What the server says about itself. A server that does not respond may do so by the time of the sign-in. */
+async function readServer(
+  ctx: Context,
+  { describeServer }: Connector,
+  purpose: LinkPurpose,
+): Promise<ServerDescription & { problem?: AddressProblem }> {
+  if (!describeServer) return {};
+  try {
+    return await describeServer(await discoveryEndpoint(ctx, purpose));
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    const { message: reason, unknown_host, wrong_address } = error;
+    if (unknown_host !== undefined) return { problem: { code: 'emr_host_not_found', host: unknown_host, reason } };
+    if (!wrong_address) return {};
+    return { problem: { code: 'emr_address_wrong', host: new URL(purpose.emr_address).host, reason } };
+  }
+}
+
+/** What the server supports; undefined if that is not known. */
+async function findOffered(
+  ctx: Context,
+  { offeredWays }: Connector,
+  purpose: LinkPurpose,
+): Promise<OfferedWays | undefined> {
+  try {
+    return await offeredWays?.(await discoveryEndpoint(ctx, purpose));
+  } catch (error) {
+    if (error instanceof EmrFailure) return undefined;
+    throw error;
+  }
+}
+
+/** Without knowing what the server supports, all ways are offered. The one of a linked account always is. */
+function isOffered(offered: OfferedWays | undefined, way: string, current: string | undefined): boolean {
+  return offered === undefined || way === current || offered.ways.includes(way);
+}
+
+/**
+ * The host that receives what the person enters: of the sign-in page, if there is one, else of the token endpoint. A page
+ * on a host that is not allowed is never opened, so it is not named either.
+ */
+function signInHost(
+  { emr_address }: LinkPurpose,
+  { on_page }: SignInWay,
+  app: EmrApp | undefined,
+  offered: OfferedWays | undefined,
+): string {
+  const pin = (on_page ? app?.authorization_endpoint : app?.token_endpoint) ?? same_host;
+  const page = on_page ? offered?.sign_in_page : undefined;
+  const tenant_path = app?.tenant_path ?? null;
+  const [pinned] = pin === same_host ? [] : pinnedUrls(pin, emr_address, tenant_path);
+  const named = pinned ?? (page !== undefined && isPinned(pin, emr_address, page, tenant_path) ? page : emr_address);
+  return new URL(named).host;
+}

@@ -1,0 +1,123 @@
+import type { Credentials, Grant } from '../../emr/connector.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { hashToken } from '../../platform/security/hash.ts';
+import type { LinkPurpose } from './linkTokens.ts';
+import { callbackId } from './registrationUrls.ts';
+
+/** State stored while a person is on the EMR's own page. `callback_id`: where the page must return to. */
+export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string };
+
+/** Enough time to find a password, but not to leave the window open over lunch. */
+const page_minutes = 15;
+
+/** Starts a sign-in, replacing an earlier one of the same link. */
+export async function addPageSignIn(
+  ctx: Context,
+  tx: Tx,
+  link: { token: string; purpose: LinkPurpose },
+  { state, window, page }: { state: string; window: string; page: PageSignInState },
+): Promise<void> {
+  const { client_id } = link.purpose;
+  const hash = hashToken(link.token);
+  const sealed = await ctx.vault.seal(tx, ownerOf(client_id), bindings.pending(hash), JSON.stringify(page));
+  await tx`
+    INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, pending_sealed)
+    VALUES (${hash}, ${client_id}, ${hashToken(state)}, ${hashToken(window)}, ${sealed})
+    ON CONFLICT (link_token_hash) DO UPDATE SET state_hash = excluded.state_hash, window_hash = excluded.window_hash,
+      pending_sealed = excluded.pending_sealed, grant_sealed = NULL, failure = NULL, failure_message = NULL,
+      returned_at = NULL, created_at = now()`;
+}
+
+/** Claims a sign-in for completion, in the window that started it. Of several attempts exactly one succeeds. */
+export async function claimPageSignIn(
+  ctx: Context,
+  state: string,
+  window: string,
+): Promise<{ client_id: string; link_token_hash: Buffer; page: PageSignInState } | undefined> {
+  const [known] = await ctx.db.system<{ client_id: string }[]>`
+    SELECT client_id FROM page_sign_ins WHERE state_hash = ${hashToken(state)}`;
+  if (!known) return undefined;
+  return ctx.db.tenant(known.client_id, async (tx) => {
+    const [row] = await tx<{ link_token_hash: Buffer; pending_sealed: Buffer }[]>`
+      UPDATE page_sign_ins SET returned_at = now()
+       WHERE state_hash = ${hashToken(state)} AND window_hash = ${hashToken(window)} AND returned_at IS NULL
+         AND created_at > now() - make_interval(mins => ${page_minutes})
+      RETURNING link_token_hash, pending_sealed`;
+    if (!row) return undefined;
+    const { link_token_hash } = row;
+    const text = await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(link_token_hash));
+    // Sealed by addPageSignIn from a value of this type.
+    return { ...known, link_token_hash, page: JSON.parse(text) };
+  });
+}
+
+/** Stores the result: the EMR's grant or an error code. A sign-in started since is left alone. */
+export async function endPageSignIn(
+  ctx: Context,
+  client_id: string,
+  link_token_hash: Buffer,
+  state: string,
+  end: { grant: Grant } | { failure: string; message: string },
+): Promise<void> {
+  await ctx.db.tenant(client_id, async (tx) => {
+    const grant =
+      'grant' in end
+        ? await ctx.vault.seal(tx, ownerOf(client_id), bindings.grant(link_token_hash), JSON.stringify(end.grant))
+        : null;
+    const [failure, message] = 'failure' in end ? [end.failure, end.message] : [null, null];
+    await tx`UPDATE page_sign_ins SET grant_sealed = ${grant}, failure = ${failure}, failure_message = ${message}
+      WHERE link_token_hash = ${link_token_hash} AND state_hash = ${hashToken(state)}`;
+  });
+}
+
+export type PageState = {
+  state: 'none' | 'waiting' | 'returned' | 'signed_in' | 'failed';
+  /** An error code and its message. */
+  failure: string | null;
+  message: string | null;
+};
+
+export async function readPageState(ctx: Context, client_id: string, link_token: string): Promise<PageState> {
+  const [row] = await ctx.db.read<PageState>(
+    client_id,
+    (sql) => sql`
+      SELECT failure, failure_message AS message, CASE WHEN failure IS NOT NULL THEN 'failed' WHEN grant_sealed IS NOT NULL THEN 'signed_in'
+                           WHEN returned_at IS NOT NULL THEN 'returned' ELSE 'waiting' END AS state
+        FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`,
+  );
+  return row ?? { state: 'none', failure: null, message: null };
+}
+
+/** The grant of a completed sign-in with the same EMR app, and the credentials it was started with. */
+export async function readPageGrant(
+  ctx: Context,
+  tx: Tx,
+  link_token: string,
+  purpose: LinkPurpose,
+): Promise<{ credentials: Credentials; grant: Grant } | undefined> {
+  const hash = hashToken(link_token);
+  const [row] = await tx<{ pending_sealed: Buffer; grant_sealed: Buffer }[]>`
+    SELECT pending_sealed, grant_sealed FROM page_sign_ins
+     WHERE link_token_hash = ${hash} AND grant_sealed IS NOT NULL`;
+  if (!row) return undefined;
+  // Both were sealed here from values of these types.
+  const page: PageSignInState = JSON.parse(await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(hash)));
+  if (page.callback_id !== callbackId(purpose)) return undefined;
+  const grant: Grant = JSON.parse(await ctx.vault.unseal(tx, row.grant_sealed, bindings.grant(hash)));
+  return { credentials: page.credentials, grant };
+}
+
+export async function removePageSignIn(tx: Tx, link_token: string): Promise<void> {
+  await tx`DELETE FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`;
+}
+
+/** No account exists yet, so these values are sealed with the client's own data key. */
+function ownerOf(client_id: string) {
+  return { client_id, owner_id: client_id };
+}
+
+const bindings = {
+  pending: (link_token_hash: Buffer) => `page_pending:${link_token_hash.toString('hex')}`,
+  grant: (link_token_hash: Buffer) => `page_grant:${link_token_hash.toString('hex')}`,
+};

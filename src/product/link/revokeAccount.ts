@@ -1,0 +1,36 @@
+import { removeEvidence } from '../accounts/accountCapabilities.ts';
+import { getAccount, lockAccount, markRevoked } from '../accounts/accounts.ts';
+import { addEndedGrant } from '../accounts/endedGrants.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import { removeReplacedTokens } from '../accounts/replacedTokens.ts';
+import { removeWriteLimit } from '../accounts/writeLimits.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { unparkJobs } from '../jobs/park.ts';
+import { invalidateLinkTokens } from './linkTokens.ts';
+import { invalidatePublicTokens } from './publicTokens.ts';
+
+/**
+ * Unlinks an account: its access tokens stop working, its credentials and session are deleted once the EMR has been asked
+ * to revoke them, and its open links become invalid. Queued jobs are woken rather than removed: each fails in its next
+ * attempt (or goes to review if a write may have arrived), so that its event is sent and its record updated. Returns how
+ * many jobs are unfinished.
+ */
+export async function revokeAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, account_id: string): Promise<number> {
+  const known = await getAccount(tx, account_id);
+  // Before the account: a link that is being completed locks them in this order.
+  await invalidateLinkTokens(tx, known);
+  await lockAccount(tx, known.id);
+  const account = await getAccount(tx, known.id);
+  if (account.status === 'revoked') return 0;
+  await addEndedGrant(tx, account);
+  await markRevoked(tx, account.id);
+  await removeReplacedTokens(tx, account.id);
+  await removeEvidence(tx, account.id);
+  await removeWriteLimit(tx, account.id);
+  await invalidatePublicTokens(tx, account.id);
+  await unparkJobs(tx, account.id, connectorOf(ctx, account.connector).limits.parallel_max);
+  const [jobs] = await tx<{ n: number }[]>`
+    SELECT count(*) AS n FROM jobs WHERE account_id = ${account.id} AND state IN ('queued', 'running')`;
+  return jobs?.n ?? 0;
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { hashPassword, verifyPassword } from '../../platform/security/passwords.ts';
+import { checkNewPassword } from './checkNewPassword.ts';
+import { endPreparations } from './endPreparations.ts';
+import { setClients } from './operatorClients.ts';
+import { forgetDevices } from './operatorDevices.ts';
+import { findInvitation, takeInvitation } from './operatorInvitations.ts';
+import { endSessionsOf } from './operatorSessions.ts';
+import {
+  addOperator,
+  allowLocalSignIn,
+  findOperator,
+  hasOperators,
+  hasOwner,
+  lockActiveOwner,
+  lockStanding,
+  markNewOwner,
+  type Operator,
+  type Standing,
+  setPassword,
+  setTemporaryPassword,
+} from './operators.ts';
+import { removeSecondFactors } from './secondFactor.ts';
+
+/** 96 random bits that can be typed. */
+export function newPassword(): string {
+  return randomBytes(12).toString('base64url');
+}
+
+/** Writes the audit record in the transaction of the change. */
+type RecordInTransaction = (tx: Tx, id: string) => Promise<void>;
+
+/**
+ * Creates the operator that an invitation was made for, with a password of their own. Undefined if the invitation is no
+ * longer valid. An address that got an operator in the meantime is an error, and leaves the invitation as it is.
+ */
+export async function acceptInvitation(
+  ctx: Pick<Context, 'db'>,
+  { token, name, password }: { token: string; name: string; password: string },
+  recordInTransaction: (tx: Tx, created: { id: string; invitation_id: string; email: string }) => Promise<void>,
+): Promise<{ operator_id: string; email: string } | undefined> {
+  const open = await findInvitation(ctx.db.system, token);
+  if (open === undefined) return undefined;
+  await checkNewPassword(password, { email: open.email, name }, 'password');
+  const password_hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    // Locked before the invitation, in the order in which disabling an operator takes its locks.
+    if (!(await lockActiveOwner(tx, open.inviter_id))) return undefined;
+    const invited = await takeInvitation(tx, token);
+    if (!invited) return undefined;
+    const { id: invitation_id, clients, ...operator } = invited;
+    const id = await addOperator(tx, {
+      ...operator,
+      name,
+      all_clients: clients === null,
+      password_hash,
+      password_temporary: false,
+    });
+    if (id === undefined) throw apiError('operator_exists');
+    if (clients) await setClients(tx, id, clients);
+    await markNewOwner(tx, id);
+    await recordInTransaction(tx, { id, invitation_id, email: operator.email });
+    return { operator_id: id, email: operator.email };
+  });
+}
+
+type ResetOptions = {
+  reset_by?: string;
+  authorize?: (standing: Standing) => void;
+  despite_single_sign_on?: boolean;
+};
+
+/**
+ * Resets an operator's password (shown once), removes all second factors and ends all sessions and all that the operator
+ * has prepared. `reset_by`: the owner who sees the password; `authorize` throws if it may not be seen. `despite_single_sign_on` accepts the password for an hour
+ * even if the operator, or everyone, uses single sign-on.
+ */
+export async function resetOperator(
+  ctx: Pick<Context, 'db'>,
+  id: string,
+  recordInTransaction: RecordInTransaction,
+  { reset_by, authorize, despite_single_sign_on = false }: ResetOptions = {},
+): Promise<string | undefined> {
+  const password = newPassword();
+  const hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    // Locks the owners first, in the same order as every other change: two may reset each other at the same time.
+    await hasOwner(tx);
+    if (reset_by !== undefined && !(await lockActiveOwner(tx, reset_by))) throw apiError('operator_session_over');
+    const standing = await lockStanding(tx, id);
+    if (standing) authorize?.(standing);
+    if (!(await setTemporaryPassword(tx, id, hash, reset_by ?? null))) return undefined;
+    await removeSecondFactors(tx, id);
+    await forgetDevices(tx, id);
+    if (despite_single_sign_on) await allowLocalSignIn(tx, id);
+    await endSessionsOf(tx, id);
+    await endPreparations(tx, id);
+    await recordInTransaction(tx, id);
+    return password;
+  });
+}
+
+/** Changes an operator's own password and ends all other sessions; `session` is the current one. */
+export async function changePassword(
+  ctx: Pick<Context, 'db'>,
+  operator: Pick<Operator, 'id' | 'email' | 'name'>,
+  password: string,
+  session: string | undefined,
+  recordInTransaction: RecordInTransaction,
+): Promise<void> {
+  const { id } = operator;
+  await checkNewPassword(password, operator, 'new_password');
+  const known = await findOperator(ctx.db.system, operator.email);
+  if (await verifyPassword(known?.password_hash ?? undefined, password)) {
+    throw apiError(
+      'invalid_field',
+      { rule: 'The new password must differ from the current one' },
+      { field: 'new_password' },
+    );
+  }
+  const hash = await hashPassword(password);
+  await ctx.db.system.begin(async (tx) => {
+    await setPassword(tx, id, hash);
+    await endSessionsOf(tx, id, session);
+    await recordInTransaction(tx, id);
+  });
+}
+
+/** Creates the first owner. If several processes start at once, one of them creates it and returns the password. */
+export async function createFirstOwner(ctx: Context): Promise<{ email: string; password: string } | undefined> {
+  // With OIDC_ONLY the password would not be accepted, and owners come from the identity provider.
+  if (ctx.config.oidc_only || (await hasOperators(ctx))) return undefined;
+  const email = ctx.config.owner_email;
+  const password = newPassword();
+  const password_hash = await hashPassword(password);
+  return ctx.db.system.begin(async (tx) => {
+    const owner = { email, name: 'Owner', role: 'owner', password_hash, password_temporary: true } as const;
+    const subject = await addOperator(tx, owner);
+    if (subject === undefined) return undefined;
+    await ctx.audit.recordInTransaction(tx, {
+      client_id: null,
+      actor_kind: 'system',
+      actor: 'first start',
+      action: 'operator.create',
+      outcome: 'created',
+      subject,
+    });
+    return { email, password };
+  });
+}
+
+/** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */
+export async function ensureSandboxOwner(ctx: Context, email: string, password: string): Promise<void> {
+  const known = await findOperator(ctx.db.system, email);
+  if (known && (await verifyPassword(known.password_hash ?? undefined, password))) return;
+  const hash = await hashPassword(password);
+  if (known) await setPassword(ctx.db.system, known.id, hash);
+  else {
+    const owner = {
+      email,
+      name: 'Sandbox owner',
+      role: 'owner',
+      password_hash: hash,
+      password_temporary: false,
+    } as const;
+    await addOperator(ctx.db.system, owner);
+  }
+}

@@ -1,0 +1,86 @@
+import type { Context } from '../context.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
+import { newId, newToken } from '../../catalog/ids.ts';
+import type { InvitationRow } from '../../model/dashboard/invitations.ts';
+import type { OperatorRole } from '../../catalog/roles.ts';
+import { hashToken } from '../../platform/security/hash.ts';
+import type { ClientAccess } from './operatorClients.ts';
+
+/** How long an invitation can be used. */
+const valid_hours = 72;
+
+/** The access that an invitation gives. `clients`: null for all. */
+export type Invited = { email: string; role: OperatorRole; clients: ClientAccess[] | null; may_reveal: boolean };
+
+/** Creates an invitation, in place of an earlier one to the same address. The token is not stored. */
+export async function addInvitation(
+  tx: Tx,
+  { email, role, clients, may_reveal }: Invited,
+  inviter: { id: string; email: string },
+): Promise<{ id: string; token: string; expires_at: Date }> {
+  const token = newToken('invitation');
+  const id = newId();
+  const [row] = await tx<{ expires_at: Date }[]>`
+    INSERT INTO operator_invitations
+      (id, token_hash, email, role, all_clients, clients, may_reveal, invited_by, inviter_id, expires_at)
+    VALUES (${id}, ${hashToken(token)}, ${email.toLowerCase()}, ${role}, ${clients === null}, ${tx.json(clients ?? [])},
+            ${may_reveal}, ${inviter.email}, ${inviter.id}, now() + make_interval(hours => ${valid_hours}))
+    ON CONFLICT (email) DO UPDATE SET id = EXCLUDED.id, token_hash = EXCLUDED.token_hash, role = EXCLUDED.role,
+      all_clients = EXCLUDED.all_clients, clients = EXCLUDED.clients, may_reveal = EXCLUDED.may_reveal,
+      invited_by = EXCLUDED.invited_by, inviter_id = EXCLUDED.inviter_id, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
+    RETURNING expires_at`;
+  if (!row) throw new Error('The invitation was not stored.');
+  return { id, token, expires_at: row.expires_at };
+}
+
+export function listInvitations({ db: { system } }: Pick<Context, 'db'>): Promise<InvitationRow[]> {
+  return system<InvitationRow[]>`
+    SELECT id, email, role, all_clients, may_reveal, invited_by, iso(created_at) AS created_at,
+           iso(expires_at) AS expires_at, expires_at < now() AS expired,
+           (SELECT coalesce(json_agg(json_build_object('id', entry.id, 'client_id', known.public_id, 'role', entry.role)
+                ORDER BY known.created_at, known.id), '[]')
+              FROM jsonb_to_recordset(operator_invitations.clients) AS entry (id text, role text)
+              JOIN clients AS known ON known.id = entry.id::uuid) AS clients
+      FROM operator_invitations ORDER BY operator_invitations.created_at DESC`;
+}
+
+/** The address that an invitation was made for, and by whom; undefined if it was used, revoked or has expired. */
+export async function findInvitation(
+  sql: Sql | Tx,
+  token: string,
+): Promise<{ email: string; inviter_id: string } | undefined> {
+  const [row] = await sql<{ email: string; inviter_id: string }[]>`
+    SELECT operator_invitations.email, inviter_id
+      FROM operator_invitations JOIN operators AS inviter ON inviter.id = inviter_id
+     WHERE token_hash = ${hashToken(token)} AND expires_at > now()
+       AND inviter.role = 'owner' AND inviter.disabled_at IS NULL`;
+  return row;
+}
+
+/**
+ * Uses an invitation up. Of two requests with the same token, the second one gets undefined. The caller has locked the
+ * inviter, who must still be an active owner.
+ */
+export async function takeInvitation(tx: Tx, token: string): Promise<(Invited & { id: string }) | undefined> {
+  const [row] = await tx<(Omit<Invited, 'clients'> & { id: string; all_clients: boolean; clients: ClientAccess[] })[]>`
+    DELETE FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()
+    RETURNING id, email, role, all_clients, clients, may_reveal`;
+  if (!row) return undefined;
+  const { all_clients, clients, ...invited } = row;
+  return { ...invited, clients: all_clients ? null : clients };
+}
+
+export async function removeInvitation(tx: Tx, id: string): Promise<boolean> {
+  const removed = await tx`DELETE FROM operator_invitations WHERE id = ${id}`;
+  return removed.count > 0;
+}
+
+/** Revokes all invitations that an operator has made. */
+export async function removeInvitationsBy(tx: Tx, inviter_id: string): Promise<void> {
+  await tx`DELETE FROM operator_invitations WHERE inviter_id = ${inviter_id}`;
+}
+
+/** Deletes invitations a week after they have expired; until then owners see that they were not used. */
+export async function purgeInvitations({ pooled: sql }: Sql): Promise<void> {
+  await sql`DELETE FROM operator_invitations WHERE expires_at < now() - interval '7 days'`;
+}

@@ -1,0 +1,179 @@
+import type { Context } from '../context.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
+import { newId, newToken } from '../../catalog/ids.ts';
+import type { SessionMethod, SessionRow } from '../../model/dashboard/session.ts';
+import { hashToken } from '../../platform/security/hash.ts';
+import { accessColumns } from './operatorAccess.ts';
+import type { Operator } from './operators.ts';
+
+/** Sessions expire after inactivity, and at the latest after `hours`. */
+const session_limits = { idle_minutes: 15, hours: 12 };
+
+/** How long after a sign-in an operator can do what needs a fresh one. */
+const fresh_minutes = 10;
+
+/** The browser that a request came from. */
+export type Browser = {
+  address: string;
+  user_agent: string;
+  /** The value of its device cookie. */
+  device: string | undefined;
+};
+
+/** Browsers send at most a few hundred characters. */
+const user_agent_max = 500;
+
+/**
+ * Starts a session and returns its token. `authenticated_at`: when the person proved their identity, if it was not just
+ * now; null if that is not known. `sealProvider` returns the tokens of the identity provider.
+ */
+export async function startSession(
+  ctx: Pick<Context, 'db'>,
+  operator_id: string,
+  method: SessionMethod,
+  { address, user_agent }: Browser,
+  authenticated_at: Date | null | undefined = undefined,
+  sealProvider: (token_hash: Buffer) => Buffer | null = () => null,
+): Promise<string> {
+  const token = newToken('operator_session');
+  const token_hash = hashToken(token);
+  const { system: sql } = ctx.db;
+  await sql`INSERT INTO operator_sessions
+      (id, token_hash, operator_id, method, address, user_agent, provider_sealed, authenticated_at)
+    VALUES (${newId()}, ${token_hash}, ${operator_id}, ${method}, ${address},
+      ${user_agent.slice(0, user_agent_max)}, ${sealProvider(token_hash)},
+      ${authenticated_at === undefined ? sql`now()` : sql`least(now(), coalesce(${authenticated_at}::timestamptz, '-infinity'))`})`;
+  return token;
+}
+
+/**
+ * The operator of an unexpired session. `active` requests are user actions and extend the idle timeout (written at most
+ * every 30 s); background requests of a page do not. `check_due`: the identity provider must be asked (checkedSessions.ts).
+ */
+export async function findSession(
+  ctx: Pick<Context, 'db' | 'config'>,
+  token: string,
+  { active }: { active: boolean },
+): Promise<(Operator & { check_due: boolean }) | undefined> {
+  const hash = hashToken(token);
+  const { oidc_check_seconds } = ctx.config;
+  const [row] = await ctx.db.system<(Operator & { check_due: boolean; stale: boolean })[]>`
+    SELECT operators.id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, password_temporary,
+           sso_subject IS NOT NULL AS single_sign_on,
+           (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
+           (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes,
+           method, authenticated_at > now() - make_interval(mins => ${fresh_minutes}) AS fresh,
+           ${oidc_check_seconds}::integer > 0 AND provider_sealed IS NOT NULL
+             AND ${isNotWithin(ctx.db.system, 'checked_at', oidc_check_seconds)} AS check_due,
+           seen_at < now() - interval '30 seconds' AS stale
+      FROM operator_sessions JOIN operators ON operators.id = operator_id
+     WHERE token_hash = ${hash} AND disabled_at IS NULL AND ${isOpen(ctx.db.system)}`;
+  if (!row) return undefined;
+  const { stale, ...operator } = row;
+  if (active && stale) await ctx.db.system`UPDATE operator_sessions SET seen_at = now() WHERE token_hash = ${hash}`;
+  return operator;
+}
+
+/** An operator's open sessions, the most recently used first; `token` is that of the current one. */
+export async function listSessions(
+  ctx: Pick<Context, 'db'>,
+  operator_id: string,
+  token: string,
+): Promise<SessionRow[]> {
+  const { system: sql } = ctx.db;
+  return sql<SessionRow[]>`
+    SELECT id, address, user_agent, method, iso(created_at) AS created_at, iso(seen_at) AS seen_at,
+           token_hash = ${hashToken(token)} AS current
+      FROM operator_sessions WHERE operator_id = ${operator_id} AND ${isOpen(sql)}
+     ORDER BY current DESC, operator_sessions.seen_at DESC`;
+}
+
+function isOpen(sql: Sql | Tx) {
+  return sql`seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})
+       AND operator_sessions.created_at > now() - make_interval(hours => ${session_limits.hours})`;
+}
+
+/** A session by its token or the hash of it. */
+type SessionName = string | Buffer;
+
+/** The operator has proved their identity again. Returns false if the session has ended. */
+export async function renewSession(tx: Tx, session: SessionName): Promise<boolean> {
+  const renewed = await tx`UPDATE operator_sessions SET authenticated_at = now() WHERE token_hash = ${hashOf(session)}`;
+  return renewed.count > 0;
+}
+
+/** The operator of a session by the hash of its token. */
+export async function findSessionOwner(tx: Tx, token_hash: Buffer): Promise<string | undefined> {
+  const [row] = await tx<{ operator_id: string }[]>`
+    SELECT operator_id FROM operator_sessions WHERE token_hash = ${token_hash} AND ${isOpen(tx)}`;
+  return row?.operator_id;
+}
+
+export async function endSession(sql: Sql | Tx, session: SessionName): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE token_hash = ${hashOf(session)}`;
+}
+
+/** A session about which the identity provider is asked, and the operator's subject there. */
+export type ProviderCheck = {
+  id: string;
+  email: string;
+  subject: string;
+  address: string;
+  provider_sealed: Buffer;
+  /** The provider has not answered for longer than the session may continue without it. */
+  overdue: boolean;
+};
+
+/**
+ * Claims the check of a session at the identity provider. Undefined if one is in progress, or has failed just now: the
+ * provider is asked at most every `OIDC_CHECK_SECONDS`.
+ */
+export async function claimProviderCheck(
+  { db: { system: sql }, config }: Pick<Context, 'db' | 'config'>,
+  token_hash: Buffer,
+): Promise<ProviderCheck | undefined> {
+  const { oidc_check_seconds, oidc_check_grace_minutes } = config;
+  const [check] = await sql<ProviderCheck[]>`
+    UPDATE operator_sessions AS session SET check_started_at = now() FROM operators
+     WHERE token_hash = ${token_hash} AND operators.id = session.operator_id AND sso_subject IS NOT NULL
+       AND provider_sealed IS NOT NULL AND ${isNotWithin(sql, 'checked_at', oidc_check_seconds)}
+       AND (check_started_at IS NULL OR ${isNotWithin(sql, 'check_started_at', oidc_check_seconds)})
+    RETURNING operators.id, email, sso_subject AS subject, session.address, provider_sealed,
+      ${isNotWithin(sql, 'checked_at', oidc_check_seconds + oidc_check_grace_minutes * 60)} AS overdue`;
+  return check;
+}
+
+/** Whether a time is longer ago. One in the future was set by a database server whose clock was ahead. */
+function isNotWithin(sql: Sql | Tx, column: string, seconds: number) {
+  return sql`${sql(column)} NOT BETWEEN now() - make_interval(secs => ${seconds}) AND now() + interval '1 minute'`;
+}
+
+/** Stores the tokens that the provider has issued in place of others. */
+export async function keepProviderTokens(sql: Sql | Tx, token_hash: Buffer, sealed: Buffer): Promise<void> {
+  await sql`UPDATE operator_sessions SET provider_sealed = ${sealed} WHERE token_hash = ${token_hash}`;
+}
+
+/** The provider has said what the operator may do. */
+export async function finishProviderCheck(tx: Tx, token_hash: Buffer): Promise<void> {
+  await tx`UPDATE operator_sessions SET checked_at = now(), check_started_at = NULL WHERE token_hash = ${token_hash}`;
+}
+
+/** Ends one of an operator's own sessions. Returns false if there is no such session. */
+export async function endSessionById(tx: Tx, operator_id: string, id: string): Promise<boolean> {
+  const ended = await tx`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND id = ${id}`;
+  return ended.count > 0;
+}
+
+/** Ends an operator's sessions after a change; `except` is the session that made it. */
+export async function endSessionsOf(sql: Sql | Tx, operator_id: string, except: SessionName = ''): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${hashOf(except)}`;
+}
+
+function hashOf(session: SessionName): Buffer {
+  return typeof session === 'string' ? hashToken(session) : session;
+}
+
+/** Deletes expired sessions after a day. */
+export async function purgeSessions({ pooled: sql }: Sql): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE created_at < now() - interval '1 day'`;
+}

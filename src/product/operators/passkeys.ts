@@ -1,0 +1,142 @@
+import { isIP } from 'node:net';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { apiError } from '../../catalog/errors.ts';
+import type { PasskeyAssertion, PasskeyRegistration } from '../../model/dashboard/session.ts';
+import {
+  addPasskey,
+  credentialsOf,
+  findPasskey,
+  type KnownPasskey,
+  markPasskeyUsed,
+  type NewPasskey,
+} from './operatorPasskeys.ts';
+import type { Operator } from './operators.ts';
+import { challenge_minutes, consumeChallenge, storeChallenge } from './passkeyChallenges.ts';
+
+const timeout = challenge_minutes * 60_000;
+const user_verification = 'required';
+/** Enough for every device of a person. A browser gets the ids of all of them with each registration. */
+const passkeys_max = 20;
+
+/** The options with which a browser creates a passkey for a signed-in operator. */
+export async function passkeyCreationOptions(ctx: Context, { id, email, name }: Operator) {
+  const { generateRegistrationOptions } = await webAuthn();
+  const registered = await credentialsOf(ctx.db.system, id);
+  requireBelowMax(registered.length);
+  const options = await generateRegistrationOptions({
+    rpName: 'Chartwire',
+    rpID: relyingParty(ctx).id,
+    userID: userHandleOf(id),
+    userName: email,
+    userDisplayName: name || email,
+    timeout,
+    excludeCredentials: registered,
+    // Discoverable, so that a sign-in needs no email address, and verified by PIN or biometrics: two factors in one.
+    authenticatorSelection: { residentKey: 'required', userVerification: user_verification },
+  });
+  await storeChallenge(ctx, options.challenge, id);
+  return options;
+}
+
+/** Checks a passkey that a browser has created for this operator. `addPasskey` stores it. */
+export async function verifyNewPasskey(
+  ctx: Context,
+  operator_id: string,
+  name: string,
+  { id, client_data, attestation, transports }: PasskeyRegistration,
+): Promise<NewPasskey> {
+  const { verifyRegistrationResponse } = await webAuthn();
+  const { id: expectedRPID, origin: expectedOrigin } = relyingParty(ctx);
+  const { registrationInfo } = await verifyRegistrationResponse({
+    response: {
+      ...envelopeOf(id),
+      response: { clientDataJSON: client_data, attestationObject: attestation },
+    },
+    expectedChallenge: (challenge) => consumeChallenge(ctx, challenge, operator_id),
+    expectedOrigin,
+    expectedRPID,
+  }).catch((cause: unknown) => {
+    throw apiError('passkey_not_registered', undefined, { cause });
+  });
+  if (!registrationInfo) throw apiError('passkey_not_registered');
+  const { credential } = registrationInfo;
+  return {
+    operator_id,
+    name,
+    credential_id: credential.id,
+    public_key: Buffer.from(credential.publicKey),
+    counter: credential.counter,
+    transports,
+  };
+}
+
+/** The caller has locked the operator, so that concurrent registrations cannot exceed the limit. */
+export async function storePasskey(tx: Tx, passkey: NewPasskey): Promise<void> {
+  requireBelowMax((await credentialsOf(tx, passkey.operator_id)).length);
+  if ((await addPasskey(tx, passkey)) === undefined) throw apiError('passkey_not_registered');
+}
+
+/** The options with which a browser signs in, with any passkey that it has for this service. */
+export async function passkeySignInOptions(ctx: Context) {
+  const { generateAuthenticationOptions } = await webAuthn();
+  const rpID = relyingParty(ctx).id;
+  const options = await generateAuthenticationOptions({ rpID, timeout, userVerification: user_verification });
+  await storeChallenge(ctx, options.challenge, null);
+  return options;
+}
+
+/** The passkey that signed a challenge, or undefined with the reason why it is not accepted. */
+export async function checkPasskey(
+  ctx: Context,
+  { id, client_data, authenticator_data, signature, user_handle }: PasskeyAssertion,
+): Promise<{ passkey: KnownPasskey | undefined; accepted: boolean }> {
+  const { verifyAuthenticationResponse } = await webAuthn();
+  const { id: expectedRPID, origin: expectedOrigin } = relyingParty(ctx);
+  const passkey = await findPasskey(ctx, id);
+  if (!passkey) return { passkey, accepted: false };
+  const { credential_id, public_key, counter } = passkey;
+  const newCounter = await verifyAuthenticationResponse({
+    response: {
+      ...envelopeOf(id),
+      response: { clientDataJSON: client_data, authenticatorData: authenticator_data, signature },
+    },
+    expectedChallenge: (challenge) => consumeChallenge(ctx, challenge, null),
+    expectedOrigin,
+    expectedRPID,
+    credential: { id: credential_id, publicKey: new Uint8Array(public_key), counter },
+  }).then(
+    ({ verified, authenticationInfo }) => (verified ? authenticationInfo.newCounter : undefined),
+    // Whatever is wrong with the browser's data, the response is the same.
+    () => undefined,
+  );
+  const own_handle = Buffer.from(userHandleOf(passkey.operator_id)).toString('base64url');
+  if (newCounter === undefined || user_handle !== own_handle) return { passkey, accepted: false };
+  return { passkey, accepted: await markPasskeyUsed(ctx, passkey.id, newCounter) };
+}
+
+function requireBelowMax(registered: number): void {
+  if (registered >= passkeys_max) throw apiError('passkeys_max', { max: String(passkeys_max) });
+}
+
+/** Loaded when the first passkey is used: it takes 60 ms, which most processes and commands never need. */
+function webAuthn() {
+  return import('@simplewebauthn/server');
+}
+
+/** The fields of a browser's response that are the same for all. */
+function envelopeOf(id: string) {
+  return { id, rawId: id, type: 'public-key', clientExtensionResults: {} } as const;
+}
+
+/** Browsers bind a passkey to a host name. They refuse IP addresses. */
+function relyingParty({ base_url }: Pick<Context, 'base_url'>): { id: string; origin: string } {
+  const { hostname, origin } = new URL(base_url);
+  if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) throw apiError('passkeys_need_name');
+  return { id: hostname, origin };
+}
+
+/** Stored by the authenticator with the passkey. The id says nothing about the person. */
+function userHandleOf(operator_id: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Buffer.from(operator_id.replaceAll('-', ''), 'hex'));
+}

@@ -1,0 +1,176 @@
+import { formatDay, parseDay, weekdayOf } from '../../../platform/time/days.ts';
+import { openZone, type Zone } from '../../../platform/time/zones.ts';
+import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn, millisecondsOf } from './busyTimes.ts';
+import { type ExplainedRange, explainBusyTime, type FreePiece, findFreeTime } from './freeTime.ts';
+import { type FacilityShifts, hasHours, parseWeek } from './hours.ts';
+import type { Range } from './ranges.ts';
+import type { Availability, AvailabilityInput, Explanation, FreeRange, Options, ProviderInput } from './types.ts';
+import { type Exclusion, type WorkingTime, workingTimeOn } from './workingTime.ts';
+
+type Week = Map<number, FacilityShifts[]>;
+type Day = { day: number; date: string; weekday: number; range: Range };
+
+/**
+ * Finds when providers are free. Pure: no clock, no I/O. Works in whole minutes: working time is rounded inward and busy
+ * time outward, so that no offered minute is partly busy. Sorted by day, provider (in the order of the input), start, facility and
+ * rule. docs/decisions/0005-availability.md explains the rules.
+ */
+export function findAvailability(input: AvailabilityInput): Availability {
+  const { options, providers } = input;
+  checkDurations(options);
+  const [first, last] = [requireDay(input.start_date), requireDay(input.end_date)];
+  const zone = openZone(input.timezone);
+  const busy = busyTimesByProvider(input);
+  const weeks = new Map(providers.map((provider) => [provider, weekOf(provider, options)]));
+  const availability: FreeRange[] = [];
+  const explanations: Explanation[] = [];
+  for (let number = first; number <= last; number++) {
+    const day = dayOf(number, zone);
+    for (const provider of providers) {
+      const found = findOnDay(day, weeks.get(provider), busy.get(provider.ehr_id), input, zone);
+      for (const [piece, facility] of found.free) {
+        availability.push(freeRangeOf(piece, facility, provider, day, input.facilities, zone));
+      }
+      for (const [explained, facility] of found.explained) {
+        explanations.push(explanationOf(explained, facility, provider, day, zone));
+      }
+    }
+  }
+  return options.explain ? { availability, explanations } : { availability };
+}
+
+function checkDurations({ calculation_method, max_slot_duration }: Options): void {
+  const valid = max_slot_duration !== undefined && Number.isInteger(max_slot_duration) && max_slot_duration > 0;
+  if (!valid && (max_slot_duration !== undefined || calculation_method === 'equal_slots')) {
+    throw new RangeError(`max_slot_duration is ${max_slot_duration}`);
+  }
+}
+
+function requireDay(date: string): number {
+  const day = parseDay(date);
+  if (day === undefined) throw new RangeError(`Not a date: ${date}`);
+  return day;
+}
+
+function weekOf(provider: ProviderInput, options: Options): Week | undefined {
+  if (hasHours(provider.hours)) return parseWeek(provider.hours);
+  return options.fallback_hours && parseWeek(options.fallback_hours);
+}
+
+function dayOf(day: number, zone: Zone): Day {
+  const range: Range = [zone.instantOf(day, 0), zone.instantOf(day + 1, 0)];
+  return { day, date: formatDay(day), weekday: weekdayOf(day), range };
+}
+
+function findOnDay(
+  day: Day,
+  week: Week | undefined,
+  all_busy: BusyTimes | undefined,
+  input: AvailabilityInput,
+  zone: Zone,
+) {
+  const { options } = input;
+  const past = pastOf(input);
+  const free: [FreePiece, FacilityShifts][] = [];
+  const explained: [ExplainedRange, FacilityShifts | undefined][] = [];
+  if (!week && options.explain) explained.push([{ range: day.range, reason: 'no_hours' }, undefined]);
+  const facilities = week?.get(day.weekday) ?? [];
+  const busy = all_busy && facilities.length > 0 ? busyTimesIn(all_busy, day.range) : [];
+  const full = isFull(day, busy, options);
+  for (const facility of facilities) {
+    const time = workingTimeOn(facility, day.day, zone, { with_rules: options.calculation_method === 'slots' });
+    const excluded = excludeFacility(facility, time, full, input);
+    const { pieces, exclusions } = excluded ?? findFreeTime(time, busyAt(facility, busy, options), past, options);
+    for (const piece of pieces) free.push([piece, facility]);
+    if (!options.explain) continue;
+    const ranges = pieces.map((piece) => piece.range);
+    for (const each of explainBusyTime(time, ranges, exclusions)) explained.push([each, facility]);
+  }
+  // Facilities are in the order of their ids, and the sort is stable.
+  free.sort(([a], [b]) => a.range[0] - b.range[0]);
+  explained.sort(([a], [b]) => a.range[0] - b.range[0]);
+  return { free, explained };
+}
+
+/** Counts the appointments that start on the day, at all facilities. */
+function isFull({ range }: Day, busy: BusyTime[], options: Options): boolean {
+  const { daily_appointment_limit, daily_limit_type } = options;
+  if (daily_appointment_limit === undefined || daily_limit_type === undefined) return false;
+  const counted = busy.filter(
+    ({ counted, start, visit_type }) =>
+      counted && start >= range[0] && (daily_limit_type === 'all' || daily_limit_type === visit_type),
+  );
+  return counted.length >= daily_appointment_limit;
+}
+
+/** The current minute counts as past. */
+function pastOf({ not_before }: AvailabilityInput): Range[] {
+  return not_before === undefined ? [] : [[Number.NEGATIVE_INFINITY, Math.ceil(millisecondsOf(not_before) / 60_000)]];
+}
+
+function excludeFacility(
+  { facility_id }: FacilityShifts,
+  time: WorkingTime,
+  full: boolean,
+  { inactive_facilities, options: { location_ids } }: AvailabilityInput,
+) {
+  const elsewhere = location_ids && (facility_id === null || !location_ids.includes(facility_id));
+  const inactive = facility_id !== null && inactive_facilities?.has(facility_id);
+  if (!elsewhere && !inactive && !full) return undefined;
+  const reason = elsewhere ? 'location' : inactive ? 'inactive_location' : 'daily_limit';
+  return { pieces: [], exclusions: time.working.map((range): Exclusion => [reason, range]) };
+}
+
+/** An unknown facility, on either side, may be the same one. */
+function busyAt(facility: FacilityShifts, busy: BusyTime[], options: Options): BusyTime[] {
+  if (!options.facility_scoped_scheduling || facility.facility_id === null) return busy;
+  return busy.filter(({ facility_id }) => facility_id === null || facility_id === facility.facility_id);
+}
+
+function freeRangeOf(
+  { range, visit_type, visits_left, visits_max }: FreePiece,
+  { facility_id, facility_name }: FacilityShifts,
+  provider: ProviderInput,
+  { date, weekday }: Day,
+  facilities: AvailabilityInput['facilities'],
+  zone: Zone,
+): FreeRange {
+  return {
+    day_of_week: weekday,
+    date,
+    duration_string: durationString(range[1] - range[0]),
+    range_start: zone.iso(range[0]),
+    range_end: zone.iso(range[1]),
+    provider_id: provider.ehr_id,
+    provider_name: provider.name,
+    facility_id,
+    facility_name: (facility_id === null ? undefined : facilities.get(facility_id)) ?? facility_name,
+    timezone_abbr: zone.abbreviation(range[0]),
+    visit_type,
+    available_appointments: visits_left,
+    max_visits: visits_max,
+  };
+}
+
+/** `4h 20min`, `4h`, `20min` */
+function durationString(minutes: number): string {
+  const hours = Math.floor(minutes / 60);
+  return [hours > 0 && `${hours}h`, minutes % 60 > 0 && `${minutes % 60}min`].filter(Boolean).join(' ');
+}
+
+function explanationOf(
+  { range, reason }: ExplainedRange,
+  facility: FacilityShifts | undefined,
+  provider: ProviderInput,
+  day: Day,
+  zone: Zone,
+): Explanation {
+  return {
+    provider_id: provider.ehr_id,
+    facility_id: facility?.facility_id ?? null,
+    date: day.date,
+    range_start: zone.iso(range[0]),
+    range_end: zone.iso(range[1]),
+    reason,
+  };
+}

@@ -1,0 +1,122 @@
+import type { Provider } from '../../../model/records/providers.ts';
+
+type ModelDay = Provider['hours'][number];
+type ModelShift = ModelDay['shifts'][number];
+
+/** A provider's weekly hours. Hours set through the API may have a recurrence that ends. */
+export type Hours = readonly (Omit<ModelDay, 'shifts'> & { shifts: readonly HoursShift[] })[];
+export type HoursShift = Omit<ModelShift, 'recurrence'> & {
+  recurrence?: (NonNullable<ModelShift['recurrence']> & { rec_end_date?: string | undefined }) | undefined;
+};
+
+/** Milliseconds since 1970, or ISO 8601 with an offset. */
+export type Instant = number | string;
+
+export type ProviderInput = {
+  ehr_id: string;
+  name: string;
+  hours: Hours;
+  /** Not used: hours and results are in the time zone of the EMR instance. */
+  timezone: string;
+};
+
+export type Appointment = {
+  provider_ehr_id: string;
+  secondary_provider_ehr_id: string | null;
+  facility_ehr_id: string | null;
+  starts_at: Instant;
+  minutes: number;
+  visit_type: string | null;
+  cancelled: boolean;
+};
+
+export type Block = { provider_ehr_id: string; facility_ehr_id: string | null; starts_at: Instant; minutes: number };
+
+export type Options = {
+  /** A visit-type code, or `all`. */
+  visit_type: string;
+  buffer_min: number;
+  calculation_method: 'gaps' | 'slots' | 'equal_slots';
+  daily_appointment_limit?: number | undefined;
+  /** A visit-type code, or `all`. */
+  daily_limit_type?: string | undefined;
+  max_slot_duration?: number | undefined;
+  facility_scoped_scheduling: boolean;
+  /** The role whose appointments count: for the daily limit and the visits of a rule. Both roles take time. */
+  provider_type: 'primary' | 'secondary';
+  /** The hours of providers without a single shift; if absent, they have no availability. */
+  fallback_hours?: Hours | undefined;
+  location_ids?: readonly string[] | undefined;
+  explain: boolean;
+};
+
+/**
+ * Appointments and blocks must start early enough: one that began the evening before `start_date` may last, with its
+ * buffer, into the morning.
+ */
+export type AvailabilityInput = {
+  /** Both dates are `YYYY-MM-DD` in `timezone`, and inclusive. */
+  start_date: string;
+  end_date: string;
+  /** The IANA zone of the EMR instance. */
+  timezone: string;
+  /** Only active providers that are not hidden. */
+  providers: readonly ProviderInput[];
+  /** EMR id → name. */
+  facilities: ReadonlyMap<string, string>;
+  appointments: readonly Appointment[];
+  blocks: readonly Block[];
+  /** Time before this instant is not offered. Absent: the whole range is offered. */
+  not_before?: Instant | undefined;
+  /** EMR ids of the facilities that take no appointments. */
+  inactive_facilities?: ReadonlySet<string> | undefined;
+  options: Options;
+};
+
+/** A range of free time, as the API returns it. */
+export type FreeRange = {
+  day_of_week: number;
+  date: string;
+  duration_string: string;
+  range_start: string;
+  range_end: string;
+  provider_id: string;
+  provider_name: string;
+  facility_id: string | null;
+  facility_name: string | null;
+  timezone_abbr: string;
+  visit_type: string;
+  available_appointments: number | null;
+  max_visits: number | null;
+};
+
+/** Why working time is not free. If several reasons apply to a minute, the first of this list is reported. */
+export const reasons = [
+  'location', // the shift is at none of the requested locations
+  'inactive_location', // the location takes no appointments
+  'daily_limit', // the day already has as many appointments as the request allows
+  'past', // the time has passed
+  'appointment',
+  'block',
+  'buffer',
+  'quota_full', // slots: no visit left in the rule
+  'visit_type', // slots: the rule is for another visit type
+  'no_rule', // slots: no rule covers this part of the shift
+  'too_short', // equal_slots: the remainder, shorter than a slot
+  'outside_dates', // before set_start_date or after set_end_date
+  'recurrence', // not a day of the recurrence
+  'invalid_shift', // the shift ends before it starts, or cannot be parsed
+  'no_hours', // the provider has no shift at all, and default hours were not requested
+] as const;
+export type Reason = (typeof reasons)[number];
+
+export type Explanation = {
+  provider_id: string;
+  facility_id: string | null;
+  date: string;
+  range_start: string;
+  range_end: string;
+  reason: Reason;
+};
+
+export type Availability = { availability: FreeRange[]; explanations?: Explanation[] };

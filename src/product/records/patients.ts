@@ -1,0 +1,87 @@
+import type { Database, Tx } from '../../platform/db/database.ts';
+import { type Patient, type PatientSource, type PatientStatus, patientColumns } from '../../model/records/patients.ts';
+import type { Scope } from './readRecords.ts';
+import { markWritten } from './storeRecords.ts';
+
+export type PatientRow = { id: string; doc: Patient; open_updates: number };
+
+/** Stores a patient that the EMR does not have yet. */
+export async function insertPending(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  demographics: Omit<PatientSource, 'ehr_id' | 'mrn'>,
+): Promise<void> {
+  const { client_id, organization_id } = scope;
+  const now = new Date().toISOString();
+  const doc: Patient = {
+    id,
+    ehr_id: null,
+    mrn: null,
+    status: 'pending',
+    ...demographics,
+    created_at: now,
+    updated_at: now,
+  };
+  const columns = { ...patientColumns(doc), created_at: now, source_hash: unsynced, seen_in: 0 };
+  const row = { id, client_id, organization_id, ...columns, doc: tx.json(doc) };
+  await tx`INSERT INTO patients ${tx.values(row)}`;
+}
+
+/** Deletes patients whose creation failed, by the operations that were to create them. */
+export async function deleteFailedPatients(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  await tx`DELETE FROM patients WHERE id = ANY (${[...operation_ids]}::uuid[]) AND status = 'failed'`;
+}
+
+/** Locks a patient. Every change locks the patient before any lane, so that changes cannot deadlock. */
+export async function lockPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organization_id = ${organization_id} AND id = ${id} FOR UPDATE`;
+  return row;
+}
+
+export async function readPatient(tx: Tx, organization_id: string, id: string): Promise<PatientRow | undefined> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organization_id = ${organization_id} AND id = ${id}`;
+  return row;
+}
+
+/** Our ids of patients by EMR id, as far as they are stored. */
+export async function patientIds(
+  db: Database,
+  scope: Scope,
+  ehr_ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.read<{ id: string; ehr_id: string }>(
+    scope.client_id,
+    (sql) => sql`SELECT id, ehr_id FROM patients
+      WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`,
+  );
+  return new Map(rows.map(({ id, ehr_id }) => [ehr_id, id]));
+}
+
+/** Replaces what is stored of a patient with what the EMR returns after a write of ours. */
+export async function storeChart(tx: Tx, scope: Scope, source: PatientSource): Promise<void> {
+  const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
+    WHERE organization_id = ${scope.organization_id} AND ehr_id = ${source.ehr_id} FOR UPDATE`;
+  if (row) await savePatient(tx, scope, row, { ...source, status: row.doc.status });
+}
+
+/** Changes a locked patient. The next sync compares it again; a running sync neither removes nor replaces it. */
+export async function savePatient(
+  tx: Tx,
+  scope: Scope,
+  { id, doc, open_updates }: PatientRow,
+  change: Partial<Patient> & { status: PatientStatus },
+  updates = open_updates,
+): Promise<PatientRow> {
+  const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
+  await tx`UPDATE patients SET ${tx.set({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates: updates })},
+      doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
+      ${markWritten(tx, 'patients', scope.organization_id)}
+    WHERE id = ${id}`;
+  return { id, doc: saved, open_updates: updates };
+}
+
+/** Equals the hash of no row. */
+const unsynced = Buffer.alloc(0);

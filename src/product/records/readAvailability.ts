@@ -1,0 +1,167 @@
+import { findAvailability } from './availability/findAvailability.ts';
+import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from './availability/types.ts';
+import type { Database } from '../../platform/db/database.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import type { AvailabilityQuery } from '../../model/availability.ts';
+import { type KindName, schedule_kinds } from '../../model/records/kinds.ts';
+import { daysBetween } from '../../platform/time/days.ts';
+import { errorUnlessPending, pendingKinds, referenceError } from './firstSync.ts';
+import { standard_hours } from './hours.ts';
+import type { Scope } from './readRecords.ts';
+import { findVisitType, listVisitTypes, unknownVisitType } from './visitTypes.ts';
+
+const days_max = 92;
+/** Appointments and blocks that start up to this many days before the first day are read, because they may last into it. */
+const margin_days = 2;
+
+type StoredSchedule = {
+  timezone: string;
+  default_hours: Hours | null;
+  providers: (ProviderInput & { available: boolean })[] | null;
+  facilities: { ehr_id: string; name: string; active: boolean }[] | null;
+  appointments: Appointment[] | null;
+  blocks: Block[] | null;
+  /** Kinds whose first sync has not finished. */
+  pending: KindName[];
+};
+
+/**
+ * When the providers of an organization are free, according to their stored hours and schedule. Nothing is offered before
+ * the first sync has read all of it: a time may be taken.
+ */
+export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery) {
+  checkQuery(query);
+  const visit_type = await visitTypeCode(db, scope, 'visit_type', query.visit_type);
+  const daily_limit_type = await visitTypeCode(db, scope, 'daily_limit_type', query.daily_limit_type);
+  const stored = await readSchedule(db, scope, query);
+  const locations = stored.facilities ?? [];
+  const facilities = new Map(locations.map(({ ehr_id, name }) => [ehr_id, name]));
+  const providers = stored.providers ?? [];
+  const { pending } = stored;
+  const unknown = (kind: KindName, error: ApiError) => errorUnlessPending(pending, [kind], error);
+  const provider_ids = splitIds(query.provider_ids);
+  const location_ids = splitIds(query.location_ids);
+  for (const id of provider_ids ?? []) {
+    if (!providers.some((each) => each.ehr_id === id))
+      throw unknown('providers', apiError('provider_not_found', { id }, { field: 'provider_ids' }));
+  }
+  for (const id of location_ids ?? []) {
+    if (!facilities.has(id)) {
+      throw unknown('locations', apiError('location_not_found', { id }, { field: 'location_ids' }));
+    }
+  }
+  const input: AvailabilityInput = {
+    start_date: query.start_date,
+    end_date: query.end_date,
+    timezone: stored.timezone,
+    providers: providers.filter(
+      (each) => pending.length === 0 && each.available && (provider_ids?.includes(each.ehr_id) ?? true),
+    ),
+    facilities,
+    appointments: stored.appointments ?? [],
+    blocks: stored.blocks ?? [],
+    not_before: Date.now(),
+    inactive_facilities: new Set(locations.filter(({ active }) => !active).map(({ ehr_id }) => ehr_id)),
+    options: {
+      visit_type: visit_type ?? 'all',
+      buffer_min: query.buffer ?? 0,
+      calculation_method: query.calculation_method ?? 'gaps',
+      daily_appointment_limit: query.daily_appointment_limit,
+      daily_limit_type,
+      max_slot_duration: query.max_slot_duration,
+      facility_scoped_scheduling: query.facility_scoped_scheduling ?? false,
+      provider_type: query.provider_type ?? 'primary',
+      fallback_hours: query.fallback_to_default_hours ? (stored.default_hours ?? standard_hours) : undefined,
+      location_ids,
+      explain: query.explain ?? false,
+    },
+  };
+  return {
+    success: true,
+    results: findAvailability(input),
+    timezone: stored.timezone,
+    ...(pending.length > 0 && { sync: { state: 'pending' } }),
+  };
+}
+
+function checkQuery(query: AvailabilityQuery): void {
+  const span = daysBetween(query.start_date, query.end_date);
+  if (span < 0) throw invalid('end_date', 'end_date must not be before start_date');
+  if (span > days_max) throw invalid('end_date', `end_date must be at most ${days_max} days after start_date`);
+  if ((query.daily_appointment_limit === undefined) !== (query.daily_limit_type === undefined)) {
+    const field = query.daily_limit_type === undefined ? 'daily_limit_type' : 'daily_appointment_limit';
+    throw invalid(field, 'daily_appointment_limit and daily_limit_type must be used together');
+  }
+  if (query.calculation_method === 'equal_slots' && query.max_slot_duration === undefined) {
+    throw apiError('missing_field', { field: 'max_slot_duration' }, { field: 'max_slot_duration' });
+  }
+}
+
+/** The code of a visit type in the query. An unknown one is an error: a limit on it would have no effect. */
+async function visitTypeCode(
+  db: Database,
+  scope: Scope,
+  field: 'visit_type' | 'daily_limit_type',
+  name: string | undefined,
+): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  if (name.toLowerCase() === 'all') return 'all';
+  const types = await listVisitTypes(db, scope);
+  const code = findVisitType(types, name)?.code ?? (await bookedType(db, scope, name));
+  if (code !== undefined) return code;
+  const unknown = unknownVisitType(field, field, types, { or_all: true });
+  throw await referenceError(db, scope, ['visit_types'], unknown);
+}
+
+/** Appointments may have types that the EMR no longer lists. */
+async function bookedType(db: Database, { client_id, organization_id }: Scope, code: string) {
+  const rows = await db.read(
+    client_id,
+    (sql) => sql`SELECT FROM appointments WHERE client_id = ${client_id} AND organization_id = ${organization_id}
+      AND visit_type = ${code} LIMIT 1`,
+  );
+  return rows.length > 0 ? code : undefined;
+}
+
+async function readSchedule(
+  db: Database,
+  { client_id, organization_id }: Scope,
+  { start_date, end_date }: AvailabilityQuery,
+): Promise<StoredSchedule> {
+  const [stored] = await db.read<StoredSchedule>(client_id, (sql) => {
+    const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}
+      AND starts_at >= ${start_date}::text::date - ${margin_days}::int
+      AND starts_at < ${end_date}::text::date + ${margin_days}::int`;
+    const kinds = schedule_kinds.map(({ name }) => name);
+    return sql`SELECT organizations.timezone, organizations.default_hours,
+      ${pendingKinds(sql, organization_id, kinds)} AS pending,
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
+                'timezone', doc -> 'timezone', 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
+                ORDER BY id)
+         FROM providers WHERE providers.organization_id = organizations.id) AS providers,
+      (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name',
+                'active', doc ->> 'status' = 'active'))
+         FROM locations WHERE locations.organization_id = organizations.id) AS facilities,
+      (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
+                'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,
+                'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled))
+         FROM appointments WHERE ${within} AND NOT cancelled) AS appointments,
+      (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
+                'facility_ehr_id', facility_ehr_id, 'minutes', minutes))
+         FROM schedule_blocks WHERE ${within}) AS blocks
+      FROM organizations WHERE organizations.id = ${organization_id}`;
+  });
+  if (!stored) throw new Error('The organization no longer exists.');
+  return stored;
+}
+
+function splitIds(ids: string | undefined): string[] | undefined {
+  return ids
+    ?.split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+}
+
+function invalid(field: string, rule: string) {
+  return apiError('invalid_field', { rule }, { field });
+}

@@ -1,0 +1,104 @@
+import type { Database, Tx } from '../../platform/db/database.ts';
+import type { Appointment, AppointmentSource } from '../../model/records/appointments.ts';
+import type { RecordRow, StoredColumns } from '../../model/records/recordKind.ts';
+import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
+import { withOffset } from '../../platform/time/zones.ts';
+import type { RecordsJson, Scope } from './readRecords.ts';
+
+type ProviderNames = ReadonlyMap<string, { name: string; npi: string | null }>;
+
+/** Appointment rows copy the names of their providers and use the offset of the organization's time zone. */
+export async function appointmentRows(tx: Tx, scope: Scope) {
+  const timezone = await timezoneOf(tx, scope);
+  const providers = await providerNames(tx, scope);
+  return (source: AppointmentSource, id: string, stored: StoredColumns | undefined): RecordRow => {
+    const created_at = (stored?.created_at as Date | undefined) ?? new Date();
+    const doc = appointmentDocument(source, id, created_at, timezone, providers);
+    return {
+      doc,
+      starts_at: new Date(doc.datetime),
+      minutes: source.minutes,
+      provider_ehr_id: source.provider_ehr_id,
+      secondary_provider_ehr_id: source.secondary_provider_ehr_id,
+      facility_ehr_id: source.facility_ehr_id,
+      visit_type: source.appointment_type,
+      cancelled: source.cancelled,
+      patient_mrn: source.patient_mrn,
+      created_at,
+    };
+  };
+}
+
+export async function scheduleBlockRows(tx: Tx, scope: Scope) {
+  const timezone = await timezoneOf(tx, scope);
+  return (source: ScheduleBlockSource, id: string): RecordRow => {
+    const datetime = withOffset(source.starts, timezone);
+    const { minutes, provider_ehr_id, facility_ehr_id } = source;
+    return {
+      doc: { id, ...source, starts: datetime },
+      starts_at: new Date(datetime),
+      minutes,
+      provider_ehr_id,
+      facility_ehr_id,
+    };
+  };
+}
+
+/** An appointment as response JSON; undefined if the organization has none with this id. */
+export async function readAppointment(db: Database, scope: Scope, id: string): Promise<RecordsJson | undefined> {
+  const rows = await db.read<RecordsJson>(
+    scope.client_id,
+    (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body,
+             array_remove(ARRAY[patient_mrn], NULL) AS mrns FROM appointments
+      WHERE client_id = ${scope.client_id} AND organization_id = ${scope.organization_id} AND id = ${id}`,
+  );
+  return rows[0];
+}
+
+/** An offset that the local time does not have, because the EMR moved the appointment without it, is ignored. */
+function startOf(starts: string, timezone: string): string {
+  const exact = withOffset(starts, timezone);
+  return exact.slice(0, 16) === starts.slice(0, 16) ? exact : withOffset(starts.slice(0, 19), timezone);
+}
+
+async function timezoneOf(tx: Tx, scope: Scope): Promise<string> {
+  const [row] = await tx<{ timezone: string }[]>`
+    SELECT timezone FROM organizations WHERE id = ${scope.organization_id}`;
+  if (!row) throw new Error('The organization no longer exists.');
+  return row.timezone;
+}
+
+async function providerNames(tx: Tx, scope: Scope): Promise<ProviderNames> {
+  const rows = await tx<{ ehr_id: string; name: string; npi: string | null }[]>`
+    SELECT ehr_id, doc ->> 'name' AS name, doc ->> 'npi' AS npi FROM providers
+     WHERE organization_id = ${scope.organization_id}`;
+  return new Map(rows.map((row) => [row.ehr_id, row]));
+}
+
+function appointmentDocument(
+  source: AppointmentSource,
+  id: string,
+  created_at: Date,
+  timezone: string,
+  providers: ProviderNames,
+): Appointment {
+  const { ehr_id, starts, minutes, facility_ehr_id, cancelled: _cancelled, ...rest } = source;
+  const provider = providers.get(source.provider_ehr_id);
+  const [first, second] = [1, 2].map((priority) => source.insurances.find((each) => each.priority === priority));
+  return {
+    id,
+    ehr_appointment_id: ehr_id,
+    datetime: startOf(starts, timezone),
+    duration: minutes,
+    location: facility_ehr_id,
+    ...rest,
+    provider_name: provider?.name ?? null,
+    provider_npi: provider?.npi ?? null,
+    insurance: first?.name ?? null,
+    insurance_number: first?.subscriber_number ?? null,
+    insurance_group_number: first?.group_number ?? null,
+    secondary_insurance: second?.name ?? null,
+    secondary_insurance_number: second?.subscriber_number ?? null,
+    object_metadata: { created_at: created_at.toISOString() },
+  };
+}

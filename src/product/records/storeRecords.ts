@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
+import { newId } from '../../catalog/ids.ts';
+import type { Kind, KindName, SourceOf } from '../../model/records/kinds.ts';
+import type { RecordKind, RecordRow } from '../../model/records/recordKind.ts';
+import { inactiveProviders } from './providers.ts';
+import type { Scope } from './readRecords.ts';
+import { sync_lane } from './requestSync.ts';
+import { rowFunctionOf } from './rowFunctions.ts';
+import type { Removals, SyncScope } from './syncPasses.ts';
+
+type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
+
+/**
+ * Stores one page of a sync: inserts new records, replaces changed ones and marks unchanged ones as seen. Whether a
+ * record changed is decided by a hash of its row without timestamps. A record that a write of ours created after the rows
+ * were read is left as it is: the two rows have different ids. So is one that a write of ours stored while this pass was
+ * in progress: the page may have been read before it, and would undo it here until the next sync. Such a record counts as
+ * seen, and the next pass reads it again. Rows of erased patients are left out. Returns whether a record was left as it is.
+ */
+export async function storePage(
+  tx: Tx,
+  kind: Kind,
+  scope: SyncScope,
+  page: readonly SourceRecord[],
+  isErased: (row: Record<string, unknown>) => boolean = () => false,
+): Promise<{ skipped: boolean }> {
+  const inactive = kind.active_providers_only ? await inactiveProviders(tx, scope) : [];
+  const sources = page.filter(({ provider_ehr_id = '' }) => !inactive.includes(provider_ehr_id));
+  if (sources.length === 0) return { skipped: false };
+  const rowOf = await rowFunctionOf(tx, kind, scope);
+  const ehr_ids = sources.map((source) => source.ehr_id);
+  const own_write = kind.written_by_us ? ['written_in'] : [];
+  const present = await tx<PresentRow[]>`
+    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...own_write, ...kind.kept_columns])} FROM ${tx(kind.name)}
+     WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${ehr_ids}) ORDER BY id FOR UPDATE`;
+  const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
+
+  const unchanged: string[] = [];
+  const skipped: string[] = [];
+  const changed = new Map<string, Record<string, unknown>>();
+  for (const source of sources) {
+    const stored = by_ehr_id.get(source.ehr_id);
+    if (stored?.written_in === scope.run) {
+      skipped.push(stored.id);
+      continue;
+    }
+    const id = stored?.id ?? newId();
+    const row = rowOf(source, id, stored);
+    if (isErased({ ...row, ehr_id: source.ehr_id })) continue;
+    const source_hash = hashRow(row);
+    if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
+    else changed.set(source.ehr_id, { ...row, ...storedColumns(kind, scope), id, ehr_id: source.ehr_id, source_hash });
+  }
+  if (skipped.length > 0) {
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} WHERE id = ANY (${skipped}::uuid[])`;
+  }
+  if (unchanged.length > 0) {
+    const read_back = kind.written_by_us ? tx`, written_in = NULL` : tx``;
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} ${read_back} WHERE id = ANY (${unchanged}::uuid[])`;
+  }
+  const rows = [...changed.values()];
+  if (rows.length > 0) await upsertRows(tx, kind, rows);
+  return { skipped: skipped.length > 0 };
+}
+
+type PresentRow = {
+  id: string;
+  ehr_id: string;
+  source_hash: Buffer;
+  written_in?: number | null;
+} & Record<string, unknown>;
+
+async function upsertRows(tx: Tx, kind: Kind, rows: readonly Record<string, unknown>[]): Promise<void> {
+  const [first = {}] = rows;
+  const columns = Object.keys(first);
+  const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
+  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records(rows)})
+    ON CONFLICT (organization_id, ehr_id) DO UPDATE SET
+    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
+    WHERE ${tx(kind.name)}.id = excluded.id`;
+}
+
+/** Stores a record that a write of ours created, under the id that the client already has. */
+export async function storeOwnRecord<K extends Kind>(
+  tx: Tx,
+  kind: K,
+  scope: Scope,
+  id: string,
+  source: SourceOf<K> & SourceRecord,
+): Promise<void> {
+  const rowOf = await rowFunctionOf(tx, kind, scope);
+  const row = rowOf(source, id, undefined);
+  await removeSyncedDuplicate(tx, kind.name, scope.organization_id, id, source.ehr_id);
+  const stored = {
+    ...row,
+    ...storedColumns(kind, { ...scope, run: 0 }),
+    id,
+    ehr_id: source.ehr_id,
+    source_hash: hashRow(row),
+  };
+  const columns = Object.keys(stored);
+  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records([stored])})
+    ON CONFLICT (id) DO NOTHING`;
+  await tx`UPDATE ${tx(kind.name)} SET ${markWritten(tx, kind.name, scope.organization_id)} WHERE id = ${id}`;
+}
+
+/** A sync may have read our record from the EMR before we stored its EMR id. The row it added is removed. */
+export async function removeSyncedDuplicate(
+  tx: Tx,
+  kind: KindName,
+  organization_id: string,
+  id: string,
+  ehr_id: string,
+): Promise<void> {
+  await tx`DELETE FROM ${tx(kind)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
+}
+
+/**
+ * Marks a record as stored by a write of ours: the running sync neither removes it, because it may not have read it, nor
+ * replaces it with what it read before. A pass that starts later has another run, and reads the EMR after our write.
+ */
+export function markWritten(tx: Tx, kind: KindName, organization_id: string): Fragment {
+  return tx`seen_in = greatest(seen_in, (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id}
+      AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked)),
+    written_in = coalesce((SELECT run FROM sync_passes
+      WHERE organization_id = ${organization_id} AND kind = ${kind} AND NOT done), 0)`;
+}
+
+/**
+ * Removes what the EMR no longer lists: what the running sync has not seen, which is only called after it has read the
+ * full list to its end, or the `deleted` ones.
+ */
+export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope, deleted?: readonly string[]): Promise<number> {
+  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope), deleted);
+  const removed = await tx`DELETE FROM ${tx(kind.name)} WHERE ${unseen} RETURNING id`;
+  return removed.length;
+}
+
+/** Removes records that the EMR still has but says are no longer part of the list. */
+export async function removeLeft(tx: Tx, kind: Kind, scope: Scope, ehr_ids: readonly string[]): Promise<void> {
+  await tx`DELETE FROM ${tx(kind.name)}
+    WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`;
+}
+
+/** How many records are stored, and how many of them `removeUnseen` would remove. */
+export async function countUnseen(
+  tx: Tx,
+  kind: Kind,
+  scope: SyncScope,
+  deleted?: readonly string[],
+): Promise<Removals> {
+  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope), deleted);
+  // Past ones leave a list of the coming weeks by themselves.
+  const expected = kind.lists_future_only ? tx`starts_at >= now()` : tx`true`;
+  const [row] = await tx<Removals[]>`SELECT count(*)::int AS stored,
+      count(*) FILTER (WHERE ${unseen} AND ${expected})::int AS missing
+    FROM ${tx(kind.name)} WHERE organization_id = ${scope.organization_id} AND ehr_id IS NOT NULL`;
+  if (!row) throw new Error('An aggregate returned no row.');
+  return row;
+}
+
+/** The providers whose records of this kind a sync leaves alone. */
+function keptProviders(tx: Tx, kind: Kind, scope: SyncScope): Promise<string[]> | undefined {
+  return kind.active_providers_only ? inactiveProviders(tx, scope) : undefined;
+}
+
+function isUnseen(
+  tx: Tx,
+  scope: SyncScope,
+  kept_providers: string[] | undefined,
+  deleted: readonly string[] | undefined,
+): Fragment {
+  const kept = kept_providers ? tx`provider_ehr_id <> ALL (${kept_providers})` : tx`true`;
+  const synced = deleted ? tx`${kept} AND ehr_id = ANY (${[...deleted]})` : kept;
+  return tx`organization_id = ${scope.organization_id} AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${synced}`;
+}
+
+/** Deletes all records of a kind. */
+export async function deleteRecords(tx: Tx, kind: Kind, organization_id: string): Promise<number> {
+  const { count } = await tx`DELETE FROM ${tx(kind.name)} WHERE organization_id = ${organization_id}`;
+  return count;
+}
+
+/** The EMR ids of the stored records. */
+export async function listEhrIds(tx: Tx, kind: Kind, organization_id: string): Promise<string[]> {
+  const rows = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM ${tx(kind.name)}
+    WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
+  return rows.map(({ ehr_id }) => ehr_id);
+}
+
+/** The number of stored records that exist in the EMR. */
+export async function countStored(tx: Tx, kind: Kind, organization_id: string): Promise<number> {
+  const [row] = await tx<{ total: number }[]>`SELECT count(*)::int AS total FROM ${tx(kind.name)}
+    WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
+  return row?.total ?? 0;
+}
+
+/** Tells the planner about the records of a first sync (migration 0032), and about the suffixes of their names. */
+export async function analyzeRecords({ pooled: sql }: Sql, kind: RecordKind): Promise<void> {
+  const named = Object.values(kind.filters).some(({ match }) => match === 'contains');
+  for (const table of named ? [kind.name, 'name_suffixes'] : [kind.name]) {
+    await sql`SELECT analyze_records(${table})`;
+  }
+}
+
+/** The columns of a row that a sync stores. */
+function storedColumns(kind: Kind, { client_id, organization_id, run }: SyncScope) {
+  return { client_id, organization_id, seen_in: run, ...(kind.written_by_us && { written_in: null }) };
+}
+
+function hashRow(row: RecordRow): Buffer {
+  const { created_at: _created, updated_at: _updated, synced_at: _synced, ...content } = row.doc;
+  return createHash('sha256')
+    .update(JSON.stringify({ ...row, doc: content, created_at: undefined }))
+    .digest();
+}

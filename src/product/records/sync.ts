@@ -1,0 +1,167 @@
+import { recordWorking } from '../accounts/accountCapabilities.ts';
+import { toRuleKey } from '../accounts/mrnRule.ts';
+import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
+import { markSynced, setCodeLists } from '../accounts/organizations.ts';
+import { EmrFailure, type Operations } from '../../emr/connector.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { JobHandler, JobRun } from '../jobs/run.ts';
+import { type Kind, sync_order } from '../../model/records/kinds.ts';
+import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
+import { findErased } from './erasedPatients.ts';
+import type { SyncInput } from './requestSync.ts';
+import { analyzeRecords, countStored, listEhrIds, removeLeft, storePage } from './storeRecords.ts';
+import { finishPass, markSkipped, refusePass, saveProgress, startPass } from './syncPasses.ts';
+
+/** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
+export const sync: JobHandler = {
+  reads_only: true,
+  run: async (ctx, run) => {
+    const { job } = run;
+    const { announce, org_id } = job.input as SyncInput;
+    const { operations, account } = await openWithCurrentCapabilities(ctx, run, { thorough: announce });
+    const mrn_rule = toRuleKey(account.mrn_rule);
+    const lists = await operations.getCodeLists?.();
+    if (lists) {
+      await ctx.db.repeatable(job.client_id, async (tx) => {
+        // The organization is locked before the lane, as linking does; the other order could deadlock.
+        await setCodeLists(tx, job.organization_id, lists);
+        await run.checkLease(tx);
+      });
+    }
+    const records: Record<string, number> = {};
+    let refused: EmrFailure | undefined;
+    for (const kind of sync_order) {
+      try {
+        const total = await syncKind(ctx, run, kind, { operations, mrn_rule });
+        if (total === undefined) continue;
+        records[kind.name] = total;
+        // A transaction of its own: it locks the account, which comes before the lane.
+        await ctx.db.repeatable(job.client_id, (tx) => recordWorking(tx, job.account_id, kind.operation, total));
+      } catch (error) {
+        // A list that this account may not read does not stop the others. Nothing is removed from it.
+        if (!(error instanceof EmrFailure && ['refused', 'not_found'].includes(error.kind))) throw error;
+        refused ??= error;
+        await endRefusedPass(ctx, run, kind);
+        await run.steps.note(kind.name, { refused: error.message });
+      }
+    }
+    if (refused && Object.keys(records).length === 0) throw refused;
+    await ctx.db.repeatable(job.client_id, async (tx) => {
+      await markSynced(tx, job.organization_id);
+      await run.checkLease(tx);
+    });
+    return {
+      state: 'succeeded',
+      error: null,
+      event: announce ? { type: 'sync.completed', data: { org_id, records } } : null,
+      detail: { records },
+    };
+  },
+  onFailure: (_ctx, run, problem) => {
+    const { announce, org_id } = run.job.input as SyncInput;
+    const reasons = [{ code: problem.code, description: problem.message }];
+    const data = { org_id, failure_reason: problem.message, reasons };
+    return { state: 'failed', error: problem, event: announce ? { type: 'sync.failed', data } : null };
+  },
+};
+
+async function endRefusedPass(ctx: Context, { job, checkLease }: JobRun, kind: Kind): Promise<void> {
+  const { client_id, organization_id } = job;
+  await ctx.db.repeatable(client_id, async (tx) => {
+    await checkLease(tx);
+    await refusePass(tx, { client_id, organization_id, run: job.id }, kind.name);
+  });
+}
+
+/**
+ * Opens the account with its server's current capabilities. If the server does not report them, the known ones apply.
+ */
+async function openWithCurrentCapabilities(
+  ctx: Context,
+  { job, signal, steps }: JobRun,
+  options: { thorough: boolean },
+): Promise<OpenAccount> {
+  const opened = await openAccount(ctx, job, signal);
+  try {
+    await opened.refreshCapabilities(options);
+  } catch (error) {
+    if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
+    await steps.note('capabilities', { refused: error.message });
+  }
+  const reopened = await openAccount(ctx, job, signal);
+  const [before, now] = [opened.account.capabilities ?? [], reopened.account.capabilities ?? []];
+  const gained = now.filter((name) => !before.includes(name));
+  const lost = before.filter((name) => !now.includes(name));
+  if (gained.length + lost.length > 0) await steps.note('capabilities', { gained, lost });
+  return reopened;
+}
+
+/**
+ * Stores what the EMR lists of one kind, or what changed, and returns how many records are stored then. Undefined if the
+ * EMR does not list this kind. What an earlier attempt of the same sync has read is not read again.
+ */
+async function syncKind(
+  ctx: Context,
+  run: JobRun,
+  kind: Kind,
+  { operations, mrn_rule }: { operations: Partial<Operations>; mrn_rule: string },
+): Promise<number | undefined> {
+  const list = operations[kind.operation];
+  if (!list) return undefined;
+  const { client_id, organization_id, id } = run.job;
+  const scope = { client_id, organization_id, run: id };
+  const whileLeased = <T>(work: (tx: Tx) => Promise<T>) =>
+    ctx.db.repeatable(client_id, async (tx) => {
+      await run.checkLease(tx);
+      return work(tx);
+    });
+  const { announce } = run.job.input as SyncInput;
+  const { findDeleted } = list;
+  const options = {
+    incremental: list.incremental === true,
+    finds_deleted: findDeleted !== undefined,
+    full: announce,
+    mrn_rule,
+    sync_minutes: ctx.config.sync_minutes,
+  };
+  const pass = await whileLeased((tx) => startPass(tx, scope, kind.name, options));
+  if (!pass.done) {
+    let stored = 0;
+    let whole = pass.full;
+    for await (const page of list({ since: pass.since, from: pass.from })) {
+      await whileLeased(async (tx) => {
+        const { skipped } = await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope, page));
+        if (skipped) await markSkipped(tx, scope, kind.name);
+        if (page.left) await removeLeft(tx, kind, scope, page.left);
+        if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
+      });
+      whole ||= page.whole === true;
+      const before = stored;
+      stored += page.length;
+      const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
+      if (noted) await run.steps.note(kind.name, { stored });
+    }
+    const deleted =
+      pass.find_deleted && findDeleted
+        ? await findDeleted(await whileLeased((tx) => listEhrIds(tx, kind, organization_id)))
+        : undefined;
+    const { first, outcome } = await whileLeased(async (tx) => {
+      const first = await finishPass(tx, scope, kind.name, whole);
+      const outcome: RemovalOutcome =
+        whole || deleted ? await applyRemovals(tx, ctx.config, kind, scope, deleted) : { removed: 0 };
+      return { first, outcome };
+    });
+    if (first) await analyzeRecords(ctx.db.system, kind);
+    if (outcome.held_back) {
+      ctx.metrics.removals_held_back.inc({ kind: kind.name });
+      const fields = { job_id: id, client: client_id, record_kind: kind.name };
+      ctx.log.warn(fields, 'a list of the EMR lacks too many records; none was removed');
+    }
+    await run.steps.note(kind.name, { stored, ...outcome });
+  }
+  return whileLeased((tx) => countStored(tx, kind, organization_id));
+}
+
+/** How many records lie between two progress notes on the job's timeline. A thousand take some seconds. */
+const noted_every = 1000;

@@ -1,0 +1,157 @@
+import type { Tx } from '../../platform/db/database.ts';
+import type { Scope } from './readRecords.ts';
+
+/** `run` is the job id of the sync. Later syncs have higher ids. */
+export type SyncScope = Scope & { run: number };
+
+/**
+ * One pass over a list: all records (`full`), or those changed since an instant. `from` is how far an earlier attempt of
+ * the same sync got; `done` means that it got to the end.
+ */
+export type Pass = {
+  full: boolean;
+  since: string | undefined;
+  from: string | undefined;
+  done: boolean;
+  /** Whether deletions must be looked for apart from the pass, which returns only changes. */
+  find_deleted: boolean;
+};
+
+/** Only a full pass finds every difference, so each list gets one a day. */
+const full_pass_minutes = 24 * 60;
+/** Deletions show within an hour: by a full pass, or by `findDeleted` where the connector offers it for the list. */
+const deletions_minutes = 60;
+/** Clocks differ, and records that an EMR stores together become visible one by one. */
+const overlap_minutes = 15;
+
+/**
+ * Starts a pass over a list, or resumes the one that an earlier attempt of this sync started. The pass is full if that
+ * is requested, if the last full one is too old, if another identifier is the MRN now, or if the EMR cannot list changes
+ * alone. `sync_minutes`: when the next
+ * sync is expected.
+ */
+export async function startPass(
+  tx: Tx,
+  { client_id, organization_id, run }: SyncScope,
+  kind: string,
+  options: {
+    incremental: boolean;
+    finds_deleted: boolean;
+    full: boolean;
+    sync_minutes: number;
+    mrn_rule: string;
+  },
+): Promise<Pass> {
+  const [started] = await tx<(PassRow & { position: string | null; done: boolean })[]>`
+    SELECT full_pass, since, position, done, find_deleted FROM sync_passes
+     WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}
+       AND mrn_rule = ${options.mrn_rule}`;
+  if (started) return { ...rangeOf(started), from: started.position ?? undefined, done: started.done };
+  const full = options.full || !options.incremental;
+  const due_minutes = Math.max(0, deletions_minutes - options.sync_minutes);
+  const full_minutes = options.finds_deleted ? full_pass_minutes : due_minutes;
+  const [next] = await tx<PassRow[]>`
+    INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass, mrn_rule)
+    VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true, ${options.mrn_rule})
+    ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
+      skipped = false,
+      mrn_rule = excluded.mrn_rule,
+      -- What was read by another rule does not count, even if this pass does not get to its end.
+      full_as_of = CASE WHEN present.mrn_rule = excluded.mrn_rule THEN present.full_as_of END,
+      full_pass = ${full} OR present.full_as_of IS NULL OR present.mrn_rule <> excluded.mrn_rule
+        OR present.full_as_of <= now() - make_interval(mins => ${full_minutes}),
+      find_deleted = coalesce(${options.finds_deleted} AND greatest(present.full_as_of, present.presence_as_of)
+        <= now() - make_interval(mins => ${due_minutes}), false),
+      since = present.synced_as_of - make_interval(mins => ${overlap_minutes})
+    RETURNING full_pass, since, find_deleted`;
+  if (!next) throw new Error('The upsert of sync_passes returned no row.');
+  return { ...rangeOf(next), from: undefined, done: false };
+}
+
+type PassRow = { full_pass: boolean; since: Date | null; find_deleted: boolean };
+
+/** Saves how far a pass got. Null: it must start over. */
+export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, position: string | null): Promise<void> {
+  await tx`UPDATE sync_passes SET position = ${position}
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+}
+
+/** Notes that the pass left out a record, so that the next one lists its changes again. */
+export async function markSkipped(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+  await tx`UPDATE sync_passes SET skipped = true
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+}
+
+/**
+ * Returns whether it was the first pass over the list. `whole`: the pass returned the complete list, although only
+ * changes were requested.
+ */
+export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: boolean): Promise<boolean> {
+  const [pass] = await tx<{ first: boolean }[]>`
+    UPDATE sync_passes SET done = true, first_read_at = coalesce(first_read_at, now()),
+      synced_as_of = CASE WHEN skipped THEN synced_as_of ELSE started_at END,
+      full_as_of = CASE WHEN full_pass OR ${whole} THEN started_at ELSE full_as_of END,
+      presence_as_of = CASE WHEN find_deleted THEN started_at ELSE presence_as_of END
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}
+    RETURNING first_read_at = now() AS first`;
+  return pass?.first ?? false;
+}
+
+/** Ends a pass that the EMR refused: it is now known what the account can see of the list, even if that is nothing. */
+export async function refusePass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+  await tx`UPDATE sync_passes SET first_read_at = coalesce(first_read_at, now())
+    WHERE organization_id = ${scope.organization_id} AND kind = ${kind}`;
+}
+
+/** Makes the next pass over every list a full one. */
+export async function requireFullSync(tx: Tx, organization_id: string): Promise<void> {
+  await tx`UPDATE sync_passes SET full_as_of = NULL WHERE organization_id = ${organization_id}`;
+}
+
+/** Forgets how far the lists were read, after their records were deleted. */
+export async function deletePasses(tx: Tx, organization_id: string): Promise<void> {
+  await tx`DELETE FROM sync_passes WHERE organization_id = ${organization_id}`;
+}
+
+/** What a full pass would remove: how many records are stored, and how many of them the EMR did not list. */
+export type Removals = { stored: number; missing: number };
+
+/** The removals that an earlier pass held back, and whether an operator confirmed them since. */
+export async function readHeldRemovals(
+  tx: Tx,
+  { organization_id }: Scope,
+  kind: string,
+): Promise<{ missing: number; confirmed: boolean } | undefined> {
+  const [row] = await tx<{ missing: number; confirmed: boolean }[]>`
+    SELECT held_missing AS missing, removal_confirmed AS confirmed FROM sync_passes
+     WHERE organization_id = ${organization_id} AND kind = ${kind} AND held_at IS NOT NULL FOR UPDATE`;
+  return row;
+}
+
+/** Marks that removals were held back or, with undefined, that there are none left. */
+export async function setHeldRemovals(
+  tx: Tx,
+  { organization_id }: Scope,
+  kind: string,
+  held: Removals | undefined,
+): Promise<void> {
+  await tx`UPDATE sync_passes SET held_at = CASE WHEN ${held !== undefined} THEN now() END,
+      held_stored = ${held?.stored ?? null}, held_missing = ${held?.missing ?? null}, removal_confirmed = false
+    WHERE organization_id = ${organization_id} AND kind = ${kind} AND (held_at IS NOT NULL OR ${held !== undefined})`;
+}
+
+/** Lets the next full pass remove what was held back, and makes the next pass a full one. Returns the counts, if any. */
+export async function confirmRemovals(tx: Tx, organization_id: string, kind: string): Promise<Removals | undefined> {
+  const [row] = await tx<Removals[]>`UPDATE sync_passes SET removal_confirmed = true, full_as_of = NULL
+    WHERE organization_id = ${organization_id} AND kind = ${kind} AND held_at IS NOT NULL
+    RETURNING held_stored AS stored, held_missing AS missing`;
+  return row;
+}
+
+function rangeOf({ full_pass, since, find_deleted }: PassRow) {
+  return {
+    full: full_pass,
+    since: full_pass ? undefined : since?.toISOString(),
+    find_deleted: find_deleted && !full_pass,
+  };
+}

@@ -1,0 +1,234 @@
+import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import { clock_tolerance_ms, type Lease, LeaseLost } from '../../platform/db/lease.ts';
+import { newId } from '../../catalog/ids.ts';
+import { retry_pause_max_ms } from './retrySchedule.ts';
+
+/** Everything a worker needs to make an attempt. */
+export type Delivery = {
+  id: string;
+  client_id: string;
+  event_id: string;
+  endpoint_id: string;
+  attempts: number;
+  schedule_from: number;
+  event_type: string;
+  account_id: string;
+  job_id: number | null;
+  /** The patients of the event, for the audit record. */
+  mrns: string[];
+  body: string;
+  url: string;
+  enabled: boolean;
+  /** The span that sent the event. */
+  traceparent: string | null;
+};
+
+export type Attempt = {
+  number: number;
+  sent_to: string | null;
+  duration_ms: number;
+  status_code: number | null;
+  problem: string | null;
+  snippet: string | null;
+};
+
+export type NewDelivery = Pick<Delivery, 'client_id' | 'event_id' | 'endpoint_id'>;
+
+/**
+ * Returns how many were added: an endpoint gets an event once. Ids are time-ordered, so that deliveries claimed
+ * together are adjacent in the index of ids, however large it is.
+ */
+export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<number> {
+  if (deliveries.length === 0) return 0;
+  const rows = deliveries.map((delivery) => ({ id: newId(), ...delivery }));
+  const added = await tx`
+    INSERT INTO deliveries (id, client_id, event_id, endpoint_id)
+      SELECT id, client_id, event_id, endpoint_id
+        FROM json_to_recordset(${tx.json(rows)}::text::json)
+          AS delivery (id uuid, client_id uuid, event_id uuid, endpoint_id text)
+      ON CONFLICT (event_id, endpoint_id) DO NOTHING`;
+  return added.count;
+}
+
+/** Reads claimed deliveries. Undefined for each that another worker has claimed. */
+export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<(Delivery | undefined)[]> {
+  // LIMIT makes the planner find each event by its id, rather than join with all events of the client.
+  const rows = await tx<(Delivery & { position: number })[]>`
+    SELECT lease.position, delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
+           delivery.schedule_from, event.type AS event_type, event.account_id, event.job_id, event.mrns, event.body,
+           event.traceparent, endpoint.url, endpoint.status = 'enabled' AS enabled
+      FROM ${heldDeliveries(tx, leases)}
+      CROSS JOIN LATERAL (SELECT type, account_id, job_id, mrns, body, traceparent FROM events
+        WHERE events.id = delivery.event_id LIMIT 1) AS event
+      JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+     WHERE delivery.locked_until > clock_timestamp()`;
+  const held = new Map(rows.map(({ position, ...delivery }) => [position, delivery]));
+  return leases.map((_, n) => held.get(n + 1));
+}
+
+/**
+ * Locks the deliveries, in id order, or throws LeaseLost if another worker has claimed one of them. Called before
+ * anything a worker commits.
+ */
+export async function lockDeliveries(tx: Tx, leases: readonly Lease[]): Promise<void> {
+  const held = await tx`
+    SELECT delivery.id FROM ${heldDeliveries(tx, leases)}
+     WHERE delivery.locked_until > clock_timestamp() ORDER BY delivery.id FOR UPDATE OF delivery`;
+  if (held.length < leases.length) throw new LeaseLost();
+}
+
+/**
+ * Stores attempts, and with the same statement their audit records. The response snippet may echo the event, so the rows
+ * have the same tenant policy as the event.
+ */
+export async function addAttempts(
+  tx: Tx,
+  attempts: readonly (Attempt & { lease: Lease })[],
+  audit: { statement: Fragment; count: number },
+): Promise<void> {
+  const rows = attempts.map(({ lease, number, sent_to, duration_ms, status_code, problem, snippet }) => ({
+    ...{ delivery_id: lease.id, attempt: number, client_id: lease.client_id },
+    ...{ sent_to, duration_ms, status_code, problem, snippet },
+  }));
+  await tx`
+    WITH audit_record AS (${audit.statement})
+    INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, sent_to, duration_ms, status_code, problem,
+      snippet)
+    SELECT delivery_id, attempt, client_id, clock_timestamp(), sent_to, duration_ms, status_code, problem, snippet
+      FROM json_to_recordset(${tx.json(rows)}::text::json) AS made (delivery_id uuid, attempt integer, client_id uuid,
+             sent_to text, duration_ms integer, status_code integer, problem text, snippet text)
+     WHERE require_audit_records((SELECT count(*) FROM audit_record), ${audit.count})`;
+}
+
+/** Finishes deliveries whose next attempt has succeeded. */
+export async function finishDelivered(tx: Tx, leases: readonly Lease[]): Promise<void> {
+  await tx`
+    UPDATE deliveries SET status = 'success', attempts = attempts + 1, ready_at = NULL, locked_until = NULL, owner = NULL,
+      finished_at = clock_timestamp() WHERE id = ANY (${leases.map(({ id }) => id)}::uuid[])`;
+}
+
+/**
+ * Finishes a delivery. One statement on purpose: when a transaction updates a row twice, PostgreSQL checks its foreign
+ * keys again, which locks the endpoint after the event and deadlocks with a removal of the endpoint.
+ */
+export async function finishDelivery(
+  tx: Tx,
+  lease: Lease,
+  status: 'success' | 'failed',
+  attempts: number,
+): Promise<void> {
+  await tx`
+    UPDATE deliveries SET status = ${status}, attempts = ${attempts}, ready_at = NULL, locked_until = NULL, owner = NULL,
+      finished_at = clock_timestamp() WHERE id = ${lease.id}`;
+}
+
+/** Schedules the next attempt. One statement, for the same reason as in `finishDelivery`. */
+export async function retryDelivery(tx: Tx, lease: Lease, pause_ms: number, attempts: number): Promise<void> {
+  await tx`
+    UPDATE deliveries SET attempts = ${attempts}, locked_until = NULL, owner = NULL,
+      ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
+}
+
+/** Postpones a delivery to a receiver that hangs. No attempt is counted. */
+export async function deferDelivery(tx: Tx, lease: Lease, pause_ms: number): Promise<void> {
+  await lockDeliveries(tx, [lease]);
+  await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL,
+    ready_at = clock_timestamp() + ${pause_ms}::float8 * interval '1 millisecond' WHERE id = ${lease.id}`;
+}
+
+/** Releases the claim during shutdown, so that another worker can claim it immediately. */
+export async function releaseDelivery(tx: Tx, lease: Lease): Promise<void> {
+  await lockDeliveries(tx, [lease]);
+  await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL WHERE id = ${lease.id}`;
+}
+
+/** The events with a pending delivery to an endpoint. */
+export async function findPendingEvents(tx: Tx, endpoint_id: string): Promise<string[]> {
+  const rows = await tx<{ event_id: string }[]>`
+    SELECT event_id FROM deliveries WHERE endpoint_id = ${endpoint_id} AND status = 'pending'`;
+  return rows.map((row) => row.event_id);
+}
+
+/**
+ * Fails all pending deliveries to an endpoint. Skips those in progress: their workers reach the same result, and waiting
+ * for their locks would block a worker that is about to commit.
+ */
+export async function failWaiting(tx: Tx, endpoint_id: string): Promise<void> {
+  await tx`
+    UPDATE deliveries SET status = 'failed', ready_at = NULL, locked_until = NULL, owner = NULL,
+      finished_at = clock_timestamp()
+     WHERE id IN (SELECT id FROM deliveries
+                   WHERE endpoint_id = ${endpoint_id} AND status = 'pending'
+                     AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
+}
+
+/**
+ * Makes the waiting deliveries to an endpoint due now. Their number of attempts and the rest of their schedule stay.
+ * Skips those in progress: a worker is sending them already.
+ */
+export async function hurryDeliveries(tx: Tx, endpoint_id: string): Promise<number> {
+  const hurried = await tx`
+    UPDATE deliveries SET ready_at = clock_timestamp()
+     WHERE id IN (SELECT id FROM deliveries
+                   WHERE endpoint_id = ${endpoint_id} AND ready_at > clock_timestamp()
+                     AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
+  return hurried.count;
+}
+
+/** Restarts the retry schedule of an event's finished deliveries to these endpoints. Attempt numbers continue. */
+export async function restartDeliveries(tx: Tx, event_id: string, endpoint_ids: readonly string[]): Promise<number> {
+  const restarted = await tx`
+    UPDATE deliveries SET status = 'pending', schedule_from = attempts, ready_at = clock_timestamp(), finished_at = NULL
+     WHERE event_id = ${event_id} AND endpoint_id = ANY (${[...endpoint_ids]}) AND status <> 'pending'`;
+  return restarted.count;
+}
+
+/** Restarts the failed deliveries of these events to enabled, subscribed endpoints, or one of them. Returns the events. */
+export async function restartFailed(
+  tx: Tx,
+  event_ids: readonly string[],
+  endpoint_id: string | undefined,
+): Promise<string[]> {
+  const rows = await tx<{ event_id: string }[]>`
+    UPDATE deliveries AS delivery SET status = 'pending', schedule_from = attempts, ready_at = clock_timestamp(),
+           finished_at = NULL
+      FROM events AS event, webhook_endpoints AS endpoint
+     WHERE delivery.event_id = ANY (${[...event_ids]}::uuid[]) AND delivery.status = 'failed'
+       AND event.id = delivery.event_id AND endpoint.id = delivery.endpoint_id AND endpoint.status = 'enabled'
+       AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
+       ${endpoint_id === undefined ? tx`` : tx`AND endpoint.id = ${endpoint_id}`}
+    RETURNING delivery.event_id`;
+  return [...new Set(rows.map((row) => row.event_id))];
+}
+
+/** The longest pause before the first attempt of a delivery: a receiver that hangs is set aside for a minute. */
+const first_pause_max_ms = 60_000;
+
+/**
+ * Ends pauses that are longer than any can be. They were set by a database server whose clock was ahead. Before its
+ * first attempt, a delivery waits for a minute at most; after one, up to the longest pause of the schedule. An attempt
+ * that lies in the future shows that the earlier clock set the pause after it. Returns how many deliveries are due now.
+ */
+export async function boundDeliveryPauses(system: Sql): Promise<number> {
+  const sql = system.pooled;
+  const after = (ms: number) => sql`clock_timestamp() + ${ms + clock_tolerance_ms}::float8 * interval '1 millisecond'`;
+  const bounded = await sql`
+    UPDATE deliveries SET ready_at = clock_timestamp()
+     WHERE id IN (SELECT delivery.id FROM deliveries AS delivery
+                   WHERE delivery.ready_at > ${after(first_pause_max_ms)}
+                     AND (delivery.locked_until IS NULL OR delivery.locked_until <= clock_timestamp())
+                     AND (delivery.attempts = delivery.schedule_from OR delivery.ready_at > ${after(retry_pause_max_ms)}
+                          OR EXISTS (SELECT FROM delivery_attempts AS made
+                                      WHERE made.delivery_id = delivery.id AND made.attempt = delivery.attempts
+                                        AND made.at > ${after(0)}))
+                   ORDER BY delivery.id FOR UPDATE OF delivery SKIP LOCKED)`;
+  return bounded.count;
+}
+
+/** The deliveries with the fences of these leases, whose numbers are `lease.position`. */
+function heldDeliveries(sql: Query, leases: readonly Lease[]): Fragment {
+  const ids = leases.map(({ id }) => id);
+  return sql`deliveries AS delivery
+    JOIN unnest(${ids}::uuid[], ${leases.map(({ fence }) => fence)}::bigint[]) WITH ORDINALITY AS lease (id, fence, position)
+      ON delivery.id = lease.id AND delivery.fence = lease.fence`;
+}

@@ -1,0 +1,151 @@
+import { hostname } from 'node:os';
+import { expireAccount } from './accounts/expireAccount.ts';
+import { connectorOf } from './accounts/openAccount.ts';
+import { purgeReplacedTokens } from './accounts/replacedTokens.ts';
+import { signOutAccounts } from './accounts/signOutAccounts.ts';
+import { type AuditAnchor, openAnchor } from './audit/openAnchor.ts';
+import { rotateRequests } from './audit/requests.ts';
+import { verifyIfDue } from './audit/scheduledVerification.ts';
+import { sealAudit } from './audit/sealAudit.ts';
+import type { Context } from './context.ts';
+import { boundLeases, createClaimer, extendLeases, type LeasedTable } from '../platform/db/lease.ts';
+import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
+import { newId } from '../catalog/ids.ts';
+import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
+import { boundLanePauses } from './jobs/lanes.ts';
+import { findExpiredParkedJobs, unparkExpiredJob } from './jobs/park.ts';
+import { createLaneRunner, type JobHandler } from './jobs/run.ts';
+import { findStrandedJobs, repairStrandedJob } from './jobs/strandedJobs.ts';
+import { purgeLinkTokens } from './link/linkTokens.ts';
+import { purgePublicTokens } from './link/publicTokens.ts';
+import { purgeDevices } from './operators/operatorDevices.ts';
+import { purgeInvitations } from './operators/operatorInvitations.ts';
+import { purgeSessions } from './operators/operatorSessions.ts';
+import { purgeAttempts } from './operators/signInAttempts.ts';
+import { purgeReceived } from './webhooks/receiver/receivedRequests.ts';
+import { requestDueSyncs, sync_type } from './records/requestSync.ts';
+import { sync } from './records/sync.ts';
+import { deliver } from './webhooks/deliver.ts';
+import { boundDeliveryPauses } from './webhooks/deliveries.ts';
+import { purgeEvents } from './webhooks/events.ts';
+import { openCircuits } from '../platform/worker/circuits.ts';
+import { type ScheduledTask, startScheduledTasks } from '../platform/worker/scheduledTasks.ts';
+import { startWorker, type WorkSource } from '../platform/worker/worker.ts';
+import { writes } from './writes/writes.ts';
+
+export type Workers = { alive(): boolean; stop(): Promise<void> };
+
+/** The handler of every job type. */
+const handlers: ReadonlyMap<string, JobHandler> = new Map([
+  [sync_type, sync],
+  ...writes.map((write) => [write.type, write.job_handler] as const),
+]);
+
+/** A shutdown takes at most 25 s: 20 for running work, 3 to release the rest, 2 for everything else. */
+const grace_ms = 20_000;
+
+/** Starts the workers for jobs and webhook deliveries, and the scheduled tasks. */
+export async function startWorkers(ctx: Context): Promise<Workers> {
+  const owner = `${hostname()}:${process.pid}:${newId().slice(-8)}`;
+  const lease_ms = ctx.config.lease_seconds * 1000;
+  const onError = (error: unknown) => ctx.log.error({ err: error }, 'worker failed; the work will be retried');
+  const runLane = createLaneRunner(handlers, expireAccount, openCircuits());
+  const endpoint_circuits = openCircuits();
+  const sourceOf = (table: LeasedTable, run: WorkSource['run']): WorkSource => ({
+    claim: createClaimer(ctx.db.system, table, { owner, lease_ms }),
+    extend: (leases) => extendLeases(ctx.db.system, table, leases, lease_ms),
+    run,
+  });
+  const jobs = startWorker(
+    sourceOf('lanes', (lease, signal) => runLane(ctx, lease, signal)),
+    { slots: ctx.config.worker_jobs, lease_ms, onError },
+  );
+  const deliveries = startWorker(
+    sourceOf('deliveries', (lease, signal) => deliver(ctx, lease, signal, { circuits: endpoint_circuits })),
+    { slots: ctx.config.worker_deliveries, lease_ms, onError },
+  );
+  await ctx.notifications.listen('chartwire_jobs', jobs.wake);
+  await ctx.notifications.listen('chartwire_deliveries', deliveries.wake);
+  const anchor = await openAnchor(ctx);
+  const tasks = startScheduledTasks(scheduledTasks(ctx, anchor), (name, error) =>
+    ctx.log.error({ reason: name, err: error }, 'scheduled task failed'),
+  );
+  return {
+    alive: () => jobs.alive() && deliveries.alive(),
+    stop: async () => {
+      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), tasks.stop(grace_ms)]);
+      await anchor.close();
+    },
+  };
+}
+
+const minute_ms = 60_000;
+
+function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
+  return [
+    { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
+    { name: 'parked', every_ms: 10 * minute_ms, run: () => unparkExpiredJobs(ctx) },
+    { name: 'stranded jobs', every_ms: minute_ms, run: () => repairStrandedJobs(ctx) },
+    { name: 'future times', every_ms: minute_ms / 4, run: () => boundFutureTimes(ctx) },
+    // A removed record is only noticed once it is in the chain, so records are added soon.
+    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
+    { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
+    { name: 'sign_out', every_ms: 5_000, run: () => signOutAccounts(ctx) },
+    { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
+  ];
+}
+
+async function purge(ctx: Context): Promise<void> {
+  const { config } = ctx;
+  const { system } = ctx.db;
+  await Promise.all([
+    purgePublicTokens(system),
+    purgeReplacedTokens(system),
+    purgeLinkTokens(system),
+    purgeSessions(system),
+    purgeInvitations(system),
+    purgeDevices(system),
+    purgeAttempts(system),
+    purgeExpiredKeys(system),
+    purgeEvents(system, config.event_days),
+    purgeJobInputs(ctx, config.job_input_days),
+    purgeUnlinkedCaches(ctx, config.unlinked_days),
+    rotateRequests(system, config.requests_days),
+    purgeReceived(system),
+  ]);
+}
+
+/**
+ * Makes work due that waits for a time which only a clock that is ahead can have set: that of the database server before
+ * a failover.
+ */
+export async function boundFutureTimes({ db: { system }, config, log, notifications }: Context): Promise<void> {
+  const lease_ms = config.lease_seconds * 1000;
+  const leases = (await boundLeases(system, 'lanes', lease_ms)) + (await boundLeases(system, 'deliveries', lease_ms));
+  const lanes = await boundLanePauses(system);
+  const deliveries = await boundDeliveryPauses(system);
+  if (leases + lanes + deliveries === 0) return;
+  const reason = `${leases} leases, ${lanes} lanes, ${deliveries} deliveries`;
+  log.warn({ reason }, 'work that waited for a time too far in the future is due: the clock of the database went back');
+  if (lanes > 0) notifications.notify('chartwire_jobs', '');
+  if (deliveries > 0) notifications.notify('chartwire_deliveries', '');
+}
+
+/** Returns unfinished jobs that have neither a lane nor a re-link to wait for to their lanes. */
+export async function repairStrandedJobs(ctx: Context): Promise<void> {
+  for (const { id, client_id, connector } of await findStrandedJobs(ctx.db.system)) {
+    const { parallel_max } = connectorOf(ctx, connector).limits;
+    await ctx.db.tenant(client_id, (tx) => repairStrandedJob(tx, id, parallel_max));
+    ctx.metrics.jobs_repaired.inc();
+    ctx.log.error({ job_id: id }, 'job had no lane and was returned to the queue; please report this as a bug');
+    ctx.notifications.notify('chartwire_jobs', client_id);
+  }
+}
+
+/** Returns jobs that were parked for too long to their lanes, where their next attempt fails. */
+export async function unparkExpiredJobs(ctx: Context): Promise<void> {
+  for (const { id, client_id, connector } of await findExpiredParkedJobs(ctx.db.system, 500)) {
+    const { parallel_max } = connectorOf(ctx, connector).limits;
+    await ctx.db.tenant(client_id, (tx) => unparkExpiredJob(tx, id, parallel_max));
+  }
+}

@@ -1,0 +1,182 @@
+import type { Account } from '../../accounts/accounts.ts';
+import type { Operations } from '../../../emr/connector.ts';
+import type { Context } from '../../context.ts';
+import { type ApiError, apiError } from '../../../catalog/errors.ts';
+import type { EventOf } from '../../../model/events.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
+import { AppointmentRequest } from '../../../model/appointmentRequest.ts';
+import { appointments } from '../../../model/records/appointments.ts';
+import type { KindName } from '../../../model/records/kinds.ts';
+import { standard_minutes } from '../../../model/settings.ts';
+import { referenceError } from '../../records/firstSync.ts';
+import { storeOwnRecord } from '../../records/storeRecords.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { failureFields, patientNotFound } from '../write.ts';
+import { appointmentTime } from './appointmentTime.ts';
+
+const step = 'create_appointment';
+
+/** Stored with the request: the provider's name may change before the job runs. */
+type Lookups = {
+  provider_name: string;
+  timezone: string;
+  starts_at: string;
+  /** The length of the visit type as last synced; null if the EMR gives none. */
+  visit_type_minutes: number | null;
+  default_minutes: number;
+};
+export type AppointmentInput = AppointmentRequest & Lookups;
+
+/** Books an appointment in the EMR's schedule. */
+export const createAppointment = defineWrite({
+  type: 'appointment.create',
+  label: 'Appointment',
+  plural_label: 'Appointments',
+  independent: true,
+  body: AppointmentRequest,
+  sample: {
+    mrn: 'LK100001',
+    location: '11',
+    provider: '501',
+    type: 'OV',
+    datetime: '2031-03-03T10:00:00-05:00',
+    reason: 'Follow-up',
+  },
+  needs: ['createAppointment', 'findPatient'],
+  restricted: false,
+  stored_by: 'createAppointment',
+  check: checkReferences,
+  acceptedResponse: ({ id, job_id }) => ({
+    success: true,
+    message: 'Appointment creation queued. A webhook event follows on completion.',
+    appointment_id: id,
+    job_id,
+    data: { appointment_id: id, job_id },
+  }),
+  run: async ({ id, input, emr, steps, scope }) => {
+    const booked = steps.outcomes.get(step) ?? (await book(input, emr, steps));
+    // Stored together with the event, so that the appointment can be read and its time is no longer offered.
+    const appointment = await emr.getAppointment?.(String(booked.ehr_id));
+    return {
+      event: created(id, input, booked),
+      store: async (tx) => {
+        if (appointment) await storeOwnRecord(tx, appointments, scope, id, appointment);
+      },
+    };
+  },
+  onFailure: ({ id, input, outcomes, failure }) => {
+    const done = outcomes.get(step);
+    if (done) return { state: 'succeeded', event: created(id, input, done) };
+    const { conflict_type, conflict_details } = failure.details ?? {};
+    const data = {
+      appointment_id: id,
+      mrn: input.mrn,
+      ...failureFields(failure),
+      ...(conflict_type === undefined
+        ? {}
+        : { conflict_type: String(conflict_type), conflict_details: String(conflict_details) }),
+    };
+    return { state: 'failed', event: { type: 'appointment.failed', data } };
+  },
+});
+
+async function book(
+  input: AppointmentInput,
+  emr: Pick<Operations, 'findPatient' | 'createAppointment'>,
+  steps: Steps,
+): Promise<Record<string, unknown>> {
+  const patient = await emr.findPatient(input.mrn);
+  if (!patient) throw patientNotFound(input.mrn);
+  return steps.write(step, emr.createAppointment, {
+    patient_ehr_id: patient.ehr_id,
+    provider_ehr_id: input.provider,
+    secondary_provider_ehr_id: input.secondary_provider ?? null,
+    location_ehr_id: input.location,
+    visit_type: input.type,
+    starts_at: input.starts_at,
+    minutes: input.duration === undefined ? null : Number(input.duration),
+    default_minutes: input.default_minutes,
+    reason: input.reason ?? null,
+    note: input.note ?? null,
+    new_patient: input.new_patient === 'true',
+    prevent_double_booking: input.prevent_double_booking === 'true',
+  });
+}
+
+function created(id: string, input: AppointmentInput, booked: Record<string, unknown>): EventOf {
+  const data = {
+    appointment_id: id,
+    ehr_appointment_id: String(booked.ehr_id),
+    mrn: input.mrn,
+    date_time: input.starts_at,
+    timezone: input.timezone,
+    provider_id: input.provider,
+    provider_name: input.provider_name,
+    secondary_provider_id: input.secondary_provider ?? null,
+  };
+  return { type: 'appointment.created', data };
+}
+
+type Status = 'active' | 'inactive';
+type Found = {
+  provider: { name: string; status: Status } | null;
+  secondary_status: Status | null;
+  location_status: Status | null;
+  patient_id: string | null;
+  timezone: string;
+  visit_type_minutes: number | null;
+  default_minutes: number | null;
+};
+
+async function checkReferences({ ctx, account, body }: { ctx: Context; account: Account; body: AppointmentRequest }) {
+  const { client_id, organization_id } = account;
+  if (body.secondary_provider === body.provider) {
+    const rule = 'secondary_provider must be another provider than provider';
+    throw apiError('invalid_field', { rule }, { field: 'secondary_provider' });
+  }
+  const [found] = await ctx.db.read<Found>(
+    client_id,
+    (sql) => sql`SELECT
+      (SELECT json_build_object('name', doc ->> 'name', 'status', doc ->> 'status') FROM providers
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider}) AS provider,
+      (SELECT doc ->> 'status' FROM providers WHERE organization_id = ${organization_id}
+        AND ehr_id = ${body.secondary_provider ?? null}) AS secondary_status,
+      (SELECT doc ->> 'status' FROM locations
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location_status,
+      (SELECT minutes FROM visit_types
+        WHERE organization_id = ${organization_id} AND ehr_id = ${body.type}) AS visit_type_minutes,
+      timezone, default_appointment_minutes AS default_minutes,
+      ${patientIdByMrn(sql, account, body.mrn)} AS patient_id
+      FROM organizations WHERE id = ${organization_id}`,
+  );
+  if (!found) throw new Error('The organization no longer exists.');
+  const starts_at = appointmentTime(body, found.timezone);
+  const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
+  if (found.location_status === null) {
+    throw await unknown('locations', apiError('location_not_found', { id: body.location }, { field: 'location' }));
+  }
+  if (found.location_status === 'inactive') {
+    throw apiError('location_inactive', { id: body.location }, { field: 'location' });
+  }
+  if (found.provider === null) {
+    throw await unknown('providers', apiError('provider_not_found', { id: body.provider }, { field: 'provider' }));
+  }
+  if (found.provider.status === 'inactive') {
+    throw apiError('provider_inactive', { id: body.provider }, { field: 'provider' });
+  }
+  if (body.secondary_provider !== undefined) {
+    const [id, field] = [body.secondary_provider, 'secondary_provider'];
+    if (found.secondary_status === null)
+      throw await unknown('providers', apiError('provider_not_found', { id }, { field }));
+    if (found.secondary_status === 'inactive') throw apiError('provider_inactive', { id }, { field });
+  }
+  const lookups: Lookups = {
+    provider_name: found.provider.name,
+    timezone: found.timezone,
+    starts_at,
+    visit_type_minutes: found.visit_type_minutes,
+    default_minutes: found.default_minutes ?? standard_minutes,
+  };
+  return { lane: patientLane(body.mrn, found.patient_id), lookups };
+}

@@ -1,0 +1,109 @@
+import type { Account } from '../../accounts/accounts.ts';
+import type { Context } from '../../context.ts';
+import { apiError } from '../../../catalog/errors.ts';
+import { DocumentRequest } from '../../../model/document.ts';
+import { sizeText } from '../../../model/sizeText.ts';
+import { referenceError } from '../../records/firstSync.ts';
+import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
+import { sniffDocument } from '../../../platform/security/sniffDocument.ts';
+import { defineWrite } from '../defineWrite.ts';
+import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { patientNotFound } from '../write.ts';
+
+const step = 'upload_document';
+
+/** Uploads a file into a folder of the patient's chart. */
+export const uploadDocument = defineWrite({
+  type: 'document.upload',
+  label: 'Document',
+  plural_label: 'Documents',
+  body: DocumentRequest,
+  file_field: 'document',
+  independent: true,
+  sample: {
+    folder_name: 'Referrals/Cardiology',
+    patient_mrn: 'LK100001',
+    document: 'referral.pdf',
+    notes: 'Received by fax.',
+  },
+  needs: ['uploadDocument', 'findPatient'],
+  restricted: false,
+  stored_by: 'uploadDocument',
+  check: checkReferences,
+  acceptedResponse: ({ id }) => ({
+    success: true,
+    message: 'Document upload queued. A webhook event follows on completion.',
+    document_id: id,
+  }),
+  run: async ({ id, input, file, emr, steps }) => {
+    if (!steps.outcomes.has(step)) {
+      const patient = await emr.findPatient(input.patient_mrn);
+      if (!patient) throw patientNotFound(input.patient_mrn);
+      if (!file) throw new Error('The file of a document was removed before it was uploaded.');
+      await steps.write(step, emr.uploadDocument, {
+        patient_ehr_id: patient.ehr_id,
+        folder: input.folder_name,
+        type: input.document_type,
+        content: file,
+        file_name: input.document === 'file' ? null : input.document,
+        assigned_to_ehr_id: input.emr_assigned_to_id ?? null,
+        reviewed: input.is_reviewed === 'true',
+        high_priority: input.is_high_priority === 'true',
+        notes: input.notes ?? null,
+        template_name: input.template_name ?? null,
+      });
+    }
+    return { event: { type: 'document.uploaded', data: documentFields(id, input) } };
+  },
+  onFailure: ({ id, input, outcomes, failure }) => {
+    const data = documentFields(id, input);
+    if (outcomes.has(step)) return { state: 'succeeded', event: { type: 'document.uploaded', data } };
+    return {
+      state: 'failed',
+      event: { type: 'document.upload_failed', data: { ...data, failure_reason: failure.message } },
+    };
+  },
+});
+
+function documentFields(id: string, body: DocumentRequest) {
+  return { document_id: id, patient_mrn: body.patient_mrn, folder_name: body.folder_name };
+}
+
+/** `scripts_allowed`: PDF_JAVASCRIPT, which also accepts what cannot be inspected. */
+async function refuseRisks(file: Buffer, scripts_allowed: boolean): Promise<void> {
+  const risks = await findPdfRisks(file);
+  if (risks.has('action')) throw apiError('document_action_refused', undefined, { field: 'document' });
+  if (risks.has('attachment')) throw apiError('document_attachment_refused', undefined, { field: 'document' });
+  if (risks.size > 0 && !scripts_allowed) throw apiError('document_script_refused', undefined, { field: 'document' });
+}
+
+type Request = { ctx: Context; account: Account; body: DocumentRequest; file: Buffer | undefined };
+
+async function checkReferences({ ctx, account, body, file }: Request) {
+  const document_type = file && sniffDocument(file);
+  if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
+  if (document_type === 'application/pdf') await refuseRisks(file, ctx.config.pdf_javascript);
+  const parts = body.folder_name.split('/');
+  if (!parts.every((part) => part.trim() !== '' && part !== '.' && part !== '..' && !/[\\\p{Cc}]/u.test(part))) {
+    const rule = 'folder_name must be folder names separated by forward slashes';
+    throw apiError('invalid_field', { rule }, { field: 'folder_name' });
+  }
+  const { client_id, organization_id } = account;
+  const [found] = await ctx.db.read<{ staff: boolean; patient_id: string | null; bytes_max: number | null }>(
+    client_id,
+    (sql) => sql`SELECT
+      EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id}
+               AND ehr_id = ${body.emr_assigned_to_id ?? null} AND status = 'active') AS staff,
+      (SELECT document_bytes_max FROM accounts WHERE id = ${account.id}) AS bytes_max,
+      ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
+  );
+  const bytes_max = found?.bytes_max ?? null;
+  if (bytes_max !== null && file.length > bytes_max) {
+    throw apiError('document_over_emr_limit', { limit: sizeText(bytes_max) }, { field: 'document' });
+  }
+  if (body.emr_assigned_to_id !== undefined && !found?.staff) {
+    const unknown = apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
+    throw await referenceError(ctx.db, account, ['staff'], unknown);
+  }
+  return { lane: patientLane(body.patient_mrn, found?.patient_id ?? null), lookups: { document_type } };
+}

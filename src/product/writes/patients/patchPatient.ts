@@ -1,0 +1,138 @@
+import type { Account } from '../../accounts/accounts.ts';
+import type { Context } from '../../context.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import { apiError } from '../../../catalog/errors.ts';
+import { enqueueAgain } from '../../jobs/enqueue.ts';
+import { updateOperation } from '../../jobs/operations.ts';
+import { active_fields, type PatientChanges, PatientRequest } from '../../../model/patientRequest.ts';
+import type { Patient } from '../../../model/records/patients.ts';
+import { lockPatient, type PatientRow, savePatient } from '../../records/patients.ts';
+import { newJob, rejectFields, requireOffered, sentFields } from '../requestWrite.ts';
+import { checkPatient } from './checkPatient.ts';
+import { type NamedDoctors, onlyMatch } from './namedDoctors.ts';
+import { createPatient } from './patient.create.ts';
+import { updatePatient } from './patient.update.ts';
+import { amendRequest, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
+import {
+  checkNamePair,
+  checkPlaces,
+  idNotFound,
+  type References,
+  type Role,
+  selectReferences,
+} from './patientReferences.ts';
+import { queueUpdate } from './patientUpdates.ts';
+
+/** Undefined if the patient does not exist. */
+export type PatchResult = { message: string; job_id?: number; mrn: string | null } | undefined;
+
+/** Changes a patient: the queued creation while the patient is pending or failed, afterwards the chart in the EMR. */
+export async function patchPatient(
+  ctx: Context,
+  tx: Tx,
+  account: Account,
+  id: string,
+  changes: PatientChanges,
+  named: NamedDoctors,
+): Promise<PatchResult> {
+  const { save_previous_address: _how, ...data } = changes;
+  if (Object.keys(data).length === 0) throw apiError('no_field');
+  const row = await lockPatient(tx, account.organization_id, id);
+  if (!row) return undefined;
+  const { status } = row.doc;
+  if (status === 'pending' || status === 'failed') {
+    rejectFields(ctx, account, 'createPatient', sentFields(PatientRequest, data), createPatient);
+    return amendCreation(ctx, tx, account, row, data);
+  }
+  const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
+  if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
+  const restricted_fields = restricted_on_active;
+  rejectFields(ctx, account, 'updatePatient', Object.keys(changes), { restricted_fields });
+  requireOffered(ctx, account, updatePatient);
+  const job_id = await queueUpdate(ctx, tx, account, row, await toPatientChange(tx, account, changes, named));
+  return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
+}
+
+/** The fields of an active patient that the interface defines for some EMR products only. */
+export const restricted_on_active = [...active_fields].filter(
+  (field) => !/^(phone|cell_phone|email|address_\w+)$/.test(field),
+);
+
+/** Changes the input of the creation. A creation that has failed is queued again. */
+async function amendCreation(
+  ctx: Context,
+  tx: Tx,
+  account: Account,
+  row: PatientRow,
+  changes: PatientChanges,
+): Promise<PatchResult> {
+  const [operation] = await tx<{ input: PatientInput }[]>`SELECT input FROM operations WHERE id = ${row.id}`;
+  if (!operation) throw new Error('The operation that creates the patient does not exist.');
+  const { resolved: _before, ...request } = operation.input;
+  const wanted = amendRequest(request, changes);
+  const input: PatientInput = { ...wanted, resolved: checkPatient(await readReferences(tx, account, wanted), wanted) };
+  await savePatient(tx, account, row, { ...toPatientRecord(input), status: 'pending' });
+  if (row.doc.status === 'pending') {
+    await tx`${updateOperation(tx, { id: row.id, input })}`;
+    return { message: 'Patient update queued with the creation of the patient.', mrn: null };
+  }
+  const lane = { key: `patient:${row.id}` };
+  const job_id = await enqueueAgain(tx, newJob(ctx, account, { id: row.id, type: createPatient.type, input }, lane));
+  const message = 'Patient update queued: the patient will be created with it. A webhook event follows on completion.';
+  return { message, job_id, mrn: null };
+}
+
+/** The changes to an active patient. All references must resolve, or nothing is changed. */
+async function toPatientChange(tx: Tx, account: Account, changes: PatientChanges, named: NamedDoctors) {
+  checkNamePair('referring_provider', changes);
+  checkNamePair('pcp', changes);
+  const references = await readReferences(tx, account, changes);
+  const cleared = references.required.find((field) => Reflect.get(changes, field) === null);
+  if (cleared) throw apiError('missing_field', { field: cleared }, { field: cleared });
+  checkPlaces(references, changes);
+  const { save_previous_address, ...values } = changes;
+  const demographics = toDemographics(values, {
+    referring_ehr_id: findDoctor('referring_provider', references, changes, named),
+    pcp_ehr_id: findDoctor('pcp', references, changes, named),
+  });
+  return {
+    demographics: JSON.parse(JSON.stringify(demographics)),
+    save_previous_address: save_previous_address ?? true,
+    shown: recordChanges(changes),
+  };
+}
+
+/** The EMR id of a doctor. Null if none is named, or if the EMR could not be asked: it then resolves the name itself. */
+function findDoctor(role: Role, references: References, changes: PatientChanges, named: NamedDoctors): string | null {
+  if (changes[`${role}_id`]) {
+    const by_id = role === 'pcp' ? references.pcp : references.referring;
+    if (by_id === null) throw idNotFound(references, `${role}_id`, changes);
+    return by_id;
+  }
+  const matches = named[role];
+  return matches === undefined ? null : onlyMatch(role, matches, changes);
+}
+
+/** The changes to the fields of our patient record. */
+function recordChanges(changes: PatientChanges): Partial<Patient> {
+  const names = [
+    'phone',
+    'cell_phone',
+    'email',
+    'address_street',
+    'address_line2',
+    'address_city',
+    'address_zip',
+  ] as const;
+  const { address_state } = changes;
+  return {
+    ...Object.fromEntries(names.filter((name) => name in changes).map((name) => [name, changes[name]])),
+    ...(address_state === undefined ? {} : { address_state: address_state?.toUpperCase() ?? null }),
+  };
+}
+
+async function readReferences(tx: Tx, account: Account, body: PatientChanges): Promise<References> {
+  const [references] = await tx<References[]>`${selectReferences(tx, account.organization_id, body)}`;
+  if (!references) throw new Error('A query without FROM returned no row.');
+  return references;
+}

@@ -1,0 +1,173 @@
+import type { Coverage, Demographics, EmrDoctor, NewPatient, Payer } from '../../../emr/patientWrites.ts';
+import type { PatientChanges, PatientRequest } from '../../../model/patientRequest.ts';
+import type { PatientSource } from '../../../model/records/patients.ts';
+
+/** What the request's references resolved to when it was accepted. */
+export type PatientLookups = {
+  insurance: { ehr_id: string; name: string } | null;
+  referring_ehr_id: string | null;
+  pcp_ehr_id: string | null;
+  pharmacy_ehr_id: string | null;
+};
+export type PatientInput = PatientRequest & { resolved: PatientLookups };
+
+const payer_fields: ReadonlySet<string> = new Set<keyof PatientRequest>([
+  'responsible_party_first_name',
+  'responsible_party_last_name',
+  'responsible_party_sex',
+  'responsible_party_dob',
+  'responsible_party_phone',
+]);
+
+/**
+ * A request with changes. A field that was cleared is as if it had not been sent. So is what was sent about another
+ * responsible party if it is the patient, before or after the changes.
+ */
+export function amendRequest(request: PatientRequest, changes: PatientChanges): PatientRequest {
+  const isSelf = (party: PatientChanges['responsible_party']) => (party ?? 'self') === 'self';
+  const self_paid =
+    isSelf(request.responsible_party) || ('responsible_party' in changes && isSelf(changes.responsible_party));
+  const kept = Object.entries(request).filter(([name]) => !self_paid || !payer_fields.has(name));
+  const sent = Object.entries({ ...Object.fromEntries(kept), ...changes }).filter(([, value]) => value !== null);
+  // The schema of the changes does not let a required field be cleared.
+  return Object.fromEntries(sent) as PatientRequest;
+}
+
+const priorities = { primary: 1, secondary: 2, tertiary: 3 } as const;
+
+/** The input of the EMR operation that creates a patient. */
+export function toNewPatient(input: PatientInput): NewPatient {
+  const coverages = requestedCoverages(input).filter((each) => each !== undefined);
+  return {
+    ...toDemographics(input, input.resolved),
+    first_name: input.first_name,
+    last_name: input.last_name,
+    dob: input.dob,
+    sex: input.sex,
+    self_pay: input.self_pay ?? coverages.length === 0,
+    release_of_info: input.release_of_info ?? true,
+    rx_history_consent: input.rx_history_consent ?? true,
+    payer: toPayer(input),
+    coverages,
+    check_eligibility: input.check_eligibility === 'true',
+    pharmacy_ehr_id: input.resolved.pharmacy_ehr_id,
+  };
+}
+
+export function toDemographics(
+  values: PatientChanges,
+  resolved: Pick<PatientLookups, 'referring_ehr_id' | 'pcp_ehr_id'>,
+): Demographics {
+  return {
+    first_name: values.first_name,
+    last_name: values.last_name,
+    middle_name: values.middle_name,
+    dob: values.dob,
+    sex: values.sex,
+    phone: values.phone,
+    cell_phone: values.cell_phone,
+    email: values.email,
+    no_email_reason: values.no_email_reason,
+    address_street: values.address_street,
+    address_line2: values.address_line2,
+    address_city: values.address_city,
+    address_state: upperCase(values.address_state),
+    address_zip: values.address_zip,
+    language: values.language,
+    race: values.race,
+    ethnicity: values.ethnicity,
+    self_pay: values.self_pay,
+    release_of_info: values.release_of_info,
+    rx_history_consent: values.rx_history_consent,
+    referring: toDoctor(
+      resolved.referring_ehr_id,
+      values.referring_provider_id,
+      values.referring_provider_first_name,
+      values.referring_provider_last_name,
+    ),
+    pcp: toDoctor(resolved.pcp_ehr_id, values.pcp_id, values.pcp_first_name, values.pcp_last_name),
+    rendering_provider_ehr_id: values.referred_to_provider_id,
+    default_facility_ehr_id: values.default_facility_id,
+    emergency_contact: toEmergencyContact(values),
+  };
+}
+
+/** The fields of a patient record that come from the client's request. */
+export function toPatientRecord(input: PatientInput): Omit<PatientSource, 'ehr_id' | 'mrn'> {
+  return {
+    first_name: input.first_name,
+    middle_name: input.middle_name ?? null,
+    last_name: input.last_name,
+    dob: input.dob,
+    sex: input.sex,
+    phone: input.phone ?? null,
+    cell_phone: input.cell_phone ?? null,
+    email: input.email ?? null,
+    address_street: input.address_street ?? null,
+    address_line2: input.address_line2 ?? null,
+    address_city: input.address_city ?? null,
+    address_state: input.address_state?.toUpperCase() ?? null,
+    address_zip: input.address_zip ?? null,
+    insurance_name: input.resolved.insurance?.name ?? input.insurance_name ?? null,
+    insurance_subscriber_number: input.insurance_subscriber_number ?? null,
+  };
+}
+
+/** The insurance in the `insurance_*` fields, and the one in the `secondary_insurance_*` fields. */
+export function requestedCoverages(input: PatientInput): [first: Coverage | undefined, second: Coverage | undefined] {
+  const { insurance } = input.resolved;
+  const company = insurance ? { ehr_id: insurance.ehr_id } : input.insurance_name && { name: input.insurance_name };
+  const secondary = input.secondary_insurance_name;
+  return [
+    company
+      ? {
+          company,
+          member_id: input.insurance_subscriber_number ?? null,
+          priority: priorities[input.insurance_sequence ?? 'primary'],
+        }
+      : undefined,
+    secondary
+      ? {
+          company: { name: secondary },
+          member_id: input.secondary_insurance_subscriber_number ?? null,
+          priority: priorities.secondary,
+        }
+      : undefined,
+  ];
+}
+
+function toPayer(input: PatientRequest): Payer | null {
+  const relationship = input.responsible_party ?? 'self';
+  if (relationship === 'self') return null;
+  return {
+    relationship,
+    first_name: input.responsible_party_first_name ?? '',
+    last_name: input.responsible_party_last_name ?? '',
+    sex: input.responsible_party_sex ?? null,
+    dob: input.responsible_party_dob ?? null,
+    phone: input.responsible_party_phone ?? null,
+  };
+}
+
+type Sent = string | null | undefined;
+
+/** The doctor with this EMR id or name; null if the request clears the doctor, undefined if it names none. */
+function toDoctor(ehr_id: string | null, id: Sent, first_name: Sent, last_name: Sent): EmrDoctor | null | undefined {
+  if (ehr_id !== null) return { ehr_id };
+  if (first_name && last_name) return { first_name, last_name };
+  return [id, first_name, last_name].includes(null) ? null : undefined;
+}
+
+function upperCase(text: Sent): Sent {
+  return text ? text.toUpperCase() : text;
+}
+
+function toEmergencyContact(values: PatientChanges): Demographics['emergency_contact'] {
+  const contact = {
+    first_name: values.emergency_contact_first_name ?? null,
+    last_name: values.emergency_contact_last_name ?? null,
+    relation: values.emergency_contact_relation ?? null,
+    phone: values.emergency_contact_phone ?? null,
+  };
+  return Object.values(contact).every((value) => value === null) ? undefined : contact;
+}

@@ -1,0 +1,170 @@
+import type { Static, TObject } from 'typebox';
+import type { Account } from '../accounts/accounts.ts';
+import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
+import type { Connector, OperationName } from '../../emr/connector.ts';
+import { takesField } from '../../emr/fieldSupport.ts';
+import type { FieldOperation } from '../../emr/fields.ts';
+import type { Context } from '../context.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { newId } from '../../catalog/ids.ts';
+import { acceptJob } from '../jobs/acceptJob.ts';
+import { type AuditStatement, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
+import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
+import type { Lane, Write, WriteDeclaration } from './write.ts';
+
+export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationName> = {
+  account: Account;
+  write: Write<Body, Lookups, Needs>;
+  body: Static<Body>;
+  file?: Buffer | undefined;
+  idempotency?: IdempotencyKey | undefined;
+  audit?: AuditStatement | undefined;
+};
+
+type AcceptedWrite<Body extends TObject, Lookups> = { id: string; job_id: number; input: Static<Body> & Lookups };
+
+/**
+ * Accepts a write: checks its references, then stores everything in one transaction. Returns the ids of the record and
+ * the job, or undefined if the idempotency key is in use.
+ */
+export function requestWrite<Body extends TObject, Lookups, Needs extends OperationName>(
+  ctx: Context,
+  request: WriteRequest<Body, Lookups, Needs>,
+): Promise<AcceptedWrite<Body, Lookups> | undefined> {
+  const attributes = { 'chartwire.job_type': request.write.type, 'chartwire.account_id': request.account.id };
+  return ctx.telemetry.span(`accept ${request.write.type}`, { kind: 'producer', attributes }, async () => {
+    const accepted = await accept(ctx, request);
+    if (accepted)
+      ctx.telemetry.annotate({ 'chartwire.job_id': accepted.job_id, 'chartwire.operation_id': accepted.id });
+    return accepted;
+  });
+}
+
+async function accept<Body extends TObject, Lookups, Needs extends OperationName>(
+  ctx: Context,
+  { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
+): Promise<AcceptedWrite<Body, Lookups> | undefined> {
+  requireOffered(ctx, account, write);
+  rejectFields(ctx, account, write.stored_by, write.sentFields?.(body) ?? sentFields(write.body, body), write);
+  const id = newId();
+  const describeJob = (lane: Lane, input: unknown): NewJob => ({
+    ...newJob(ctx, account, { id, type: write.type, input }, lane),
+    upload: file,
+    idempotency,
+    auditStatement: audit,
+  });
+  const accepted = (job_id: number | undefined, input: Static<Body> & Lookups) => {
+    if (job_id === undefined) return undefined;
+    audit?.committed();
+    ctx.notifications.notify('chartwire_jobs', account.client_id);
+    return { id, job_id, input };
+  };
+  const { quick_check, onAccepted } = write;
+  if (quick_check) {
+    const input = Object.assign({}, body, quick_check.lookups);
+    const queued = await acceptJob(ctx, describeJob({ key: quick_check.lane(body) }, input), quick_check.references);
+    if (queued !== unknown_reference) return accepted(queued, input);
+    // Checked again, to say what is missing. If it has just been synced, the request is accepted after all.
+  }
+  const { lane, lookups } = await write.check({ ctx, account, body, file });
+  const input = Object.assign({}, body, lookups);
+  const job = describeJob(lane, input);
+  const job_id = onAccepted
+    ? await ctx.db.tenant(account.client_id, async (tx) => {
+        const queued = await enqueue(tx, job);
+        if (queued !== undefined) await onAccepted({ tx, account, id, input });
+        return queued;
+      })
+    : await acceptJob(ctx, job);
+  return accepted(job_id === unknown_reference ? undefined : job_id, input);
+}
+
+export function newJob(
+  ctx: Pick<Context, 'connectors' | 'telemetry'>,
+  account: { client_id: string; organization_id: string; id: string; connector: string },
+  operation: NewJob['operation'],
+  lane: Lane,
+): NewJob {
+  return {
+    client_id: account.client_id,
+    organization_id: account.organization_id,
+    account_id: account.id,
+    operation,
+    lane: lane.key,
+    earlier_lane: lane.earlier,
+    parallel_max: connectorOf(ctx, account.connector).limits.parallel_max,
+    traceparent: ctx.telemetry.traceparent(),
+  };
+}
+
+/**
+ * Rejects a write that needs operations the EMR lacks. If the interface restricts the write to some EMR products, the
+ * error names them, unless it is only this one server that lacks the operation.
+ */
+export function requireOffered(
+  ctx: Context,
+  account: Account,
+  write: Pick<WriteDeclaration<TObject, unknown, OperationName>, 'plural_label' | 'needs'> & {
+    restricted?: boolean | 'every_server';
+  },
+): void {
+  const connector = connectorOf(ctx, account.connector);
+  const capabilities = capabilitiesOf(ctx, account);
+  if (write.needs.every((name) => capabilities.includes(name))) return;
+  const able = emrsOffering(ctx, write.needs);
+  const of_some_servers = write.needs.every((name) => connector.capabilities.includes(name));
+  if (able !== '' && write.restricted && (write.restricted === 'every_server' || !of_some_servers)) {
+    throw apiError('restricted_operation', { operation: write.plural_label, emr: able });
+  }
+  throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
+}
+
+/**
+ * Rejects the first field that the EMR cannot store, instead of failing later or dropping it. If the interface restricts
+ * the field to some EMR products, the error names those whose servers all have it.
+ */
+export function rejectFields(
+  ctx: Context,
+  account: Account,
+  operation: FieldOperation | undefined,
+  fields: readonly string[],
+  {
+    restricted_fields = [],
+    field_needs = {},
+  }: { restricted_fields?: readonly string[]; field_needs?: Readonly<Record<string, readonly OperationName[]>> },
+): void {
+  if (operation === undefined) return;
+  const connector = connectorOf(ctx, account.connector);
+  const capabilities = capabilitiesOf(ctx, account);
+  const lacksNeeds = (field: string) => field_needs[field]?.some((name) => !capabilities.includes(name)) ?? false;
+  const field = fields.find((each) => lacksNeeds(each) || !takesField(connector, capabilities, operation, each));
+  if (field === undefined) return;
+  const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], operation, field));
+  if (!restricted_fields.includes(field) || able.length === 0)
+    throw apiError('unsupported_field', { field }, { field });
+  throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
+}
+
+/** The fields of a body that request something. `false` and `self` are the same as leaving the field out. */
+export function sentFields({ properties }: TObject, body: Record<string, unknown>): string[] {
+  return Object.keys(properties).filter((name) => {
+    const value = body[name];
+    if (value === undefined || value === null || value === '') return false;
+    if (typeof value !== 'string') return true;
+    const { enum: values, default: usual }: { enum?: unknown; default?: unknown } = properties[name] ?? {};
+    return value !== usual && !(value === 'false' && Array.isArray(values));
+  });
+}
+
+/** The EMRs of which every server offers these operations. */
+function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
+  return namesOf(
+    [...ctx.connectors.values()].filter(
+      (each) => !each.refreshCapabilities && needs.every((name) => each.capabilities.includes(name)),
+    ),
+  );
+}
+
+function namesOf(connectors: Connector[]): string {
+  return connectors.map((connector) => connector.display_name).join(' or ');
+}
