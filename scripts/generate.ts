@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endpoints } from '../src/api/endpoints.ts';
-import { dereference } from '../src/openapi/dereference.ts';
-import { openApi } from '../src/openapi/openApi.ts';
+import { dereference } from '../src/http/openapi/dereference.ts';
+import { openApi } from '../src/http/openapi/openApi.ts';
 import { version } from '../src/catalog/version.ts';
 import { conformancePage } from './conformance.ts';
 import { dashboardApi } from './dashboardApi.ts';

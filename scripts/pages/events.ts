@@ -1,7 +1,7 @@
 import { endpoints } from '../../src/api/endpoints.ts';
 import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
 import { type EventType, event_types } from '../../src/model/events.ts';
-import type { Document } from '../../src/openapi/document.ts';
+import type { Document } from '../../src/http/openapi/document.ts';
 import { retry_delays_ms } from '../../src/product/webhooks/retrySchedule.ts';
 import { retry } from '../../src/platform/worker/backoff.ts';
 import { code, json, page, table } from './markdown.ts';

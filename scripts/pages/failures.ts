@@ -1,7 +1,7 @@
 import { fieldsOf } from '../../src/docs/fieldTable.ts';
 import { event_types } from '../../src/model/events.ts';
 import { failures, send_again_texts } from '../../src/catalog/failures.ts';
-import type { Document } from '../../src/openapi/document.ts';
+import type { Document } from '../../src/http/openapi/document.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function failuresPage(document: Document): string {

@@ -1,7 +1,7 @@
-import { dereference } from '../../src/openapi/dereference.ts';
-import type { Document, Schema } from '../../src/openapi/document.ts';
-import { type Method, nameOf } from '../../src/openapi/methods.ts';
-import { pascalCase } from '../../src/openapi/names.ts';
+import { dereference } from '../../src/http/openapi/dereference.ts';
+import type { Document, Schema } from '../../src/http/openapi/document.ts';
+import { type Method, nameOf } from '../../src/http/openapi/methods.ts';
+import { pascalCase } from '../../src/http/openapi/names.ts';
 
 /** The name of an event's schema: `patient.created` → `PatientCreatedEvent`. */
 export function eventName(document: Document, type: string): string {

@@ -1,6 +1,6 @@
-import type { Document, Parameter, Schema } from '../../src/openapi/document.ts';
-import { alternativesOf, type Method, methodsOf, nameOf } from '../../src/openapi/methods.ts';
-import { camelCase, pascalCase } from '../../src/openapi/names.ts';
+import type { Document, Parameter, Schema } from '../../src/http/openapi/document.ts';
+import { alternativesOf, type Method, methodsOf, nameOf } from '../../src/http/openapi/methods.ts';
+import { camelCase, pascalCase } from '../../src/http/openapi/names.ts';
 import {
   className,
   errorCodes,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Context } from '../product/context.ts';
 import type { ClientScope } from '../platform/db/clientScope.ts';
 import { apiError } from '../catalog/errors.ts';
-import { readSessionCookie } from '../http/authenticateOperator.ts';
+import { readSessionCookie } from '../http/auth/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../http/endpoint.ts';
 import { findCheckedSession } from '../product/operators/checkedSessions.ts';
 import { clientsWith } from '../product/operators/operatorAccess.ts';

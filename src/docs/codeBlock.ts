@@ -1,4 +1,4 @@
-import type { CodeSample } from '../openapi/document.ts';
+import type { CodeSample } from '../http/openapi/document.ts';
 import { type Html, html } from './html.ts';
 
 /** A code block with a copy button. It is focusable, so that it can be scrolled with the keyboard. */

@@ -1,6 +1,6 @@
 import { text_max } from '../model/fields.ts';
-import type { Schema } from '../openapi/document.ts';
-import { alternativesOf } from '../openapi/methods.ts';
+import type { Schema } from '../http/openapi/document.ts';
+import { alternativesOf } from '../http/openapi/methods.ts';
 import { breakable, type Html, html, prose } from './html.ts';
 
 export type Field = { name: string; required: boolean; schema: Schema; description?: string | undefined };

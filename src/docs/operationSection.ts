@@ -1,4 +1,4 @@
-import type { Operation } from '../openapi/document.ts';
+import type { Operation } from '../http/openapi/document.ts';
 import { jsonBlock, sampleTabs } from './codeBlock.ts';
 import { type Field, fieldsOf, fieldTable, table, tableRow } from './fieldTable.ts';
 import { breakable, type Html, html, prose } from './html.ts';

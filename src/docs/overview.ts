@@ -1,5 +1,5 @@
 import { text_max } from '../model/fields.ts';
-import type { Document } from '../openapi/document.ts';
+import type { Document } from '../http/openapi/document.ts';
 import { resourcePages, resourcesOf } from './resources.ts';
 
 /** The first page of the API reference, as Markdown: what all operations have in common, and a list of them. */

@@ -1,4 +1,4 @@
-import type { Document } from '../openapi/document.ts';
+import type { Document } from '../http/openapi/document.ts';
 import { type Field, fieldsOf, typeOf } from './fieldTable.ts';
 import { type Html, html } from './html.ts';
 import type { Heading } from './markdown.ts';

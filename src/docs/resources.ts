@@ -1,5 +1,5 @@
 import type { Group } from '../model/groups.ts';
-import type { Document, Operation } from '../openapi/document.ts';
+import type { Document, Operation } from '../http/openapi/document.ts';
 import { type DocPage, pages } from './navigation.ts';
 
 export type Call = { method: string; path: string; operation: Operation };

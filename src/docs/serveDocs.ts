@@ -5,7 +5,7 @@ import { type PreparedText, prepareText } from '../http/pages/preparedText.ts';
 import { sendPageData, sendPublicPage, sendPublicText, serveFiles, servePageFiles } from '../http/pages/servePages.ts';
 import { routeNotFound } from '../http/sendError.ts';
 import { installation_folder } from '../catalog/installation.ts';
-import type { Document } from '../openapi/document.ts';
+import type { Document } from '../http/openapi/document.ts';
 import { homePage } from './homePage.ts';
 import { isOwnPage } from './isOwnPage.ts';
 import { pages as doc_pages, markdownPath } from './navigation.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installation_folder } from '../catalog/installation.ts';
-import { dereference } from '../openapi/dereference.ts';
-import type { Document } from '../openapi/document.ts';
+import { dereference } from '../http/openapi/dereference.ts';
+import type { Document } from '../http/openapi/document.ts';
 import { html } from './html.ts';
 import { layout, notFoundPage, type PageContent } from './layout.ts';
 import { renderMarkdown, rewriteLinks, textSections } from './markdown.ts';

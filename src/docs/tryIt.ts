@@ -1,4 +1,4 @@
-import type { Operation, Parameter, Schema } from '../openapi/document.ts';
+import type { Operation, Parameter, Schema } from '../http/openapi/document.ts';
 import { type Html, html } from './html.ts';
 import { type Call, headersOf } from './resources.ts';
 

@@ -5,7 +5,7 @@ import { roleIn } from '../product/operators/operatorAccess.ts';
 import { isRevealed } from '../product/operators/operatorReveals.ts';
 import type { Operator } from '../product/operators/operators.ts';
 import { parseUrl } from '../catalog/parseUrl.ts';
-import { readSessionCookie, requiredRole } from './authenticateOperator.ts';
+import { readSessionCookie, requiredRole } from './auth/authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';
 
 /** Replaces a hidden text. */

@@ -9,11 +9,11 @@ import { type EventType, event_types } from '../../src/model/events.ts';
 import { bodyPart, type Endpoint } from '../../src/http/endpoint.ts';
 import { reader } from '../../src/http/validate.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';
-import { unnamed_text } from '../../src/openapi/composeExample.ts';
-import { dereference } from '../../src/openapi/dereference.ts';
-import { envelopeOf } from '../../src/openapi/describeEvent.ts';
-import type { Operation, Schema } from '../../src/openapi/document.ts';
-import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
+import { unnamed_text } from '../../src/http/openapi/composeExample.ts';
+import { dereference } from '../../src/http/openapi/dereference.ts';
+import { envelopeOf } from '../../src/http/openapi/describeEvent.ts';
+import type { Operation, Schema } from '../../src/http/openapi/document.ts';
+import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
 
 const written = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
 const document = dereference(written);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { rateLimiter } from '../../src/http/rateLimit.ts';
+import { rateLimiter } from '../../src/http/limits/rateLimit.ts';
 import { startService } from '../../src/main.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

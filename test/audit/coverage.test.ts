@@ -3,7 +3,7 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { link_endpoints } from '../../src/linkpage/endpoints.ts';
-import { examplesOf } from '../../src/openapi/describeOperation.ts';
+import { examplesOf } from '../../src/http/openapi/describeOperation.ts';
 import { tryItValues } from '../../src/sandbox/tryItValues.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';

@@ -9,8 +9,8 @@ import { event_types } from '../../src/model/events.ts';
 import { failures } from '../../src/catalog/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/catalog/ids.ts';
 import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
-import { dereference } from '../../src/openapi/dereference.ts';
-import { errorsOf, openApi } from '../../src/openapi/openApi.ts';
+import { dereference } from '../../src/http/openapi/dereference.ts';
+import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
 import { version } from '../../src/catalog/version.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -12,7 +12,7 @@ import { freePort } from '../../scripts/freePort.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { result_bytes_max } from '../../src/cli/mcp/boundResult.ts';
 import { apiTools, withheld } from '../../src/cli/mcp/tools.ts';
-import type { Schema } from '../../src/openapi/document.ts';
+import type { Schema } from '../../src/http/openapi/document.ts';
 import { documents } from '../harness/documents.ts';
 import { openOperator } from '../harness/operator.ts';
 import { runCommand, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { deviceCookie } from '../../src/http/authenticateOperator.ts';
+import { deviceCookie } from '../../src/http/auth/authenticateOperator.ts';
 import { purgeDevices } from '../../src/product/operators/operatorDevices.ts';
 import {
   newOperator,

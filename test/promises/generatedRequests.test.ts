@@ -3,9 +3,9 @@ import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/endpoints.ts';
-import { dereference } from '../../src/openapi/dereference.ts';
-import type { Operation, Schema } from '../../src/openapi/document.ts';
-import { openApi } from '../../src/openapi/openApi.ts';
+import { dereference } from '../../src/http/openapi/dereference.ts';
+import type { Operation, Schema } from '../../src/http/openapi/document.ts';
+import { openApi } from '../../src/http/openapi/openApi.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

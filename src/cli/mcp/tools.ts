@@ -1,9 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { endpoints } from '../../api/endpoints.ts';
-import { dereference } from '../../openapi/dereference.ts';
-import type { Schema } from '../../openapi/document.ts';
-import { alternativesOf, type Method, methodsOf } from '../../openapi/methods.ts';
-import { openApi } from '../../openapi/openApi.ts';
+import { dereference } from '../../http/openapi/dereference.ts';
+import type { Schema } from '../../http/openapi/document.ts';
+import { alternativesOf, type Method, methodsOf } from '../../http/openapi/methods.ts';
+import { openApi } from '../../http/openapi/openApi.ts';
 import { version } from '../../catalog/version.ts';
 
 /** An operation of the API as a tool for a model. */

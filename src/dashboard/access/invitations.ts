@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
-import { requireOwnOrigin } from '../../http/authenticateOperator.ts';
+import { requireOwnOrigin } from '../../http/auth/authenticateOperator.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { created_invitation, invitation_token, new_invitation } from '../../model/dashboard/invitations.ts';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Context } from '../../product/context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
-import { readSessionCookie } from '../../http/authenticateOperator.ts';
+import { readSessionCookie } from '../../http/auth/authenticateOperator.ts';
 import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { parseId } from '../../catalog/ids.ts';
 import { passkey_registration, passkey_row, session_row } from '../../model/dashboard/session.ts';

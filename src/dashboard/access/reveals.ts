@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Client } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import { apiError } from '../../catalog/errors.ts';
-import { readSessionCookie } from '../../http/authenticateOperator.ts';
+import { readSessionCookie } from '../../http/auth/authenticateOperator.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { parseId, parseJobId } from '../../catalog/ids.ts';
 import { describeJob } from '../../product/jobs/describeJob.ts';

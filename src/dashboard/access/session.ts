@@ -9,7 +9,7 @@ import {
   readSessionCookie,
   requireOwnOrigin,
   sessionCookie,
-} from '../../http/authenticateOperator.ts';
+} from '../../http/auth/authenticateOperator.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { passkey_assertion, type Session, session } from '../../model/dashboard/session.ts';
 import { nullable, secret, success } from '../../model/fields.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Notifications } from '../platform/db/notifications.ts';
+import type { Notifications } from '../../platform/db/notifications.ts';
 import type { RateLimiter } from './rateLimit.ts';
 
 export type SharedLimits = {

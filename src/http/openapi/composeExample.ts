@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { connectors } from '../emr/index.ts';
-import { examples as by_name } from '../model/examples.ts';
+import { connectors } from '../../emr/index.ts';
+import { examples as by_name } from '../../model/examples.ts';
 
 type Node = {
   type?: string;

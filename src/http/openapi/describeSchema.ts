@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { descriptions } from '../model/descriptions.ts';
+import { descriptions } from '../../model/descriptions.ts';
 import type { Example, Schema } from './document.ts';
 
 /** Schema keywords of our own, used by the validator, for examples and for the texts of the document. */

@@ -1,7 +1,7 @@
-import { connectors } from '../emr/index.ts';
-import { apiError, type ErrorCode, errors, type Fills } from '../catalog/errors.ts';
-import type { Endpoint } from '../http/endpoint.ts';
-import { ErrorBody, LoginRequiredBody } from '../model/error.ts';
+import { connectors } from '../../emr/index.ts';
+import { apiError, type ErrorCode, errors, type Fills } from '../../catalog/errors.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { ErrorBody, LoginRequiredBody } from '../../model/error.ts';
 import type { Describer } from './describeSchema.ts';
 import type { Example, Operation, Response, Schema } from './document.ts';
 import { pascalCase } from './names.ts';

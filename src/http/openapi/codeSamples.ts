@@ -1,4 +1,4 @@
-import type { Endpoint } from '../http/endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { curl, urlPath } from './curl.ts';
 import type { CodeSample } from './document.ts';
 import { camelCase, snakeCase } from './names.ts';

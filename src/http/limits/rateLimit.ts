@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { apiError } from '../catalog/errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 
 /** Whether a request is allowed, and how many requests the caller has left of `limit`, the most it can have at once. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; reset_s: number };

@@ -1,6 +1,6 @@
 import type { TObject } from 'typebox';
-import type { ErrorCode } from '../catalog/errors.ts';
-import { type Endpoint, takesKey } from '../http/endpoint.ts';
+import type { ErrorCode } from '../../catalog/errors.ts';
+import { type Endpoint, takesKey } from '../endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';
 import type { Describer, Place } from './describeSchema.ts';

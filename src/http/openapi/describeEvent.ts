@@ -1,5 +1,5 @@
 import { type TObject, Type } from 'typebox';
-import { type EventType, event_types, events } from '../model/events.ts';
+import { type EventType, event_types, events } from '../../model/events.ts';
 import { composeExample } from './composeExample.ts';
 import type { Describer } from './describeSchema.ts';
 import type { EventCall, Schema } from './document.ts';
