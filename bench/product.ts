@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../scripts/freePort.ts';
-import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
 import { memory_mb, startProcess, stopProcess } from './process.ts';

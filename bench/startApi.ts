@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../src/catalog/settings/config.ts';
 import { type Service, startService } from '../src/main.ts';
-import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 
 export type RunningApi = {
   config: Config;

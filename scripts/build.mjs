@@ -66,7 +66,7 @@ export async function build() {
   compile();
   for (const bundle of bundles) await pack(dirname(bundle.entry), asLibrary(bundle));
   await pack(dashboard, asApplication(`${dashboard}/main.tsx`));
-  await packProgram('src/cli/chartwire.ts');
+  await packProgram('src/chartwire.ts');
   for (const path of sources.filter((path) => asset.test(path) && !isDashboard(path))) {
     mkdirSync(dirname(join(dist, path)), { recursive: true });
     copyFileSync(join(root, path), join(dist, path));

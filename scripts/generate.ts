@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { endpoints } from '../src/api/endpoints.ts';
+import { endpoints } from '../src/surfaces/api/endpoints.ts';
 import { dereference } from '../src/http/openapi/dereference.ts';
 import { openApi } from '../src/http/openapi/openApi.ts';
 import { version } from '../src/catalog/version.ts';

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth';
-import type { LarkspurFacts } from '../src/sandbox/seedSandbox.ts';
+import type { LarkspurFacts } from '../src/surfaces/sandbox/seedSandbox.ts';
 
 /** Sends a request and returns the body of its response. Throws if it is refused. */
 // biome-ignore lint/suspicious/noExplicitAny: a caller reads the fields it needs

@@ -7,7 +7,7 @@ import { connect, type Sql } from '../src/platform/db/database.ts';
 import { openEmbedded } from '../src/platform/db/openServer.ts';
 import { startService } from '../src/main.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
-import type { Sandbox } from '../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 import { version } from '../src/catalog/version.ts';
 
 /** The cached lists come from the EMR again, so a few records of each are enough. */

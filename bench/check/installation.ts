@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '../../scripts/freePort.ts';
 import { linkAccount } from '../../scripts/linkAccount.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { program, startProcess, stopProcess } from '../process.ts';
 import { type Api, openApi } from './api.ts';
 import type { EmrMode } from './emr.ts';

@@ -1,5 +1,5 @@
 import type { Sql } from '../../sql/connect.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import type { Acknowledged } from './load.ts';
 import { print, RunError, until } from './programs.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 
 /** A write that the service acknowledged, and when. `reason` is its text, which no other write has. */
 export type Acknowledged = { reason: string; job_id: number; at: number };

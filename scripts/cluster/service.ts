@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { settings } from '../../src/catalog/settings/config.ts';
 import type { Role } from '../../src/main.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { freePort } from '../freePort.ts';
 import { type Program, RunError, root, run, startProgram } from './programs.ts';
 

@@ -1,4 +1,4 @@
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { type ErrorCode, errors } from '../../src/catalog/errors.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
 import { errorsOf } from '../../src/http/openapi/openApi.ts';

@@ -1,5 +1,5 @@
-import { endpoints } from '../../src/api/endpoints.ts';
-import { fieldsOf, typeOf } from '../../src/docs/fieldTable.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
+import { fieldsOf, typeOf } from '../../src/surfaces/docs/fieldTable.ts';
 import { type EventType, event_types } from '../../src/model/events.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
 import { retry_delays_ms } from '../../src/product/webhooks/retrySchedule.ts';

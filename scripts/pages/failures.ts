@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../src/docs/fieldTable.ts';
+import { fieldsOf } from '../../src/surfaces/docs/fieldTable.ts';
 import { event_types } from '../../src/model/events.ts';
 import { failures, send_again_texts } from '../../src/catalog/failures.ts';
 import type { Document } from '../../src/http/openapi/document.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { recordLists } from '../../src/api/recordLists.ts';
+import { recordLists } from '../../src/surfaces/api/recordLists.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { errors } from '../../src/catalog/errors.ts';
 import { startService } from '../../src/main.ts';

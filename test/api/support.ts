@@ -3,7 +3,7 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { createConnection } from 'node:net';
 import { Compile } from 'typebox/compile';
 import { expect } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { createClient } from '../../src/product/clients/clients.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';

@@ -109,7 +109,7 @@ test('modules do not import each other in a circle, so imports point downward on
 test('only the command line reads the environment', () => {
   const readers = filesOf('src').filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')));
   // The code samples contain it as text.
-  expect(readers).toStrictEqual(['src/cli/run.ts', 'src/http/openapi/codeSamples.ts']);
+  expect(readers).toStrictEqual(['src/surfaces/cli/run.ts', 'src/http/openapi/codeSamples.ts']);
 });
 
 test('only a connector’s own folder names its EMR', () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
-import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
-import { link_endpoints } from '../../src/linkpage/endpoints.ts';
+import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
 import { examplesOf } from '../../src/http/openapi/describeOperation.ts';
-import { tryItValues } from '../../src/sandbox/tryItValues.ts';
+import { tryItValues } from '../../src/surfaces/sandbox/tryItValues.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportAudit } from '../../src/product/audit/exportAudit.ts';
 import { exportChain } from '../../src/product/audit/exportChain.ts';
 import { sealAudit } from '../../src/product/audit/sealAudit.ts';
-import { auditList } from '../../src/dashboard/audit.ts';
+import { auditList } from '../../src/surfaces/dashboard/audit.ts';
 import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

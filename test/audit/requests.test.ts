@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRequestLog } from '../../src/product/audit/openRequestLog.ts';
 import { insertRequests, rotateRequests } from '../../src/product/audit/requests.ts';
-import { requestsList } from '../../src/dashboard/requests.ts';
+import { requestsList } from '../../src/surfaces/dashboard/requests.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
 import type { RequestRow } from '../../src/model/dashboard/requests.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { killServer } from '../embedded/fixture.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { seededLarkspur } from '../harness/larkspur.ts';

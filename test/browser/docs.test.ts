@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
-import { pages } from '../../src/docs/navigation.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
+import { pages } from '../../src/surfaces/docs/navigation.ts';
 import { accessibilityViolations, closeWindows, keepMessages, openBrowser } from '../harness/browser.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';

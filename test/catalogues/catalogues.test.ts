@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { apiError, errors, StartFailure } from '../../src/catalog/errors.ts';
 import { event_types } from '../../src/model/events.ts';
@@ -236,8 +236,8 @@ describe('endpoints', () => {
     }
   });
 
-  test('have one file each in src/api/v1, named by the id', () => {
-    const folder = join(root, 'src/api/v1');
+  test('have one file each in src/surfaces/api/v1, named by the id', () => {
+    const folder = join(root, 'src/surfaces/api/v1');
     const files = readdirSync(folder).map((name) => name.replace(/\.ts$/, ''));
     const ids = endpoints.map((each) => each.id).filter((id) => !/^(link|sandbox)\./.test(id));
     expect(ids.map((id) => id.replace('rotate-oldest-secret', 'rotate-secret'))).toEqual(expect.arrayContaining(files));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { descriptions } from '../../src/model/descriptions.ts';
 import type { Schema } from '../../src/http/openapi/document.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';

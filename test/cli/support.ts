@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { run } from '../../src/cli/run.ts';
+import { run } from '../../src/surfaces/cli/run.ts';
 import { settings } from '../../src/catalog/settings/config.ts';
 
 const variables = [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { checkNewPassword } from '../../src/product/operators/checkNewPassword.ts';
 import { newOperator, openOperator, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { readSessionCookie, requireOwnOrigin, sessionCookie } from '../../src/http/auth/authenticateOperator.ts';
 import { purgeSessions } from '../../src/product/operators/operatorSessions.ts';
 import { newOperator, signIn } from '../harness/operator.ts';

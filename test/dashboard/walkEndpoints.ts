@@ -1,4 +1,4 @@
-import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { dashboard_kinds } from '../../src/model/dashboard/recordKinds.ts';
 import type { ApiResponse } from '../harness/api.ts';

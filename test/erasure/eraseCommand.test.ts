@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { run } from '../../src/cli/run.ts';
+import { run } from '../../src/surfaces/cli/run.ts';
 import { settings } from '../../src/catalog/settings/config.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { runCommand, type TestSandbox } from '../harness/sandbox.ts';

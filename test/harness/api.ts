@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { pollingPause } from './poll.ts';
 
 export type ApiResponse = {

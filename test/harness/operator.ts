@@ -1,4 +1,4 @@
-import { resolveClients } from '../../src/dashboard/access/clientAccess.ts';
+import { resolveClients } from '../../src/surfaces/dashboard/access/clientAccess.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import type { OperatorRole } from '../../src/catalog/roles.ts';
 import { addInvitation } from '../../src/product/operators/operatorInvitations.ts';

@@ -12,7 +12,7 @@ import type { Context } from '../../src/product/context.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { startService } from '../../src/main.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import { type Api, openApi } from './api.ts';
 import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';

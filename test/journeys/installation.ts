@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { appliedMarkers, createMarker, patient, until, untilFinished } from './support.ts';

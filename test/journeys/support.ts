@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../src/platform/db/database.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { pollingPause } from '../harness/poll.ts';
 

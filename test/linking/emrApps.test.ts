@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { emrAppsCommand } from '../../src/cli/emrApps.ts';
+import { emrAppsCommand } from '../../src/surfaces/cli/emrApps.ts';
 import { apiOf, expectApiError, newClient } from '../api/support.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { openApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startProcess } from '../harness/sandbox.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dereference } from '../../src/http/openapi/dereference.ts';
 import type { Operation, Schema } from '../../src/http/openapi/document.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';

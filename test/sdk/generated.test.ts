@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, inject, test } from 'vitest';
 import { pythonModule } from '../../scripts/sdk/python.ts';
 import { typescriptTypes } from '../../scripts/sdk/typescript.ts';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';
 
 const run = promisify(execFile);

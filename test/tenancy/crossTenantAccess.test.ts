@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/api/endpoints.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
 import { apiOf, expectApiError, newClient, type OtherClient } from '../api/support.ts';

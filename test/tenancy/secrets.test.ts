@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { apiOf, newClient } from '../api/support.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';

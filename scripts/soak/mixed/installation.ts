@@ -6,7 +6,7 @@ import type { DatabaseAddress } from '../../../sql/address.ts';
 import { connect, type Sql } from '../../../src/platform/db/database.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/start.ts';
 import { ensureDatabase } from '../../../src/platform/db/ensureDatabase.ts';
-import type { Sandbox } from '../../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../../src/surfaces/sandbox/seedSandbox.ts';
 import { type Program, RunError, root, startProgram, until } from '../../cluster/programs.ts';
 import { openInstallation } from '../../cluster/service.ts';
 import { freePort } from '../../freePort.ts';

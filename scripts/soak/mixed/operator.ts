@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../../src/surfaces/sandbox/seedSandbox.ts';
 import type { Call } from '../../linkAccount.ts';
 import { openCall } from './accounts.ts';
 

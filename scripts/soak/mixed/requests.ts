@@ -1,5 +1,5 @@
 import type { Chance } from '../../../larkspur/seed/random.ts';
-import type { Sandbox } from '../../../src/sandbox/seedSandbox.ts';
+import type { Sandbox } from '../../../src/surfaces/sandbox/seedSandbox.ts';
 
 /** A request of the load. `body` is created for each attempt: a form can be sent only once. */
 export type WriteRequest = { kind: string; method: string; path: string; body: () => object };

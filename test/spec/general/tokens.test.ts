@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bindings } from '../../../src/product/accounts/accounts.ts';
-import { createClientCommand } from '../../../src/cli/createClient.ts';
+import { createClientCommand } from '../../../src/surfaces/cli/createClient.ts';
 import { addSecret } from '../../../src/product/clients/clients.ts';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { apiOf, expectApiError, newClient, withDatabase } from '../../api/support.ts';

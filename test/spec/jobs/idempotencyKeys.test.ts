@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { endpoints } from '../../../src/api/endpoints.ts';
+import { endpoints } from '../../../src/surfaces/api/endpoints.ts';
 import { apiOf, expectApiError, newClient } from '../../api/support.ts';
 import { rejectedCall } from '../../dashboard/finishedCalls.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';

@@ -1,0 +1,248 @@
+import { type Command, Option } from 'commander';
+import type { Config } from '../../catalog/settings/config.ts';
+import type { Environment } from '../../catalog/settings/settingValues.ts';
+
+/** The commands that run on the server with its settings. Their exit code for any error is 1. */
+export const administration: readonly string[] = [
+  ...[
+    'serve',
+    'doctor',
+    'clients',
+    'operators',
+    'connectors',
+    'erase',
+    'audit',
+    'alerts',
+    'emr-apps',
+    'keys',
+    'backup',
+    'restore',
+  ],
+];
+
+/** Adds them. Their modules load the service, so each is imported only when its command runs. */
+export function addAdministration(program: Command, env: Environment): void {
+  const config = async (more: Environment = {}): Promise<Config> =>
+    (await import('../../catalog/settings/config.ts')).loadConfig({ ...env, ...more });
+  addServe(program, config);
+  program
+    .command('doctor')
+    .description('check settings, database, keys, network, clock, disk and ports, and suggest fixes')
+    .option(...json)
+    .action(async (options) => (await import('./doctor.ts')).doctorCommand(env, options));
+  addClients(program, config);
+  addConnectors(program, config);
+  addErase(program, config);
+  addAudit(program, config);
+  addAlerts(program, config);
+  addEmrApps(program, config);
+  addBackups(program, config, env);
+}
+
+const json = ['--json', 'print JSON'] as const;
+type LoadConfig = (more?: Environment) => Promise<Config>;
+
+function addServe(program: Command, config: LoadConfig): void {
+  program
+    .command('serve')
+    .description('run the service')
+    .option('--role <role>', 'all, api or worker', 'all')
+    .option('--allow-nobody', 'allow root to run the embedded database as "nobody"')
+    .action(async ({ role, allowNobody }) => {
+      const { roleOf, serve } = await import('./serve.ts');
+      await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), roleOf(role));
+    });
+}
+
+function addClients(program: Command, config: LoadConfig): void {
+  program
+    .command('clients')
+    .description('manage clients')
+    .command('create')
+    .description('create a client; its secret is shown once')
+    .option('--name <name>', 'name of the application (required)')
+    .option('--mode <mode>', 'live or test')
+    .addOption(repeated('--callback-url <url>', 'a URL that Link may redirect to; repeatable'))
+    .addOption(repeated('--frame-origin <origin>', 'an origin that may embed Link; repeatable'))
+    .option('--logo <file>', 'a .png, .jpg or .svg file')
+    .option('--colour <#rrggbb>', 'button color in Link')
+    .option(...json)
+    .action(async (options) =>
+      (await import('./createClient.ts')).createClientCommand(await config(), asWritten(options)),
+    );
+  program
+    .command('operators')
+    .description('manage dashboard operators')
+    .command('reset')
+    .description('reset an operator’s password')
+    .option('--email <email>', 'email address of the operator (required)')
+    .option(...json)
+    .action(async ({ email, json }) =>
+      (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email, { json }),
+    );
+  program
+    .command('keys')
+    .description('manage signing keys')
+    .command('rotate')
+    .description('create new signing keys of a client, for EMRs that use its published key sets')
+    .option('--client <client_id>', 'the client (required)')
+    .option(...json)
+    .action(async (options) => (await import('./rotateKeys.ts')).rotateKeysCommand(await config(), options));
+}
+
+function addConnectors(program: Command, config: LoadConfig): void {
+  program
+    .command('connectors')
+    .description('test connectors')
+    .command('certify [name]')
+    .description('test a connector against a live EMR and print a report; read-only by default')
+    .option('--address <url>', 'URL of the EMR (required)')
+    .option('--credentials-file <file>', 'JSON file with the credentials (required)')
+    .option('--client <client_id>', 'sign in with the keys and the EMR app of this client')
+    .option('--write-synthetic-records', 'also write synthetic records')
+    .option('--patient-mrn <mrn>', 'the chart to use')
+    .option('--one-time-code <code>', 'one-time code for the sign-in')
+    .option('--only <check>', 'run only the checks with this name')
+    .option('--empty-lists <names>', 'lists that are empty in this EMR, such as listOrders,listClaims')
+    .option(...json)
+    .action(async (name, options) =>
+      (await import('./certify.ts')).certifyCommand(await config(), name, asWritten(options)),
+    );
+}
+
+function addErase(program: Command, config: LoadConfig): void {
+  program
+    .command('erase [what]')
+    .description('delete everything stored about a client, practice or patient; without --yes, only count it')
+    .option('--client <client_id>', 'the client (required)')
+    .option('--org <org_id>', 'the practice')
+    .option('--patient <id or mrn>', 'the patient')
+    .option('--yes', 'erase it')
+    .option(...json)
+    .addHelpText('after', eraseExamples)
+    .action(async (what, options) =>
+      (await import('./erase.ts')).eraseCommand(await config(), what, asWritten(options)),
+    );
+}
+
+const eraseExamples = `
+Examples:
+  $ chartwire erase client   --client CLIENT_ID
+  $ chartwire erase practice --client CLIENT_ID --org ORG_ID --yes
+  $ chartwire erase patient  --client CLIENT_ID --org ORG_ID --patient MRN --yes
+`;
+
+function addAudit(program: Command, config: LoadConfig): void {
+  const audit = program.command('audit').description('verify or export the audit log');
+  audit
+    .command('verify')
+    .description('verify the audit log, optionally against additional anchor files')
+    .addOption(repeated('--anchor-file <file>', 'an anchor file; repeatable'))
+    .addOption(new Option('--export <file>', 'verify this export (JSON lines) instead').conflicts('anchorFile'))
+    .option(...json)
+    .action(async ({ anchorFile = [], export: file, json }) => {
+      const { verifyAuditCommand, verifyExportCommand } = await import('./audit.ts');
+      if (file === undefined) await verifyAuditCommand(await config(), anchorFile, { json });
+      else await verifyExportCommand(await config(), file, { json });
+    });
+  audit
+    .command('export')
+    .description('export audit records, with the hashes needed to verify them')
+    .option('--since <time>', 'only records since this time, such as 2031-03-03 or 2031-03-03T14:00:00Z')
+    .option('--until <time>', 'only records before this time')
+    .option('--client <client_id>', 'only records of this client')
+    .addOption(new Option('--format <format>', 'record format').choices(['jsonl', 'csv']).default('jsonl'))
+    .option('--output <file>', 'output file; default: standard output')
+    .option('--force', 'replace the file if it exists')
+    .option('--json', 'print the number of records as JSON; needs --output')
+    .action(async (options) => (await import('./exportAudit.ts')).exportAuditCommand(await config(), options));
+  audit
+    .command('reanchor')
+    .description('accept the current audit log after a restore from a backup')
+    .option(...json)
+    .action(async (options) => (await import('./audit.ts')).reanchorAuditCommand(await config(), options));
+}
+
+function addAlerts(program: Command, config: LoadConfig): void {
+  const alerts = program.command('alerts').description('list open alerts and test the alert channels');
+  alerts
+    .command('list')
+    .description('list open alerts')
+    .option(...json)
+    .action(async (options) => (await import('./alerts.ts')).listAlertsCommand(await config(), options));
+  alerts
+    .command('test')
+    .description('send a test message to each configured channel')
+    .option(...json)
+    .action(async (options) => (await import('./alerts.ts')).testAlertsCommand(await config(), options));
+}
+
+function addEmrApps(program: Command, config: LoadConfig): void {
+  program
+    .command('emr-apps [what]')
+    .description('list, add, change or remove EMR apps: client IDs issued by an EMR, which staff then need not enter')
+    .option('--client <client_id>', 'the client (required)')
+    .option('--name <name>', 'add, change: name of the clinic')
+    .option('--emr <emr>', 'add: the EMR')
+    .option('--credentials-file <file>', 'add, change: JSON file with the client ID that the EMR issued')
+    .addOption(
+      repeated('--host <host>', 'add, change: a host that the app is used for, such as *.example.org; repeatable'),
+    )
+    .option('--token-endpoint <url>', 'add, change: same_host (default), a URL, or a URL with {host} and {tenant}')
+    .option('--authorization-endpoint <url>', 'add, change: the same for the EMR’s sign-in page')
+    .option('--issuer <url>', 'add, change: the issuer, if it is not on the host of the sign-in page')
+    .option('--tenant-path <path>', 'add, change: where the EMR’s address has {tenant}, such as /r4/{tenant}')
+    .option('--logo <file>', 'add, change: a .png, .jpg or .svg file')
+    .option('--mrn-system <uri>', 'add, change: identifier system of the MRN')
+    .option('--mrn-type <code>', 'add, change: identifier type of the MRN')
+    .option('--app <app_id>', 'change, remove: the app')
+    .option(...json)
+    .action(async (what, options) =>
+      (await import('./emrApps.ts')).emrAppsCommand(await config(), what, asWritten(options)),
+    );
+}
+
+function addBackups(program: Command, config: LoadConfig, env: Environment): void {
+  program
+    .command('backup')
+    .description('write an encrypted backup of the embedded database, even while the service is running')
+    .option('--to <file>', 'the file to write (required)')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: prompt')
+    .option('--verify', 'verify the backup by starting a temporary server on it')
+    .option('--portable', 'allow restoring on another platform or major version of PostgreSQL')
+    .option(...json)
+    .action(async (options) => (await import('./backup.ts')).backupCommand(await config(), asWritten(options)));
+  const restore = program
+    .command('restore')
+    .description('restore a backup into an empty folder')
+    .option('--from <file>', 'the backup (required)')
+    .option('--data-dir <folder>', 'an empty folder (required)')
+    .option('--passphrase-file <file>', 'file with the passphrase; default: prompt')
+    .option(...json)
+    .action(async (options) => {
+      const { loadConfig } = await import('../../catalog/settings/config.ts');
+      const load = (settings: Environment) => loadConfig({ ...env, ...settings });
+      await (await import('./restore.ts')).restoreCommand(load, asWritten(options));
+    });
+  restore
+    .command('mark')
+    .description('mark the database at DATABASE_URL as restored; run this before starting the service')
+    .option('--backup-time <time>', 'when the backup was made (required)')
+    .option(...json)
+    .action(async ({ backupTime }, command: Command) =>
+      (await import('./restore.ts')).markRestoredCommand(await config(), backupTime, command.optsWithGlobals()),
+    );
+}
+
+function repeated(flags: string, description: string): Option {
+  return new Option(flags, description).argParser((value: string, before: string[] = []) => [...before, value]);
+}
+
+/** `callbackUrl` → `callback-url`: the commands use the names that people type, also in their messages. */
+function asWritten(options: Record<string, unknown>): Record<string, never> {
+  const written = Object.entries(options).map(([name, value]) => [
+    name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    value,
+  ]);
+  return Object.fromEntries(written);
+}

@@ -1,0 +1,70 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Command, Option } from 'commander';
+import type { LoggedRequest } from '../../../../sdk/src/generated/types.gen.ts';
+import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { printJson, printLine, timeOf } from '../output.ts';
+import { firstOf } from './jobs.ts';
+import { readCount } from './readCount.ts';
+import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
+
+const statuses = ['2xx', '4xx', '5xx', 'failed'] as const;
+type TailOptions = ServiceOptions & { status?: (typeof statuses)[number]; limit: number; follow: boolean };
+
+const poll_ms = 1_000;
+const page_size = 100;
+/** How many of the newest requests are remembered, to recognize what was printed. */
+const remembered_max = 1_000;
+
+export function addRequests(program: Command, env: Environment): void {
+  const requests = program.command('requests').description('show your application’s requests');
+  serviceCommand(requests, 'tail', 'print the latest requests, then new ones as they arrive')
+    .addOption(new Option('--status <status>', 'only requests with this kind of response').choices(statuses))
+    .option('--limit <number>', 'how many past requests to print first', readCount, 10)
+    .option('--no-follow', 'do not wait for new ones')
+    .action((options: TailOptions) => withService(env, options, (service) => tail(service, options)));
+}
+
+async function tail({ client }: Service, { json, status, limit, follow }: TailOptions): Promise<void> {
+  const list = () => client.requests.list({ page_size, ...(status && { status }) });
+  const print = (newest_first: readonly LoggedRequest[]) => {
+    for (const request of [...newest_first].reverse()) {
+      if (json) printJson({ request }, { line: true });
+      else printLine(lineOf(request));
+    }
+  };
+  const first = await firstOf(list(), Math.max(limit, page_size));
+  let known = idsOf(first);
+  print(first.filter(isForeign).slice(0, limit));
+  while (follow) {
+    await pause(poll_ms);
+    const fresh = await readNew(list(), known);
+    known = new Set([...idsOf(fresh), ...known].slice(0, remembered_max));
+    print(fresh.filter(isForeign));
+  }
+}
+
+/** Requests are logged when they end, so a slow one can appear below a known one: whole pages are compared. */
+async function readNew(list: AsyncIterable<LoggedRequest>, known: ReadonlySet<string>): Promise<LoggedRequest[]> {
+  const fresh: LoggedRequest[] = [];
+  let read = 0;
+  for await (const request of list) {
+    if (!known.has(request.request_id)) fresh.push(request);
+    read += 1;
+    if (read % page_size === 0 && (fresh.length < read || read >= remembered_max)) break;
+  }
+  return fresh;
+}
+
+function idsOf(requests: readonly LoggedRequest[]): Set<string> {
+  return new Set(requests.map(({ request_id }) => request_id));
+}
+
+/** This command's own polling would fill the list. */
+function isForeign({ endpoint }: LoggedRequest): boolean {
+  return endpoint !== 'requests.list';
+}
+
+function lineOf(request: LoggedRequest): string {
+  const { at, status, duration_ms, method, endpoint, error_code, request_id } = request;
+  return `${timeOf(at)}  ${status}  ${String(duration_ms).padStart(6)} ms  ${method.padEnd(6)} ${endpoint}  ${error_code ?? ''}  ${request_id}`;
+}

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { checkClient } from '../../product/clients/checkClient.ts';
+import { createClient, describeDestinations, type NewClient } from '../../product/clients/clients.ts';
+import type { Config } from '../../catalog/settings/config.ts';
+import { ApiError, StartFailure } from '../../catalog/errors.ts';
+import type { ClientChanges } from '../../model/dashboard/settings.ts';
+import { type JsonOption, printResult } from './output.ts';
+import { command_line, withAudit } from './withAudit.ts';
+
+type Values = JsonOption & {
+  name?: string | undefined;
+  mode?: string | undefined;
+  'callback-url'?: string[] | undefined;
+  'frame-origin'?: string[] | undefined;
+  logo?: string | undefined;
+  colour?: string | undefined;
+};
+
+/** Creates a client and prints its credentials. Works whether or not the service is running. */
+export async function createClientCommand(config: Config, values: Values): Promise<void> {
+  const client = await readValues(config, values);
+  const created = await withAudit(config, (db, audit) =>
+    createClient(
+      db,
+      client,
+      (tx, { id, client_id }) =>
+        audit.recordInTransaction(tx, {
+          client_id: id,
+          ...command_line,
+          action: 'client.create',
+          outcome: 'created',
+          subject: client_id,
+          detail: describeDestinations({}, client),
+        }),
+      { created_by: command_line.actor },
+    ),
+  );
+  const { client_id, client_secret } = created;
+  printResult(
+    values,
+    { client_id, client_secret },
+    `client_id     ${client_id}\nclient_secret ${client_secret}\n\nStore the secret now: it is not shown again.\n`,
+  );
+}
+
+async function readValues(config: Config, values: Values): Promise<NewClient> {
+  if (!values.name) throw new StartFailure('A name is required: chartwire clients create --name "Front desk app"');
+  const mode = values.mode ?? (config.sandbox ? 'test' : 'live');
+  if (mode !== 'live' && mode !== 'test') throw new StartFailure(`--mode must be live or test, not '${mode}'.`);
+  const checked = checkOptions({
+    callback_urls: values['callback-url'] ?? [],
+    frame_origins: values['frame-origin'] ?? [],
+    logo: values.logo === undefined ? null : await readLogo(values.logo),
+    colour: values.colour ?? null,
+  });
+  return { name: values.name, mode, ...checked };
+}
+
+const options: Record<string, string> = {
+  callback_urls: '--callback-url',
+  frame_origins: '--frame-origin',
+  logo: '--logo',
+  colour: '--colour',
+};
+
+/** Applies the dashboard's rules. Errors name the command line option instead of the field. */
+function checkOptions(changes: ClientChanges): ClientChanges {
+  try {
+    return checkClient(changes);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.field === undefined) throw error;
+    const { field, message } = error;
+    throw new StartFailure(`${message.replace(field, options[field] ?? field)}.`, { cause: error });
+  }
+}
+
+const logo_types: Record<string, string> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  svg: 'image/svg+xml',
+};
+
+/** Reads a picture as a `data:` URL. */
+export async function readLogo(path: string): Promise<string> {
+  const type = logo_types[path.split('.').at(-1)?.toLowerCase() ?? ''];
+  if (!type) throw new StartFailure('--logo must be a .png, .jpg or .svg file.');
+  const content = await readFile(path).catch((cause: unknown) => {
+    throw new StartFailure(`--logo: cannot read the file ${path}.`, { cause });
+  });
+  return `data:${type};base64,${content.toString('base64')}`;
+}

@@ -1,0 +1,178 @@
+import { readFile } from 'node:fs/promises';
+import {
+  addEmrApp,
+  appDestinations,
+  changeEmrApp,
+  type EmrApp,
+  findEmrApp,
+  listEmrApps,
+  removeEmrApp,
+} from '../../product/accounts/emrApps.ts';
+import type { Config } from '../../catalog/settings/config.ts';
+import type { EndpointPins } from '../../emr/endpointPins.ts';
+import { connectors } from '../../emr/index.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import { ApiError, apiError, StartFailure } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
+import { checkAppChanges, checkNewApp } from '../../product/link/checkEmrApp.ts';
+import { keySetUrl, returnAddress } from '../../product/link/registrationUrls.ts';
+import type { SystemKeys } from '../../platform/security/systemKeys.ts';
+import type { Vault } from '../../platform/security/vault.ts';
+import { readLogo } from './createClient.ts';
+import { findClient } from './findClient.ts';
+import { type JsonOption, printResult } from './output.ts';
+import { command_line, withAudit } from './withAudit.ts';
+
+type Values = JsonOption & {
+  client?: string | undefined;
+  name?: string | undefined;
+  emr?: string | undefined;
+  host?: string[] | undefined;
+  'token-endpoint'?: string | undefined;
+  'authorization-endpoint'?: string | undefined;
+  issuer?: string | undefined;
+  'tenant-path'?: string | undefined;
+  logo?: string | undefined;
+  'credentials-file'?: string | undefined;
+  'mrn-system'?: string | undefined;
+  'mrn-type'?: string | undefined;
+  app?: string | undefined;
+};
+type Work = { tx: Tx; client_id: string; vault: Vault; db: Database; system_keys: SystemKeys };
+/** What the audit record is about, and what is printed. */
+type Done = { subject: string; detail?: Record<string, unknown>; value: unknown; text: string };
+
+/** Lists, adds, changes or removes the EMR apps of a client. Works whether or not the service is running. */
+export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
+  const work = { list, add, change, remove }[what ?? ''];
+  if (!work) throw new StartFailure('Specify an action: list, add, change or remove. See: chartwire help');
+  try {
+    const { value, text } = await withAudit(config, async (db, audit, { vault, system_keys }) => {
+      const client_id = await findClient(db, values.client);
+      return db.tenant(client_id, async (tx) => {
+        const done = await work({ tx, client_id, vault, db, system_keys }, config, values);
+        const outcome = { list: 'listed', add: 'added', change: 'changed', remove: 'removed' }[what ?? ''] ?? '';
+        await audit.recordInTransaction(tx, {
+          client_id,
+          ...command_line,
+          action: `emr_app.${what}`,
+          outcome,
+          subject: done.subject,
+          detail: done.detail,
+        });
+        return done;
+      });
+    });
+    printResult(values, value, text);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new StartFailure(error.message, { cause: error });
+  }
+}
+
+async function list({ tx, client_id, vault }: Work, config: Config, values: Values): Promise<Done> {
+  const apps = await listEmrApps({ vault }, tx);
+  const emr_apps = apps.map((app) => ({
+    ...{ emr_app_id: app.id, name: app.name, emr: app.connector, hosts: app.hosts, way: app.credentials.way },
+    ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
+    ...{ tenant_path: app.tenant_path },
+    ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
+    ...registrationOf(config, values, app),
+  }));
+  const lines = emr_apps.map((app) => {
+    const columns = [app.emr_app_id, app.name, app.emr, app.hosts.join(',') || '(no hosts)', app.way];
+    const mrn = [app.mrn_system, app.mrn_type].filter((each) => each !== null);
+    const more = [
+      ...(mrn.length > 0 ? [`MRN: ${mrn.join(' ')}`] : []),
+      ...(app.registered ? [] : ['no client ID yet']),
+    ];
+    return [...columns, `${app.accounts} accounts`, ...more].join('  ');
+  });
+  return { subject: client_id, value: { emr_apps }, text: `${lines.join('\n') || 'No EMR apps.'}\n` };
+}
+
+async function add({ tx, client_id, ...keys }: Work, config: Config, values: Values): Promise<Done> {
+  if (!values.name) throw new StartFailure('A name is required: --name "Hillside Clinic"');
+  const credentials = await readCredentials(values['credentials-file']);
+  const logo = values.logo === undefined ? null : await readLogo(values.logo);
+  const { name, emr = '', host: hosts = [] } = values;
+  const mrn = { mrn_system: values['mrn-system'] ?? null, mrn_type: values['mrn-type'] ?? null };
+  const given = { name, logo, emr, hosts, credentials, ...endpointsIn(values), ...mrn };
+  const app = checkNewApp({ config, connectors }, given);
+  const id = await addEmrApp(keys, tx, { client_id, ...app });
+  return saved(config, values, { id, ...app }, undefined);
+}
+
+/** Changes what the options name. An EMR issues a client ID after it was told the app's URLs. */
+async function change({ tx, ...keys }: Work, config: Config, values: Values): Promise<Done> {
+  const app = await findNamed(keys, tx, values);
+  const file = values['credentials-file'];
+  const changed = checkAppChanges({ config, connectors }, app, {
+    ...(values.name !== undefined && { name: values.name }),
+    ...(values.logo !== undefined && { logo: await readLogo(values.logo) }),
+    ...(values.host !== undefined && { hosts: values.host }),
+    ...(file !== undefined && { credentials: await readCredentials(file) }),
+    ...(values['mrn-system'] !== undefined && { mrn_system: values['mrn-system'] }),
+    ...(values['mrn-type'] !== undefined && { mrn_type: values['mrn-type'] }),
+    ...endpointsIn(values),
+  });
+  await changeEmrApp({ ...keys, connectors }, tx, changed);
+  return saved(config, values, changed, app);
+}
+
+async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<Done> {
+  const app = await findNamed({ vault }, tx, values);
+  const used = await removeEmrApp(tx, app.id);
+  if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
+  const detail = { destinations: appDestinations(app, undefined) };
+  return { subject: app.id, detail, value: { emr_app_id: app.id }, text: 'Removed.\n' };
+}
+
+async function findNamed({ vault }: Pick<Work, 'vault'>, tx: Tx, { app: given }: Values): Promise<EmrApp> {
+  const id = parseId(given ?? '');
+  const app = id && (await findEmrApp({ vault }, tx, id));
+  if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
+  return app;
+}
+
+function endpointsIn(values: Values) {
+  return {
+    ...(values['token-endpoint'] !== undefined && { token_endpoint: values['token-endpoint'] }),
+    ...(values['authorization-endpoint'] !== undefined && { authorization_endpoint: values['authorization-endpoint'] }),
+    ...(values.issuer !== undefined && { issuer: values.issuer }),
+    ...(values['tenant-path'] !== undefined && { tenant_path: values['tenant-path'] }),
+  };
+}
+
+type SavedApp = Pick<EmrApp, 'id' | 'connector' | 'credentials' | keyof EndpointPins>;
+
+function saved(config: Config, values: Values, app: SavedApp, before: EmrApp | undefined): Done {
+  const detail = { destinations: appDestinations(before, app) };
+  const value = { emr_app_id: app.id, ...registrationOf(config, values, app) };
+  const lines = Object.entries(value).map(([name, text]) => `${name} ${text}\n`);
+  return { subject: app.id, detail, value, text: lines.join('') };
+}
+
+/** The URL that must be registered with the EMR. */
+function registrationOf(config: Config, { client = '' }: Values, { id, connector, credentials }: SavedApp) {
+  const ways = connectors.get(connector)?.sign_in_ways ?? [];
+  const must_register = ways.find(({ name }) => name === credentials.way)?.must_register;
+  if (must_register === 'key_set') return { key_set_url: keySetUrl(config, client, id) };
+  return must_register === 'return_address' ? { redirect_uri: returnAddress(config, id) } : {};
+}
+
+/** A file, because other users of the machine can see command lines. */
+async function readCredentials(path: string | undefined): Promise<Record<string, string>> {
+  const example = '{"way":"client_secret","client_id":"…","client_secret":"…"}';
+  if (!path) throw new StartFailure(`--credentials-file is required: a JSON file such as ${example}`);
+  try {
+    const parsed: unknown = JSON.parse(await readFile(path, 'utf8'));
+    const entries = Object.entries(Object(parsed));
+    if (entries.length > 0 && entries.every(([, value]) => typeof value === 'string')) {
+      return Object.fromEntries(entries) as Record<string, string>;
+    }
+  } catch (cause) {
+    throw new StartFailure(`--credentials-file: cannot read ${path} as JSON.`, { cause });
+  }
+  throw new StartFailure(`--credentials-file must contain an object of strings, such as ${example}`);
+}

@@ -1,0 +1,143 @@
+import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import { endpoints } from '../../api/endpoints.ts';
+import { dereference } from '../../../http/openapi/dereference.ts';
+import type { Schema } from '../../../http/openapi/document.ts';
+import { alternativesOf, type Method, methodsOf } from '../../../http/openapi/methods.ts';
+import { openApi } from '../../../http/openapi/openApi.ts';
+import { version } from '../../../catalog/version.ts';
+
+/** An operation of the API as a tool for a model. */
+export type ApiTool = {
+  definition: Tool;
+  method: Method;
+  /** The part of the request that each argument belongs to. */
+  places: ReadonlyMap<string, 'path' | 'query' | 'body' | 'file' | 'idempotency_key'>;
+  /** The field of the form that takes the file. */
+  file_field: string | undefined;
+};
+
+/**
+ * Operations that models cannot call: they return a secret, decide where health data is sent, or end the access to an
+ * EMR. A text in a chart could make a model call them.
+ */
+export const withheld: readonly string[] = [
+  ...['link.token.create', 'link.token.exchange', 'sandbox.public_token.create'],
+  ...['account.rotate-token', 'account.delete'],
+  ...['webhook.create', 'webhook.list', 'webhook.delete', 'webhook.rotate-oldest-secret', 'webhook.rotate-secret'],
+];
+
+/** The tools by name. Without `writes`, only those that read; with `files`, documents can be read from a folder. */
+export function apiTools({ writes, files }: { writes: boolean; files: boolean }): Map<string, ApiTool> {
+  const document = dereference(openApi(endpoints, { version, base_url: '' }));
+  const tools = methodsOf(document)
+    .filter(({ operation }) => !withheld.includes(operation.operationId))
+    .filter(({ reads }) => writes || reads)
+    .map((method) => toolOf(method, files));
+  return new Map(tools.map((tool) => [tool.definition.name, tool]));
+}
+
+function toolOf(method: Method, files: boolean): ApiTool {
+  const { operation, verb, reads } = method;
+  const { properties, required, places, file_field } = argumentsOf(method, files);
+  const description = [
+    `${operation.summary}.`,
+    operation.description,
+    ...(operation['x-events'] ? ['Waits for the outcome in the EMR and returns it.'] : []),
+  ];
+  return {
+    definition: {
+      name: toolName(method),
+      description: description.filter((text) => text !== undefined).join(' '),
+      // JSON Schema, as the protocol wants it.
+      inputSchema: { type: 'object', properties, required, additionalProperties: false },
+      annotations: {
+        title: operation.summary,
+        readOnlyHint: reads,
+        ...(!reads && { destructiveHint: verb !== 'POST', idempotentHint: false }),
+        openWorldHint: false,
+      },
+    },
+    method,
+    places,
+    file_field,
+  };
+}
+
+/** `claims.list` → `list_claims`, `patients.search` → `search_patients`, `jobs.run-again` → `run_job_again`. */
+function toolName({ operation, resource, name, items }: Method): string {
+  const given = names[operation.operationId];
+  if (given !== undefined) return given;
+  const [verb = '', ...rest] = name.split('-');
+  const nouns = resource.map((noun, index) =>
+    items !== undefined && index === resource.length - 1 ? noun : singular(noun),
+  );
+  return [verb, ...nouns, ...rest].join('_').replaceAll('-', '_');
+}
+
+/** Where the rule produces an awkward name. */
+const names: Record<string, string> = {
+  'account.connection-report': 'get_connection_report',
+  'link.emrs.list': 'list_emrs',
+  'patients.fetch': 'fetch_patients_from_emr',
+  'settings.get': 'get_settings',
+};
+
+function singular(noun: string): string {
+  return noun.replace(/s$/, '');
+}
+
+type Arguments = Pick<ApiTool, 'file_field'> & {
+  properties: Record<string, Schema>;
+  required: string[];
+  places: Map<string, 'path' | 'query' | 'body' | 'file' | 'idempotency_key'>;
+};
+
+function argumentsOf({ path_parameters, query_parameters, body, verb, reads }: Method, files: boolean): Arguments {
+  const given: Arguments = { properties: {}, required: [], places: new Map(), file_field: undefined };
+  const add = (name: string, schema: Schema, place: Parameters<Arguments['places']['set']>[1], is_required = false) => {
+    given.properties[name] = plain(schema);
+    given.places.set(name, place);
+    if (is_required) given.required.push(name);
+  };
+  for (const { in: place, name, schema, description, required } of [...path_parameters, ...query_parameters]) {
+    add(name, { ...schema, description }, place === 'path' ? 'path' : 'query', required);
+  }
+  for (const [name, schema] of Object.entries(body?.properties ?? {})) {
+    if (schema.contentMediaType === undefined) add(name, schema, 'body', body?.required?.includes(name));
+    else {
+      given.file_field = name;
+      const text = { type: 'string', description: `${schema.description}. Its content in base64` };
+      add(`${name}_base64`, text, 'file', !files);
+      if (files) {
+        const path = 'A path in the allowed folder, instead of the content';
+        add(`${name}_path`, { type: 'string', description: path }, 'file');
+      }
+    }
+  }
+  if (!reads && verb !== 'DELETE') {
+    const description =
+      'Only to retry a call whose result was lost: the key from the error. The retry does not take effect twice';
+    add('idempotency_key', { type: 'string', description }, 'idempotency_key');
+  }
+  return given;
+}
+
+/**
+ * Without the keywords that only our own pages understand. The explanations of an enum's values go into its
+ * description.
+ */
+function plain(schema: Schema): Schema {
+  const { 'x-enumDescriptions': values, examples: _, properties, items, anyOf: _all, ...rest } = schema;
+  const any = alternativesOf(schema);
+  const explained = Object.entries(values ?? {}).map(([value, text]) => `${value}: ${text}`);
+  const description = [rest.description, ...explained].filter((text) => text !== undefined).join('. ');
+  return {
+    ...rest,
+    ...(description !== '' && { description }),
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, plain(each)])),
+    }),
+    ...(items && { items: plain(items) }),
+    ...(any && { anyOf: any.map(plain) }),
+  };
+}

@@ -1,0 +1,108 @@
+import { Command, CommanderError } from 'commander';
+import { ConnectionError } from '../../../sql/errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
+import { version } from '../../catalog/version.ts';
+import { addAdministration, administration } from './administration.ts';
+import { addAccounts } from './client/accounts.ts';
+import { addApi } from './client/api.ts';
+import { addEvents } from './client/events.ts';
+import { addJobs } from './client/jobs.ts';
+import { addLink } from './client/link.ts';
+import { addListen } from './client/listen.ts';
+import { addMcp } from './client/mcp.ts';
+import { addOpen } from './client/open.ts';
+import { addProfiles } from './client/profileCommands.ts';
+import { addRequests } from './client/requests.ts';
+import { addSandbox } from './client/sandbox.ts';
+import { addTrigger } from './client/trigger.ts';
+import { addWebhooks } from './client/webhooks.ts';
+import { CommandFailure, exit_codes } from './exits.ts';
+
+/** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets an exit code. */
+export async function run(argv: string[]): Promise<void> {
+  const program = createProgram();
+  try {
+    await program.parseAsync(argv.length === 0 ? ['help'] : argv, { from: 'user' });
+  } catch (error) {
+    const { message, exit } = explain(error, deepest(program, argv));
+    process.stderr.write(message);
+    if (exit !== 0) process.exitCode = exit;
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command('chartwire')
+    .description('Chartwire: one API for the electronic medical records of clinics.')
+    .version(version, '-v, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help')
+    .exitOverride()
+    // Errors are printed by `run`, in one place.
+    .configureOutput({ writeErr: () => {}, outputError: () => {} })
+    .showSuggestionAfterError(false)
+    .addHelpText('after', closing);
+  const env = process.env;
+  program.commandsGroup('Develop:');
+  for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addMcp, addOpen, addProfiles])
+    add(program, env);
+  program.commandsGroup('Operate:');
+  for (const add of [addJobs, addEvents, addAccounts, addWebhooks, addRequests]) add(program, env);
+  program.commandsGroup('Administer (on the server, with its settings):');
+  addAdministration(program, env);
+  return program;
+}
+
+const closing = `
+Commands that talk to the service read their credentials from CHARTWIRE_BASE_URL, CHARTWIRE_CLIENT_ID,
+CHARTWIRE_CLIENT_SECRET and CHARTWIRE_ACCESS_TOKEN, else from a profile (chartwire profile add), else from sandbox.json
+in the data folder. The service’s settings are environment variables, or lines in a .env file next to package.json.
+
+Examples:
+  $ chartwire listen --forward-to http://localhost:3000/webhooks
+  $ chartwire trigger patient.created
+  $ chartwire jobs list --status failed --json
+
+Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused.
+`;
+
+/** The message for a failed command and its exit code. Unexpected errors are rethrown. */
+function explain(error: unknown, command: Command): { message: string; exit: number } {
+  if (error instanceof CommandFailure) return { message: `${error.message}\n`, exit: exit_codes[error.exit] };
+  if (error instanceof StartFailure) return { message: `${error.message}\n`, exit: exit_codes.error };
+  if (isConnectionLost(error)) return { message: connection_lost, exit: exit_codes.error };
+  if (!(error instanceof CommanderError)) throw error;
+  // Help or the version was shown.
+  if (error.exitCode === 0) return { message: '', exit: 0 };
+  const [first = 'chartwire'] = pathOf(command).split(' ').slice(1);
+  const exit = administration.includes(first) ? exit_codes.error : exit_codes.usage;
+  // A group of commands without a subcommand.
+  if (error.code === 'commander.help') return { message: command.helpInformation(), exit };
+  const unknown = error.code === 'commander.excessArguments' || error.code === 'commander.unknownCommand';
+  const given = [...pathOf(command).split(' ').slice(1), ...command.args].join(' ');
+  const cause = unknown ? `unknown command '${given}'` : error.message.replace(/^error: /, '').replace(/\.$/, '');
+  return { message: `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. See: ${pathOf(command)} --help\n`, exit };
+}
+
+const connection_lost =
+  'The connection to the database was lost. Run the command again when the database is back; check with: chartwire doctor\n';
+
+/** The driver's errors, and SQLSTATE classes 08 (connection) and 57P (shutdown). */
+function isConnectionLost(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return error instanceof ConnectionError || (typeof code === 'string' && /^(ECONN|EPIPE|08|57P0)/.test(code));
+}
+
+/** The command that the arguments name, as far as it exists. */
+function deepest(program: Command, argv: readonly string[]): Command {
+  let command = program;
+  for (const word of argv) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (next) command = next;
+    else if (!word.startsWith('-')) break;
+  }
+  return command;
+}
+
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+}

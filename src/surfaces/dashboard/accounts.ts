@@ -1,0 +1,197 @@
+import { Type } from 'typebox';
+import { getAccount } from '../../product/accounts/accounts.ts';
+import { checkCapabilities } from '../../product/accounts/checkCapabilities.ts';
+import { describeOrganizations } from '../../product/accounts/describeOrganizations.ts';
+import { revealToken } from '../../product/accounts/revealToken.ts';
+import { rotateToken } from '../../product/accounts/rotateToken.ts';
+import type { Context } from '../../product/context.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { createLinkToken } from '../../product/link/createLinkToken.ts';
+import { createRelinkToken } from '../../product/link/createRelinkToken.ts';
+import { describeLinkToken } from '../../product/link/describeAddress.ts';
+import { hostedLink } from '../../product/link/hostedLink.ts';
+import { link_minutes } from '../../product/link/linkTokens.ts';
+import { revokeAccount } from '../../product/link/revokeAccount.ts';
+import { type CreatedLink, created_link, emr_row, new_link, organization_row } from '../../model/dashboard/accounts.ts';
+import { immediately, success } from '../../model/fields.ts';
+import { requestSync } from '../../product/records/requestSync.ts';
+
+export const accountsList = endpoint({
+  id: 'dashboard.accounts.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/clients/{client_id}/accounts',
+  auth: 'operator_in_client',
+  // Account names are not health data.
+  audited: false,
+  summary: 'List organizations and their linked accounts',
+  params: Type.Object({ client_id: Type.String() }),
+  response: Type.Object({ success, organizations: Type.Array(organization_row), emrs: Type.Array(emr_row) }),
+  handle: async ({ ctx, client }) => ({
+    success: true,
+    organizations: await describeOrganizations(ctx, client.id),
+    emrs: [...ctx.connectors.values()].map(({ name, display_name }) => ({ emr: name, emr_name: display_name })),
+  }),
+});
+
+export const accountsLink = endpoint({
+  id: 'dashboard.accounts.link',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/links',
+  auth: 'operator_in_client',
+  summary: 'Create a link for a new account',
+  params: Type.Object({ client_id: Type.String() }),
+  body: new_link,
+  response: Type.Object({ success, link: created_link }),
+  handle: async ({ ctx, client, operator, body, inTransaction, auditSubject }) =>
+    inTransaction(async (tx) => {
+      const token = await createLinkToken(ctx, tx, client, body, 'dashboard', operator.id);
+      auditSubject({ detail: await describeLinkToken(tx, token) });
+      return { success: true, link: describeLink(ctx, token) };
+    }),
+});
+
+export const accountsRelink = endpoint({
+  id: 'dashboard.accounts.relink',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/relink',
+  auth: 'operator_in_client',
+  summary: 'Create a link that re-links an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Pick(new_link, ['language']),
+  response: Type.Object({ success, link: created_link }),
+  errors: ['record_not_found', 'emr_app_required'],
+  handle: async ({ ctx, params, operator, body, inTransaction }) =>
+    inTransaction(async (tx) => {
+      const account = await getAccount(tx, params.account_id);
+      const token = await createRelinkToken(ctx, tx, account, body.language, operator.id);
+      return { success: true, link: describeLink(ctx, token) };
+    }),
+});
+
+/** A POST, so that no cache, history entry or prefetch can reveal a token. */
+export const accountsReveal = endpoint({
+  id: 'dashboard.accounts.reveal',
+  fresh_sign_in: true,
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Reveal the access token of an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, access_token: Type.String() }),
+  errors: ['record_not_found', 'account_revoked'],
+  handle: async ({ ctx, client, params }) => ({
+    success: true,
+    access_token: await revealToken(ctx, client.id, params.account_id),
+  }),
+});
+
+export const accountsRotate = endpoint({
+  id: 'dashboard.accounts.rotate',
+  fresh_sign_in: true,
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Replace the access token of an account; unless replaced immediately, the old one stays valid for 24 hours',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({ immediately }),
+  response: Type.Object({ success, access_token: Type.String() }),
+  errors: ['record_not_found', 'account_revoked'],
+  handle: async ({ ctx, params, body, inTransaction, auditSubject }) => {
+    auditSubject({ detail: { immediately: body.immediately ?? false } });
+    const response = await inTransaction(async (tx) => ({
+      success: true,
+      access_token: await rotateToken(ctx, tx, params.account_id, body),
+    }));
+    ctx.lookups.clear();
+    return response;
+  },
+});
+
+export const accountsSync = endpoint({
+  id: 'dashboard.accounts.sync',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/sync',
+  auth: 'operator_in_client',
+  summary: 'Sync an organization through an account',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, job_id: Type.Integer() }),
+  errors: ['record_not_found', 'account_revoked'],
+  handle: async ({ ctx, client, params, inTransaction, auditSubject }) => {
+    const response = await inTransaction(async (tx) => {
+      const account = await getAccount(tx, params.account_id);
+      if (account.status === 'revoked') throw apiError('account_revoked');
+      const { id, job_id } = await requestSync(ctx, tx, { ...account, account_id: account.id }, { announce: false });
+      if (job_id === undefined) throw new Error('A sync without an idempotency key was not queued.');
+      auditSubject({ subject: id, job_id });
+      return { success: true, job_id };
+    });
+    ctx.notifications.notify('chartwire_jobs', client.id);
+    return response;
+  },
+});
+
+export const accountsCheck = endpoint({
+  id: 'dashboard.accounts.check',
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Check again what the EMR of an account supports; refused operations are offered again',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success }),
+  errors: ['record_not_found', 'account_revoked', 'emr_check_refused', 'emr_unavailable'],
+  handle: async ({ ctx, client, params, auditSubject }) => {
+    const account = await ctx.db.tenant(client.id, (tx) => getAccount(tx, params.account_id));
+    if (account.status === 'revoked') throw apiError('account_revoked');
+    auditSubject({ subject: account.id });
+    await checkCapabilities(ctx, account);
+    return { success: true };
+  },
+});
+
+export const accountsRevoke = endpoint({
+  id: 'dashboard.accounts.revoke',
+  fresh_sign_in: true,
+  surface: 'dashboard',
+  method: 'POST',
+  path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/revoke',
+  auth: 'operator_in_client',
+  role: 'operator',
+  summary: 'Unlink an account; its access token is revoked and waiting jobs fail',
+  params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
+  body: Type.Object({}),
+  response: Type.Object({ success, waiting_jobs: Type.Integer() }),
+  errors: ['record_not_found'],
+  handle: async ({ ctx, client, params, inTransaction }) => {
+    const response = await inTransaction(async (tx) => ({
+      success: true,
+      waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
+    }));
+    ctx.lookups.clear();
+    ctx.notifications.notify('chartwire_jobs', client.id);
+    return response;
+  },
+});
+
+/** Links are sent to clinics, so they use the service's public address (BASE_URL). */
+function describeLink(ctx: Context, link_token: string): CreatedLink {
+  const minutes = link_minutes.dashboard;
+  return {
+    url: hostedLink(ctx.config.base_url, link_token),
+    minutes,
+    expires_at: new Date(Date.now() + minutes * 60_000).toISOString(),
+  };
+}

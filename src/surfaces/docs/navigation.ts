@@ -1,0 +1,108 @@
+import { type Group, groups } from '../../model/groups.ts';
+
+/**
+ * A page of the documentation. Its content is a Markdown file of the repository, the operations of groups of the API
+ * reference, or the overview of the reference.
+ */
+export type DocPage = {
+  path: string;
+  title: string;
+  /** One sentence, for llms.txt and search engines. */
+  description: string;
+  content: { file: string } | { groups: readonly Group[] } | 'overview';
+};
+
+export type Section = { title: string; pages: readonly DocPage[] };
+
+/** The sections of the site in their order. Routes, sidebar, search and llms.txt are derived from this list. */
+export const sections: readonly Section[] = [
+  {
+    title: 'Get started',
+    pages: [
+      guide('quickstart', 'Quickstart', 'From an empty machine to a first write and its event.', '/docs'),
+      guide('concepts', 'Concepts', 'Accounts, jobs, events, order, idempotency and states.'),
+      file('client-libraries', 'Client libraries', 'sdk/README.md', 'TypeScript and Python, without dependencies.'),
+      guide('command-line', 'Command line', 'Commands, credentials and exit codes.'),
+    ],
+  },
+  {
+    title: 'Guides',
+    pages: [
+      guide('link', 'Link', 'Connect an EMR account from your application.'),
+      guide('webhooks', 'Webhooks', 'Receive and verify events; retries, order and duplicates.'),
+      guide('errors-and-retries', 'Errors and retries', 'What to retry, what to correct, and what to show to users.'),
+      guide('testing-with-larkspur', 'Testing with Larkspur', 'Make the sandbox EMR fail in the ways real ones do.'),
+      guide('agents', 'AI agents', 'The API as Model Context Protocol tools, and the risks.'),
+      guide('fhir', 'FHIR', 'How to connect a FHIR R4 server, and what to expect from it.'),
+      file('emrs', 'Supported EMRs', 'docs/reference/emrs.md', 'Operations and fields that each EMR supports.'),
+    ],
+  },
+  {
+    title: 'Operations',
+    pages: [
+      guide('going-live', 'Going live', 'From the release folder to production.'),
+      guide('dashboard', 'Dashboard', 'Pages, roles and operator tasks.'),
+      guide('dashboard-changes', 'Dashboard: what changed', 'The main pages before and after the redesign.'),
+      guide('operators', 'Operators and sign-in', 'Single sign-on with OpenID Connect, roles by claim, and passwords.'),
+      guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
+      guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),
+      guide('backups', 'Backups and upgrades', 'Backups, what to do after a restore, and new versions.'),
+      guide('high-availability', 'High availability', 'Several processes, failover, PgBouncer, rolling restarts.'),
+      guide('reverse-proxy', 'Reverse proxy', 'HTTPS in front of the service, and TLS to the database.'),
+      file('security', 'Security', 'SECURITY.md', 'Secrets, tenant isolation, audit log, reporting a vulnerability.'),
+      reference('settings', 'Settings', 'All settings with their defaults.'),
+      reference('alerts', 'Alert codes', 'Every alert with its cause and remedy.'),
+    ],
+  },
+  {
+    title: 'API reference',
+    pages: [
+      {
+        path: '/docs/reference',
+        title: 'Overview',
+        description: 'Base URL, authentication, lists, limits, versions, and all operations.',
+        content: 'overview',
+      },
+      ...groups.filter(({ name }) => name !== 'Sandbox').map(resource),
+      reference('events', 'Event types', 'Every event with its fields and an example.'),
+      reference('errors', 'Error codes', 'Every request error, and which ones to retry.'),
+      reference('failures', 'Failure codes', 'Why an accepted write failed, and what to do about it.'),
+      reference('changes', 'Changes', 'The history of /v1.'),
+    ],
+  },
+  {
+    title: 'Extending',
+    pages: [
+      guide('write-a-connector', 'Write a connector', 'Support another EMR.'),
+      file('larkspur', 'Larkspur reference', 'docs/larkspur.md', 'The API, faults and seed data of the sandbox EMR.'),
+    ],
+  },
+];
+
+export const pages: readonly DocPage[] = sections.flatMap((section) => section.pages);
+
+/** The address of a page's Markdown. */
+export function markdownPath({ path }: DocPage): string {
+  return path === '/docs' ? '/docs/quickstart.md' : `${path}.md`;
+}
+
+function guide(name: string, title: string, description: string, path = `/docs/${name}`): DocPage {
+  return { path, title, description, content: { file: `docs/guides/${name}.md` } };
+}
+
+function file(name: string, title: string, path: string, description: string): DocPage {
+  return { path: `/docs/${name}`, title, description, content: { file: path } };
+}
+
+function reference(name: string, title: string, description: string): DocPage {
+  return { path: `/docs/reference/${name}`, title, description, content: { file: `docs/reference/${name}.md` } };
+}
+
+/** The page of a group. Its address is its name, except where a page of a catalogue has that address. */
+function resource({ name, description }: { name: Group; description: string }): DocPage {
+  const title = name === 'Webhooks' ? 'Webhook endpoints' : name;
+  const address = name === 'Events' ? 'webhook-events' : name.toLowerCase().replaceAll(' ', '-');
+  // The sandbox's only operation is a step of linking: on this page, its form can use the token of the previous step.
+  const own: readonly Group[] = name === 'Link' ? [name, 'Sandbox'] : [name];
+  return { path: `/docs/reference/${address}`, title, description, content: { groups: own } };
+}

@@ -1,0 +1,72 @@
+import type { Operation, Parameter, Schema } from '../../http/openapi/document.ts';
+import { type Html, html } from './html.ts';
+import { type Call, headersOf } from './resources.ts';
+
+/** The form that sends a request from the page. It is hidden until the page's script has loaded. */
+export function tryIt(call: Call): Html {
+  const { method, path, operation } = call;
+  const [media_type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+  const form = media_type === 'multipart/form-data';
+  return html`<details class="try" hidden><summary>Try it</summary>
+<form autocomplete="off" data-method="${method.toUpperCase()}" data-path="${path}"
+ data-headers="${headersOf(operation).join(' ')}"
+ data-found="${JSON.stringify(operation['x-found-in'] ?? {})}" data-events="${(operation['x-events'] ?? []).join(' ')}"
+ data-confirm="${confirmation(call)}">
+${inputs(call, 'path', 'Path parameters')}${inputs(call, 'query', 'Query parameters')}${inputs(call, 'header', 'Headers')}
+${content && (form ? formFields(operation, content.schema, content.example) : jsonField(operation, content.example))}
+<button type="submit" class="send">Send request</button>
+</form><p class="status" role="status"></p><div class="result"></div></details>`;
+}
+
+/** Destructive requests need a confirmation. */
+function confirmation({ method, path, operation }: Call): string {
+  return operation['x-confirm'] ?? (method === 'delete' ? `This sends DELETE ${path}. Send the request?` : '');
+}
+
+function inputs({ operation }: Call, place: Parameter['in'], legend: string): Html | false {
+  const parameters = operation.parameters.filter((each) => each.in === place);
+  if (parameters.length === 0) return false;
+  // Optional parameters without an example are collapsed.
+  const [first, more] = [parameters.filter(isShown), parameters.filter((each) => !isShown(each))];
+  const field = (each: Parameter) => {
+    const found = operation['x-found-in']?.[each.name] !== undefined;
+    const value = found || each.in === 'header' ? '' : String(each.example ?? '');
+    return input(`${operation.operationId}.${each.name}`, each.name, each.required, each.schema, value, place);
+  };
+  return html`<fieldset><legend>${legend}</legend>${first.map(field)}
+${more.length > 0 && html`<details class="more"><summary>${more.length} more</summary>${more.map(field)}</details>`}</fieldset>`;
+}
+
+function isShown(parameter: Parameter): boolean {
+  return parameter.required || parameter.example !== undefined;
+}
+
+function input(id: string, name: string, required: boolean, schema: Schema, value: string, place: string): Html {
+  const label = html`<label for="try.${id}"><code>${name}</code>${required && html` <span class="required">required</span>`}</label>`;
+  const choices = schema.enum ?? (schema.type === 'boolean' ? ['true', 'false'] : undefined);
+  if (!choices) {
+    return html`${label}<input id="try.${id}" name="${name}" data-in="${place}" value="${value}" spellcheck="false">`;
+  }
+  const option = (each: string) => html`<option${each === value && html` selected`}>${each}</option>`;
+  return html`${label}<select id="try.${id}" name="${name}" data-in="${place}">
+${!required && html`<option value=""></option>`}${choices.map((each) => option(String(each)))}</select>`;
+}
+
+function jsonField(operation: Operation, example: unknown): Html {
+  const text = JSON.stringify(example ?? {}, null, 2);
+  const id = `try.${operation.operationId}.body`;
+  return html`<fieldset><legend>Body</legend><label for="${id}">JSON</label>
+<textarea id="${id}" data-in="body" rows="${Math.min(text.split('\n').length + 1, 16)}" spellcheck="false">${text}</textarea></fieldset>`;
+}
+
+function formFields(operation: Operation, schema: Schema, example: unknown): Html {
+  const values = (example ?? {}) as Record<string, unknown>;
+  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const id = `${operation.operationId}.${name}`;
+    const required = schema.required?.includes(name) ?? false;
+    if (!field.contentMediaType) return input(id, name, required, field, String(values[name] ?? ''), 'form');
+    return html`<label for="try.${id}"><code>${name}</code> <span class="required">required</span></label>
+<input id="try.${id}" name="${name}" data-in="file" type="file" accept=".pdf,.jpg,.jpeg,.png">`;
+  });
+  return html`<fieldset><legend>Form</legend>${fields}</fieldset>`;
+}

@@ -1,0 +1,297 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Secret, TOTP } from 'otpauth';
+import { Chartwire } from '../../../sdk/src/client.ts';
+import { JobFailedError, LoginRequiredError } from '../../../sdk/src/errors.ts';
+import { StartFailure } from '../../catalog/errors.ts';
+import type { EventType } from '../../model/events.ts';
+import { callControl } from './callControl.ts';
+import type { Sandbox } from './seedSandbox.ts';
+
+/** An event as `GET /v1/webhook-events` returns it, or as it was sent. */
+export type TriggeredEvent = { id: string; type: string; job_id?: string | number; data: object };
+
+/** Makes a real event happen in the sandbox, by a request of the API and, where needed, a fault in the EMR. */
+export async function triggerEvent(sandbox: Sandbox, type: EventType, observe: Observe): Promise<TriggeredEvent> {
+  const event = await triggers[type](openScene(sandbox, observe));
+  if (event.type === type) return event;
+  throw new StartFailure(`The sandbox sent the event ${event.type} instead of ${type}.`);
+}
+
+/** Runs the work, which returns the ID of a job, and returns the event of the job as the client's stream shows it. */
+export type Observe = (work: () => Promise<number>) => Promise<TriggeredEvent>;
+
+/** What the triggers work with. */
+type Scene = {
+  sandbox: Sandbox;
+  observe: Observe;
+  client: Chartwire;
+  control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
+};
+
+function openScene(sandbox: Sandbox, observe: Observe): Scene {
+  const { base_url: baseUrl, client_id: clientId, client_secret: clientSecret, access_token: accessToken } = sandbox;
+  return {
+    sandbox,
+    observe,
+    client: new Chartwire({ baseUrl, clientId, clientSecret, accessToken, retriesMax: 2 }),
+    control: (method, path, body) => callControl(sandbox.larkspur, method, path, body),
+  };
+}
+
+/** One for each event of the catalogue. */
+const triggers: Record<EventType, (scene: Scene) => Promise<TriggeredEvent>> = {
+  'telephone_encounter.created': (scene) => scene.client.telephoneEncounters.createAndWait(call(scene)),
+  'telephone_encounter.created_partial': (scene) =>
+    withFault(scene, { operation: 'add_refill', kind: 'refill_fails' }, async () => {
+      const refill_medication_name = await activeMedication(scene);
+      return scene.client.telephoneEncounters.createAndWait({ ...call(scene), refill_medication_name });
+    }),
+  'telephone_encounter.failed': (scene) =>
+    rejected(scene, 'create_telephone_encounter', () => scene.client.telephoneEncounters.createAndWait(call(scene))),
+  'telephone_encounter_action.created': async (scene) =>
+    scene.client.telephoneEncounters.actions.createAndWait(await action(scene)),
+  'telephone_encounter_action.failed': async (scene) => {
+    const body = await action(scene);
+    return rejected(scene, 'add_telephone_action', () => scene.client.telephoneEncounters.actions.createAndWait(body));
+  },
+  'patient.created': (scene) => scene.client.patients.createAndWait(newPatient()),
+  'patient.failed': async (scene) => {
+    const { first_name, last_name, dob, sex } = await examplePatient(scene);
+    const duplicate = { first_name, last_name, dob: dob ?? '', sex: sex as 'male' | 'female' | 'unknown' };
+    return failureOf(scene.client.patients.createAndWait(duplicate));
+  },
+  'patient.updated': async (scene) => updatePatient(scene),
+  'patient.update_failed': (scene) => rejected(scene, 'update_patient', () => updatePatient(scene)),
+  'patient.insurance.added': async (scene) => {
+    const { mrn } = await patientInEmr(scene);
+    return scene.client.patients.insurances.createAndWait(mrn, await insurance(scene));
+  },
+  'patient.insurance.updated': async (scene) => {
+    const { patientId, mrn } = await patientInEmr(scene);
+    const { insuranceId } = await scene.control<{ insuranceId: string }>('POST', '/control/patient-insurances', {
+      ...{ patientId, companyName: 'Mock Mutual', subscriberNumber: `T${randomInt(1e6, 1e7)}` },
+    });
+    const member_id = `T${randomInt(1e6, 1e7)}`;
+    return scene.client.patients.insurances.updateAndWait(mrn, insuranceId, { member_id });
+  },
+  'patient.insurance.failed': async (scene) => {
+    const { mrn } = await patientInEmr(scene);
+    const body = await insurance(scene);
+    return rejected(scene, 'add_patient_insurance', () => scene.client.patients.insurances.createAndWait(mrn, body));
+  },
+  'patient.live_fetch_completed': ({ client, sandbox }) =>
+    client.patients.fetchAndWait({ search_by: 'mrn', mrn: sandbox.example.patient_mrn }),
+  'patient.live_fetch_failed': (scene) =>
+    unlinkedMeanwhile(scene, (client) =>
+      client.patients.fetch({ search_by: 'mrn', mrn: scene.sandbox.example.patient_mrn }),
+    ),
+  'appointment.created': async (scene) => scene.client.appointments.createAndWait(await appointment(scene, freeTime())),
+  'appointment.failed': async (scene) => {
+    const time = freeTime();
+    const [year, month, day] = time.date.split('-');
+    const { blockId } = await scene.control<{ blockId: string }>('POST', '/control/blocks', {
+      ...{ providerId: scene.sandbox.example.provider_id, minutes: 60, reason: 'Meeting' },
+      startsAt: `${month}/${day}/${year} ${time.time.slice(0, 5)}`,
+    });
+    try {
+      const conflict = { ...(await appointment(scene, time)), prevent_double_booking: 'true' as const };
+      return await failureOf(scene.client.appointments.createAndWait(conflict));
+    } finally {
+      await scene.control('DELETE', `/control/blocks/${blockId}`);
+    }
+  },
+  'document.uploaded': (scene) => scene.client.documents.createAndWait(document(scene)),
+  'document.upload_failed': (scene) =>
+    rejected(scene, 'upload_document', () => scene.client.documents.createAndWait(document(scene))),
+  'sync.completed': ({ client }) => client.sync.createAndWait(),
+  'sync.failed': (scene) => unlinkedMeanwhile(scene, (client) => client.sync.create()),
+  login_required: expiredLink,
+};
+
+/** The event of a job that fails. */
+async function failureOf(outcome: Promise<TriggeredEvent | undefined>): Promise<TriggeredEvent> {
+  try {
+    const event = await outcome;
+    if (event) return event;
+  } catch (error) {
+    if (error instanceof JobFailedError) return error.event as TriggeredEvent;
+    throw error;
+  }
+  throw new StartFailure('The service queued no job.');
+}
+
+/** Runs a write that the EMR rejects. */
+function rejected(scene: Scene, operation: string, write: () => Promise<TriggeredEvent | undefined>) {
+  return withFault(scene, { operation, kind: 'refuse' }, () => failureOf(write()));
+}
+
+/** Runs the work with a fault for one request. A fault that was not used is removed. */
+async function withFault<T>(
+  { control }: Scene,
+  fault: { operation: string; kind: string; times?: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const reason = 'Rejected by chartwire trigger.';
+  const { fault_id } = await control<{ fault_id: number }>('POST', '/control/faults', { times: 1, reason, ...fault });
+  try {
+    return await work();
+  } finally {
+    const { faults } = await control<{ faults: { fault_id: number }[] }>('GET', '/control/faults');
+    if (faults.some((each) => each.fault_id === fault_id)) await control('DELETE', `/control/faults/${fault_id}`);
+  }
+}
+
+/**
+ * A job that cannot finish because the EMR fails, and whose account is then unlinked. By itself it would fail after an
+ * hour of attempts.
+ */
+async function unlinkedMeanwhile(
+  scene: Scene,
+  start: (client: Chartwire) => Promise<{ job_id: number }>,
+): Promise<TriggeredEvent> {
+  // Another member of the staff: unlinking ends their sessions.
+  const client = scene.client.forAccount(await linkAccount(scene, { user_id: `trigger-${randomUUID()}`, staff: 1 }));
+  const fault = { operation: 'list_patients', kind: 'error_500', times: 1_000 };
+  // The token is revoked then, so the event can be read from the client's stream only.
+  return scene.observe(() =>
+    withFault(scene, fault, async () => {
+      const { job_id } = await start(client);
+      await client.account.delete();
+      return job_id;
+    }),
+  );
+}
+
+/** Lets the link expire, waits for the event, and links the account again, so that the sandbox stays usable. */
+async function expiredLink(scene: Scene): Promise<TriggeredEvent> {
+  const { client, control, sandbox } = scene;
+  const newest = async () =>
+    (await client.webhookEvents.list({ event_type: 'login_required', page_size: 1 })).webhook_events[0];
+  const before = await newest();
+  await control('POST', '/control/sessions/expire', { mode: 'link' });
+  await client.patients.fetch({ search_by: 'mrn', mrn: sandbox.example.patient_mrn }).catch((error: unknown) => {
+    if (!(error instanceof LoginRequiredError)) throw error;
+  });
+  try {
+    return await until(async () => {
+      const found = await newest();
+      return found?.id === before?.id ? undefined : found;
+    });
+  } finally {
+    await linkAccount(scene, { user_id: sandbox.user_id, staff: 0, access_token: sandbox.access_token });
+  }
+}
+
+/** Signs in a member of the staff, and returns the access token. */
+async function linkAccount(
+  { client, sandbox }: Scene,
+  { user_id, staff, access_token }: { user_id: string; staff: number; access_token?: string },
+): Promise<string> {
+  const person = sandbox.larkspur.staff[staff];
+  if (!person) throw new StartFailure(`Larkspur has no staff member ${staff}.`);
+  const purpose = { user_id, org_id: sandbox.org_id, ...(access_token !== undefined && { access_token }) };
+  const { token: link_token } = await client.link.token.create(purpose);
+  const { public_token } = await client.sandbox.publicToken.create({
+    link_token,
+    credentials: { username: person.username, password: person.password },
+    one_time_code: new TOTP({ secret: Secret.fromBase32(person.totp_secret) }).generate(),
+  });
+  return (await client.link.token.exchange({ public_token })).token;
+}
+
+const wait_ms = 60_000;
+const poll_ms = 200;
+
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  const deadline = Date.now() + wait_ms;
+  while (Date.now() < deadline) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await pause(poll_ms);
+  }
+  throw new StartFailure(`The event did not happen within ${wait_ms / 1000} seconds. Is a worker running?`);
+}
+
+function call({ sandbox }: Scene) {
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = sandbox.example;
+  const text = { reason: 'Triggered call', caller: 'Test caller', message: 'Sent by chartwire trigger' };
+  return { patient_mrn, provider_id, location_id, assigned_to_id, ...text };
+}
+
+/** An action on a new telephone encounter, whose event is sent too. */
+async function action(scene: Scene) {
+  const { data } = await scene.client.telephoneEncounters.createAndWait(call(scene));
+  return { emr_appointment_id: data.emr_encounter_id, text: 'Called back (chartwire trigger).' };
+}
+
+async function activeMedication({ client, sandbox }: Scene): Promise<string> {
+  const { patient_mrn: mrn } = sandbox.example;
+  const { data } = await client.patients.fetchAndWait({ search_by: 'mrn', mrn });
+  const { medications = [] } = data as { medications?: { name: string }[] };
+  const [medication] = medications;
+  if (!medication) throw new StartFailure('The example patient has no medication. Run: chartwire sandbox reset');
+  return medication.name;
+}
+
+function newPatient() {
+  return {
+    first_name: 'Trigger',
+    last_name: `Testpatient-${randomLetters()}`,
+    dob: '1980-02-29',
+    sex: 'unknown' as const,
+    phone: '315-555-0142',
+  };
+}
+
+async function examplePatient({ client, sandbox }: Scene) {
+  const { patients } = await client.patients.list({ mrn: sandbox.example.patient_mrn });
+  const [patient] = patients;
+  if (!patient) throw new StartFailure('The example patient is missing. Run: chartwire sandbox reset');
+  return patient;
+}
+
+async function updatePatient(scene: Scene): Promise<TriggeredEvent> {
+  const { id } = await examplePatient(scene);
+  const event = await scene.client.patients.updateAndWait(id, { email: `${randomLetters()}@example.test` });
+  if (!event)
+    throw new StartFailure('The change was merged into one that is still waiting. Try again when that one finishes.');
+  return event;
+}
+
+/** A patient that exists only in the EMR: insurances fill up, so each trigger needs another one. */
+function patientInEmr({ control }: Scene): Promise<{ patientId: string; mrn: string }> {
+  const person = { firstName: 'Trigger', lastName: `Testpatient-${randomLetters()}`, birthDate: '02/29/1980' };
+  return control('POST', '/control/patients', person);
+}
+
+async function insurance({ client }: Scene) {
+  for await (const { id, payer_id } of client.insuranceProviders.list()) {
+    if (payer_id) return { member_id: `T${randomInt(1e6, 1e7)}`, insurance_provider_id: id };
+  }
+  throw new StartFailure('The EMR has no insurance company. Run: chartwire sandbox reset');
+}
+
+/** In two years, when nothing is seeded, so that the schedule people look at stays as it is. */
+function freeTime(): { date: string; time: string } {
+  const day = new Date(Date.UTC(new Date().getUTCFullYear() + 2, 6, randomInt(1, 29))).toISOString();
+  return { date: day.slice(0, 10), time: `${randomInt(10, 12)}:${randomInt(10, 60)} am` };
+}
+
+async function appointment({ client, sandbox }: Scene, time: { date: string; time: string }) {
+  const { visit_types } = await client.visitTypes.list();
+  const { patient_mrn: mrn, location_id: location, provider_id: provider } = sandbox.example;
+  return { mrn, location, provider, type: visit_types[0]?.code ?? '', ...time };
+}
+
+function document({ sandbox }: Scene) {
+  const file = new Blob([Buffer.from(png, 'base64')], { type: 'image/png' });
+  return { folder_name: 'Triggered', patient_mrn: sandbox.example.patient_mrn, document: file };
+}
+
+/** A picture of one pixel. */
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+
+function randomLetters(): string {
+  return Array.from({ length: 10 }, () => String.fromCharCode(97 + randomInt(26))).join('');
+}
