@@ -1,6 +1,6 @@
+import { newId } from '../src/catalog/ids.ts';
 import { connect, type Database, type DatabaseAddress, openDatabase, type Sql, type Tx } from '../src/platform/db/database.ts';
 import { migrate } from '../src/platform/db/migrate.ts';
-import { newId } from '../src/catalog/ids.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
 import type { RecordKind } from '../src/model/records/recordKind.ts';
 import { countEvents } from '../src/product/webhooks/eventCounts.ts';

@@ -16,7 +16,7 @@ export async function run(argv: string[]): Promise<void> {
     if (error.code === 'EPIPE') process.exit();
     throw error;
   });
-  await commands.run(argv);
+  await commands.run(argv, () => import('./main.ts'));
 }
 
 // Run directly. scripts/start.mjs imports this file and calls `run` itself.

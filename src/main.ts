@@ -9,8 +9,10 @@ import { openAudit } from './product/audit/openAudit.ts';
 import { openRequestLog } from './product/audit/openRequestLog.ts';
 import { recordRotation } from './product/audit/recordRotation.ts';
 import { sealLastRecords } from './product/audit/sealAudit.ts';
+import { StartFailure } from './catalog/errors.ts';
+import type { Config, ProcessRole } from './catalog/settings/config.ts';
+import { version } from './catalog/version.ts';
 import { openSecretUses } from './product/clients/secretUses.ts';
-import type { Config } from './catalog/settings/config.ts';
 import { connectors } from './emr/index.ts';
 import type { Context } from './product/context.ts';
 import { dashboardEndpoints } from './surfaces/dashboard/endpoints.ts';
@@ -23,7 +25,6 @@ import { openLookups } from './platform/db/lookups.ts';
 import { openNotifications } from './platform/db/notifications.ts';
 import { type DatabaseServer, openServer } from './platform/db/openServer.ts';
 import { serveDocs, type TryItValues } from './surfaces/docs/serveDocs.ts';
-import { StartFailure } from './catalog/errors.ts';
 import { fairSlots } from './platform/db/fairSlots.ts';
 import { isRead } from './http/endpoint.ts';
 import { servePages } from './http/pages/servePages.ts';
@@ -52,13 +53,8 @@ import { openKeys } from './platform/security/openKeys.ts';
 import { createOutbound } from './platform/security/outbound.ts';
 import { openTelemetry } from './platform/telemetry/telemetry.ts';
 import { traceCalls } from './platform/telemetry/traceCalls.ts';
-import { version } from './catalog/version.ts';
 import { startHeartbeat } from './platform/worker/heartbeat.ts';
 import { startWorkers, type Workers } from './product/workers.ts';
-
-/** Which part of the service a process runs. Any number of processes can share one database. */
-export const roles = ['all', 'api', 'worker'] as const;
-export type Role = (typeof roles)[number];
 
 export type Service = {
   base_url: string;
@@ -78,7 +74,7 @@ type Closers = (() => Promise<unknown>)[];
 /** Starts everything in order. `close` stops it in reverse order, and so does a failed start. */
 export async function startService(
   config: Config,
-  options: { role: Role; print: (text: string) => void },
+  options: { role: ProcessRole; print: (text: string) => void },
 ): Promise<Service> {
   const closers: Closers = [];
   const close = async () => {
@@ -94,7 +90,7 @@ export async function startService(
 
 async function start(
   config: Config,
-  { role, print }: { role: Role; print: (text: string) => void },
+  { role, print }: { role: ProcessRole; print: (text: string) => void },
   closers: Closers,
 ): Promise<Omit<Service, 'close'>> {
   const server = await openServer(config, (line) => print(`${line}\n`));

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { settings } from '../../src/catalog/settings/config.ts';
-import type { Role } from '../../src/main.ts';
+import type { ProcessRole } from '../../src/catalog/settings/config.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { freePort } from '../freePort.ts';
 import { type Program, RunError, root, run, startProgram } from './programs.ts';
@@ -10,14 +10,14 @@ import { type Program, RunError, root, run, startProgram } from './programs.ts';
 /** Processes of one installation, as operators run them. */
 export type Installation = {
   /** Starts a process and waits until it is ready. `all` also runs Larkspur and seeds the sandbox: start it first. */
-  start(role: Role, env?: Record<string, string>): Promise<ServiceProcess>;
+  start(role: ProcessRole, env?: Record<string, string>): Promise<ServiceProcess>;
   /** Runs another command of the program to its end and returns its output. */
   command(args: readonly string[]): string;
   sandbox(): Sandbox;
   stop(): Promise<void>;
 };
 
-export type ServiceProcess = Program & { role: Role; url: string };
+export type ServiceProcess = Program & { role: ProcessRole; url: string };
 
 const start_timeout_ms = 120_000;
 

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Account } from '../product/accounts/accounts.ts';
+import type { ErrorCode } from '../catalog/errors.ts';
+import type { OperatorRole } from '../catalog/roles.ts';
 import type { Client } from '../product/clients/clients.ts';
 import type { OperationName } from '../emr/connector.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { ClientScope } from '../platform/db/clientScope.ts';
 import type { Tx } from '../platform/db/database.ts';
-import type { ErrorCode } from '../catalog/errors.ts';
 import type { EventType } from '../model/events.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { LinkPurpose } from '../product/link/linkTokens.ts';
 import type { RevealKind } from '../model/dashboard/reveals.ts';
-import type { OperatorRole } from '../catalog/roles.ts';
 import type { PendingSetup } from '../model/dashboard/session.ts';
 import type { Group } from '../model/groups.ts';
 import type { Operator } from '../product/operators/operators.ts';
@@ -151,7 +151,7 @@ export type EndpointOptions<
   role?: OperatorRole;
   /** For `operator` authentication. Default: `installation`. */
   reach?: Reach;
-  /** The record whose patient details an operator can reveal (dashboard/access/reveals.ts), and the parameter that names it. */
+  /** The record whose patient details an operator can reveal (surfaces/dashboard/access/reveals.ts), and the parameter that names it. */
   reveals?: { kind: RevealKind; param: string };
   /** Also available to an operator who must do this first. Other endpoints are not. */
   while_pending?: readonly PendingSetup[];
@@ -186,11 +186,11 @@ export type EndpointOptions<
   query?: Query;
   params?: Params;
   response: TSchema;
-  /** Errors beyond those common to all endpoints of this kind (see openapi/openApi.ts). */
+  /** Errors beyond those common to all endpoints of this kind (see http/openapi/openApi.ts). */
   errors?: readonly ErrorCode[];
   /** The events that report the outcome of an accepted request. */
   events?: readonly EventType[];
-  /** Replaces the examples derived from the schemas (see openapi/composeExample.ts). */
+  /** Replaces the examples derived from the schemas (see http/openapi/composeExample.ts). */
   example?: { body?: Parsed<Body>; query?: Parsed<Query>; params?: Parsed<Params>; response?: Record<string, unknown> };
   /**
    * Where the reference's "Try it" form finds a value that differs between installations: an endpoint and a JSON

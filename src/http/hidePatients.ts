@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
+import { parseUrl } from '../catalog/parseUrl.ts';
 import type { Context } from '../product/context.ts';
 import { roleIn } from '../product/operators/operatorAccess.ts';
 import { isRevealed } from '../product/operators/operatorReveals.ts';
 import type { Operator } from '../product/operators/operators.ts';
-import { parseUrl } from '../catalog/parseUrl.ts';
 import { readSessionCookie, requiredRole } from './auth/authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';
 

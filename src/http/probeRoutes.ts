@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
+import type { Context } from '../product/context.ts';
 import { measureQueues } from '../product/jobs/queueDepth.ts';
 import { hashToken, sameHash } from '../platform/security/hash.ts';
 import { type Health, readReadiness } from './readiness.ts';

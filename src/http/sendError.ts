@@ -2,9 +2,9 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../product/context.ts';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
+import type { Context } from '../product/context.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 
@@ -114,7 +114,7 @@ function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boole
   const code = String((error as { code?: unknown } | null)?.code ?? '');
   const callerError = caller_errors[code];
   if (callerError) return callerError(endpoint);
-  // Another request with the same key held its lock for five seconds (jobs/enqueue.ts, idempotency.ts).
+  // Another request with the same key held its lock for five seconds (product/jobs/enqueue.ts, idempotency.ts).
   if (code === '55P03' && keyed) return apiError('idempotency_key_running', undefined, { retry_after_s: 1 });
   if (code === query_canceled) return apiError('database_slow', undefined, { retry_after_s: 5 });
   if (isDatabaseUnavailable(code)) return apiError('database_unavailable', undefined, { retry_after_s: 1 });

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { hasEmrApp } from '../product/accounts/emrApps.ts';
-import type { Context } from '../product/context.ts';
 import { apiError } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
+import type { Context } from '../product/context.ts';
 import { sandbox_label } from '../product/link/registrationUrls.ts';
 import { type ClientKeys, clientKeys } from '../platform/security/signingKeys.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { errors } from '../../src/catalog/errors.ts';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { startService } from '../../src/main.ts';
 import { dereference } from '../../src/http/openapi/dereference.ts';
 import { errorsOf } from '../../src/http/openapi/openApi.ts';

@@ -3,53 +3,29 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
-const vocabulary = new Set([
-  'model/',
-  'alertSettings.ts',
-  'errors.ts',
-  'events.ts',
-  'failures.ts',
-  'ids.ts',
-  'config.ts',
-  'csv.ts',
-  'installation.ts',
-  'operatorErrors.ts',
-  'operatorSettings.ts',
-  'parseUrl.ts',
-  'settingValues.ts',
-  'version.ts',
-]);
-
 const files = ['src', 'sql', 'larkspur', 'scripts', 'test', 'bench', 'web', 'sdk'].flatMap(filesOf);
 /** `a.ts` → the files it imports, relative to the root. */
 const imports = new Map(files.map((file) => [file, importsOf(file, /(?:from|import) '(\.[^']+)'/g)]));
 /** The same with those that it imports when it needs them. */
 const all_imports = new Map(files.map((file) => [file, importsOf(file, /(?:from |import |import\()'(\.[^']+)'/g)]));
 
-test('modules import only what the table in ARCHITECTURE.md allows', () => {
-  const allowed = importTable();
-  const broken: string[] = [];
+test('a folder of src imports only folders below it in the listing of ARCHITECTURE.md', () => {
+  const units = listedUnits();
+  const upward: string[] = [];
   for (const [file, targets] of all_imports) {
     if (!file.startsWith('src/')) continue;
-    const module = moduleOf(file);
-    if (!vocabulary.has(module)) expect(allowed, `${module} is missing from the table`).toHaveProperty([module]);
     for (const target of targets.filter((each) => each.startsWith('src/'))) {
-      const other = moduleOf(target);
-      if (other !== module && !vocabulary.has(other) && !allowed[module]?.has(other))
-        broken.push(`${file} → ${target}`);
+      if (placeOf(target, units) < placeOf(file, units)) upward.push(`${file} → ${target}`);
     }
   }
-  expect(broken).toStrictEqual([]);
+  expect(upward).toStrictEqual([]);
 });
 
-test('the table allows no import that is not used', () => {
-  const used = new Set<string>();
-  for (const [file, targets] of all_imports)
-    for (const target of targets) used.add(`${moduleOf(file)} ${moduleOf(target)}`);
-  const unused = Object.entries(importTable()).flatMap(([module, others]) =>
-    [...others].filter((other) => !used.has(`${module} ${other}`)).map((other) => `${module} → ${other}`),
-  );
-  expect(unused).toStrictEqual([]);
+test('the listing of ARCHITECTURE.md names what exists, and nothing else', () => {
+  const units = listedUnits();
+  const sources = filesOf('src');
+  expect(sources.filter((file) => placeOf(file, units) < 0)).toStrictEqual([]);
+  expect(units.filter((unit) => !sources.some((file) => file.startsWith(unit)))).toStrictEqual([]);
 });
 
 test('only main.ts imports both the service and Larkspur', () => {
@@ -91,21 +67,6 @@ test('there are no import cycles', () => {
   expect(cycles).toStrictEqual([]);
 });
 
-test('modules do not import each other in a circle, so imports point downward only', () => {
-  const allowed = importTable();
-  const done = new Set<string>();
-  const cycles: string[] = [];
-  const visit = (module: string, path: string[]) => {
-    if (path.includes(module)) cycles.push([...path.slice(path.indexOf(module)), module].join(' → '));
-    else if (!done.has(module)) {
-      for (const other of allowed[module] ?? []) visit(other, [...path, module]);
-      done.add(module);
-    }
-  };
-  for (const module of Object.keys(allowed)) visit(module, []);
-  expect(cycles).toStrictEqual([]);
-});
-
 test('only the command line reads the environment', () => {
   const readers = filesOf('src').filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')));
   // The code samples contain it as text.
@@ -116,7 +77,7 @@ test('only a connector’s own folder names its EMR', () => {
   // The documentation has guides about single EMRs.
   const naming = filesOf('src').filter(
     (file) =>
-      !/^src\/(connectors\/|main\.ts|config\.ts|sandbox\/|docs\/navigation\.ts)/.test(file) &&
+      !/^src\/(emr\/|main\.ts|catalog\/settings\/config\.ts|surfaces\/(sandbox\/|docs\/navigation\.ts))/.test(file) &&
       /larkspur|fhir/i.test(readFileSync(join(root, file), 'utf8')),
   );
   expect(naming).toStrictEqual([]);
@@ -145,20 +106,19 @@ function importsOf(file: string, statement: RegExp): string[] {
   return [...text.matchAll(statement)].map(([, target = '']) => relative(root, resolve(root, dirname(file), target)));
 }
 
-function moduleOf(file: string): string {
-  const [, first = '', ...rest] = file.split('/');
-  return rest.length > 0 ? `${first}/` : first;
+/** The paths that the listing orders, from the top: a layer, or the parts of a layer; `…` is the rest of a layer. */
+function listedUnits(): string[] {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const listing = text.split('## Layers')[1]?.split('```')[1] ?? '';
+  const lines = listing.split('\n').filter((line) => line.trim() !== '');
+  return lines.flatMap((line) => {
+    const [layer = '', ...parts] = line.trim().split(/\s+/);
+    return parts.length === 0 ? [`src/${layer}`] : parts.map((part) => `src/${layer}${part === '…' ? '' : part}`);
+  });
 }
 
-function importTable(): Record<string, Set<string>> {
-  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
-  const section = text.split('## Who may import whom')[1]?.split('\n## ')[0] ?? '';
-  const rows = section.split('\n').filter((line) => /^\| `/.test(line));
-  return Object.fromEntries(
-    rows.map((row) => {
-      const [module = '', others = ''] = row.split('|').slice(1);
-      const names = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
-      return [names(module)[0] ?? '', new Set(names(others))];
-    }),
-  );
+/** The place of a file in the listing: that of the longest path it begins with; -1 if there is none. */
+function placeOf(file: string, units: readonly string[]): number {
+  const [nearest] = units.filter((unit) => file.startsWith(unit)).sort((a, b) => b.length - a.length);
+  return nearest === undefined ? -1 : units.indexOf(nearest);
 }

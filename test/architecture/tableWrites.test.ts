@@ -6,14 +6,14 @@ const src = resolve(import.meta.dirname, '../../src');
 
 /** Tables whose file has another name than the table, because it owns more than the rows or several small tables. */
 const owners: Record<string, string> = {
-  client_secrets: 'clients/clients.ts',
-  data_keys: 'security/vault.ts',
-  delivery_attempts: 'webhooks/deliveries.ts',
-  master_keys: 'security/checkMasterKey.ts',
-  role_secrets: 'db/roles.ts',
-  schema_migrations: 'db/migrate.ts',
-  webhook_endpoints: 'webhooks/endpoints.ts',
-  webhook_secrets: 'webhooks/secrets.ts',
+  client_secrets: 'product/clients/clients.ts',
+  data_keys: 'platform/security/vault.ts',
+  delivery_attempts: 'product/webhooks/deliveries.ts',
+  master_keys: 'platform/security/checkMasterKey.ts',
+  role_secrets: 'platform/db/roles.ts',
+  schema_migrations: 'platform/db/migrate.ts',
+  webhook_endpoints: 'product/webhooks/endpoints.ts',
+  webhook_secrets: 'product/webhooks/secrets.ts',
 };
 
 test('all writes to a table are in the file that owns it; reads may join', () => {

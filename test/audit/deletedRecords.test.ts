@@ -3,8 +3,8 @@ import { openFollowedRecords } from '../../src/product/audit/followedRecords.ts'
 import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { sealAudit, sealLastRecords } from '../../src/product/audit/sealAudit.ts';
 import { faults_max, verifyAudit } from '../../src/product/audit/verifyAudit.ts';
-import type { AuditEntry } from '../../src/product/context.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import type { AuditEntry } from '../../src/product/context.ts';
 import { until } from '../journeys/support.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 

@@ -4,8 +4,8 @@ import { exportChain } from '../../src/product/audit/exportChain.ts';
 import { sealAudit } from '../../src/product/audit/sealAudit.ts';
 import { verifyAudit } from '../../src/product/audit/verifyAudit.ts';
 import { verifyExport } from '../../src/product/audit/verifyExport.ts';
-import type { Fragment, Query, Tx } from '../../src/platform/db/database.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import type { Fragment, Query, Tx } from '../../src/platform/db/database.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 
 const records = 40;

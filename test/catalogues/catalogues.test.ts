@@ -3,15 +3,15 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { apiError, errors, StartFailure } from '../../src/catalog/errors.ts';
-import { event_types } from '../../src/model/events.ts';
 import { failures } from '../../src/catalog/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/catalog/ids.ts';
+import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
+import { version } from '../../src/catalog/version.ts';
+import { event_types } from '../../src/model/events.ts';
 import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
 import { dereference } from '../../src/http/openapi/dereference.ts';
 import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
-import { version } from '../../src/catalog/version.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
@@ -20,7 +20,7 @@ const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf
 
 describe('errors', () => {
   test('every code of the catalogue is used', () => {
-    const others = sources.filter(({ name }) => name !== 'errors.ts').map(({ text }) => text);
+    const others = sources.filter(({ name }) => name !== 'catalog/errors.ts').map(({ text }) => text);
     const unused = Object.keys(errors).filter((code) => !others.some((text) => text.includes(`'${code}'`)));
     expect(unused).toStrictEqual([]);
   });
@@ -35,14 +35,14 @@ describe('errors', () => {
 describe('events', () => {
   test('every type of the catalogue is sent', () => {
     const unsent = event_types.filter(
-      (type) => !sources.some(({ name, text }) => name !== 'events.ts' && text.includes(`type: '${type}'`)),
+      (type) => !sources.some(({ name, text }) => name !== 'model/events.ts' && text.includes(`type: '${type}'`)),
     );
     expect(unsent).toStrictEqual([]);
   });
 });
 
 describe('failure codes', () => {
-  const others = sources.filter(({ name }) => name !== 'failures.ts');
+  const others = sources.filter(({ name }) => name !== 'catalog/failures.ts');
 
   test('every code of the catalogue is used', () => {
     const unused = Object.keys(failures).filter((code) => !others.some(({ text }) => text.includes(`'${code}'`)));

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { certifyCommand } from '../../src/surfaces/cli/certify.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
+import { certifyCommand } from '../../src/surfaces/cli/certify.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 

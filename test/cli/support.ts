@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import { run } from '../../src/surfaces/cli/run.ts';
 import { settings } from '../../src/catalog/settings/config.ts';
+import { run } from '../../src/surfaces/cli/run.ts';
 
 const variables = [
   'CHARTWIRE_BASE_URL',
@@ -22,7 +22,7 @@ export async function runHere(
   const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   try {
-    await run([...args]);
+    await run([...args], () => import('../../src/main.ts'));
     const printed = ({ mock }: typeof stdout) => mock.calls.map(([text]) => String(text)).join('');
     return { code: process.exitCode ?? 0, stdout: printed(stdout), stderr: printed(stderr) };
   } finally {

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { recordSearches } from '../../src/surfaces/dashboard/records/records.search.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import { recordSearches } from '../../src/surfaces/dashboard/records/records.search.ts';
 import { kind_row } from '../../src/model/dashboard/recordKinds.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

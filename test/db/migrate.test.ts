@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { connect, openDatabase } from '../../src/platform/db/database.ts';
 import { isMigrated, migrate } from '../../src/platform/db/migrate.ts';
-import { StartFailure } from '../../src/catalog/errors.ts';
 import { freshDatabase, onDatabase } from '../harness/postgres.ts';
 
 async function emptyDatabase() {

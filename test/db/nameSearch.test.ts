@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newId } from '../../src/catalog/ids.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { newId } from '../../src/catalog/ids.ts';
 import { fold } from '../../src/model/fold.ts';
 import { insuranceProviders } from '../../src/model/records/insuranceProviders.ts';
 import { type PatientSource, patients } from '../../src/model/records/patients.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { newId } from '../../src/catalog/ids.ts';
 import { connect, openDatabase, type Query, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { checkRole, roleAddresses, service_role, system_role } from '../../src/platform/db/roles.ts';
-import { newId } from '../../src/catalog/ids.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;

@@ -1,10 +1,10 @@
 import { chown, link, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { openFolders } from '../../src/platform/db/embedded/folders.ts';
 import { type AccountRules, serverAccount } from '../../src/platform/db/embedded/serverAccount.ts';
 import { account_name, ensureSystemUser, findUser } from '../../src/platform/db/embedded/systemUser.ts';
-import { StartFailure } from '../../src/catalog/errors.ts';
 import { createdDataDir, newDataDir, query, serverPid, start } from './fixture.ts';
 
 const nobody = await findUser('nobody');

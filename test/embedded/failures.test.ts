@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { StartFailure } from '../../src/catalog/errors.ts';
 import { copiedBinaries, ownedByRootAlone } from '../../src/platform/db/embedded/binaries.ts';
 import { startEmbedded } from '../../src/platform/db/embedded/start.ts';
-import { StartFailure } from '../../src/catalog/errors.ts';
 import { createdDataDir, newDataDir, query, start } from './fixture.ts';
 
 const as_root = process.getuid?.() === 0;

@@ -1,7 +1,7 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { run } from '../../src/surfaces/cli/run.ts';
-import { settings } from '../../src/catalog/settings/config.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import { settings } from '../../src/catalog/settings/config.ts';
+import { run } from '../../src/surfaces/cli/run.ts';
 import { runCommand, type TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
@@ -28,7 +28,7 @@ async function erase(...args: string[]): Promise<{ code: number | string; stdout
     process.exitCode = undefined;
   };
   onTestFinished(restore);
-  await run(['erase', ...args]);
+  await run(['erase', ...args], () => import('../../src/main.ts'));
   const result = {
     code: process.exitCode ?? 0,
     stdout: stdout.mock.calls.join(''),

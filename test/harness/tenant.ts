@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Sql } from '../../src/platform/db/database.ts';
 import { newId, newReference } from '../../src/catalog/ids.ts';
+import type { Sql } from '../../src/platform/db/database.ts';
 
 export type Tenant = { client_id: string; organization_id: string; account_id: string; reference_id: string };
 

@@ -1,7 +1,7 @@
+import { newId } from '../../src/catalog/ids.ts';
 import { connect, type Database, openDatabase, type Sql, type Tx } from '../../src/platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
-import { newId } from '../../src/catalog/ids.ts';
 import { enqueue } from '../../src/product/jobs/enqueue.ts';
 import { type Job, setFinished } from '../../src/product/jobs/jobs.ts';
 import { advanceLanes, checkLease } from '../../src/product/jobs/lanes.ts';

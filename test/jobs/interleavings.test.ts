@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createQuery } from '../../sql/statement.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { type EraseContext, erase } from '../../src/product/erasure/erase.ts';
-import { newId } from '../../src/catalog/ids.ts';
 import { enqueue, enqueueAgain } from '../../src/product/jobs/enqueue.ts';
 import { type Job, releaseJob, retryJob } from '../../src/product/jobs/jobs.ts';
 import { parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/product/jobs/park.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claimLeases, type Lease } from '../../src/platform/db/lease.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import { claimLeases, type Lease } from '../../src/platform/db/lease.ts';
 import { deferJob, type Job } from '../../src/product/jobs/jobs.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
 import { identified, type MasterKeys } from '../../src/platform/security/masterKeys.ts';
 import { SealFailure } from '../../src/platform/security/seal.ts';

@@ -10,9 +10,9 @@ import type {
 } from '../../scripts/soak/check/evidence.ts';
 import { invariants } from '../../scripts/soak/check/invariants.ts';
 import { tokenOf } from '../../scripts/soak/mixed/requests.ts';
+import { newId } from '../../src/catalog/ids.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
-import { newId } from '../../src/catalog/ids.ts';
 import { type FreshDatabase, freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

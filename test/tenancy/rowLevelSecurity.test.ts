@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../src/catalog/ids.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { roleAddresses, service_role, system_role } from '../../src/platform/db/roles.ts';
-import { newId } from '../../src/catalog/ids.ts';
 import { newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { insertRows } from './insertRows.ts';

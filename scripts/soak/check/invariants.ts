@@ -1,5 +1,5 @@
-import type { Fragment, Sql } from '../../../src/platform/db/database.ts';
 import { failures } from '../../../src/catalog/failures.ts';
+import type { Fragment, Sql } from '../../../src/platform/db/database.ts';
 import { type Evidence, in_transit_ms, type LedgerEntry } from './evidence.ts';
 import { accountUsers, foreignCredentials, neededSignIns, redemptions } from './signIns.ts';
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { alert_settings } from './alertSettings.ts';
 import { StartFailure } from '../errors.ts';
+import { alert_settings } from './alertSettings.ts';
 import { operator_settings } from './operatorSettings.ts';
 import {
   address,
@@ -22,6 +22,10 @@ import {
   share,
   text,
 } from './settingValues.ts';
+
+/** Which part of the service a process runs. Any number of processes can share one database. */
+export const process_roles = ['all', 'api', 'worker'] as const;
+export type ProcessRole = (typeof process_roles)[number];
 
 /** The settings catalogue. Nothing else reads the environment. `.env.example` is generated from it. */
 export const settings = {

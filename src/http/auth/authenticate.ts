@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Account, findAccountByToken } from '../../product/accounts/accounts.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { lookUpLink } from '../../product/link/linkTokens.ts';
 import { roleIn } from '../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../product/operators/operators.ts';

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { apiError } from '../../catalog/errors.ts';
+import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Client } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import type { ClientScope } from '../../platform/db/clientScope.ts';
-import { apiError } from '../../catalog/errors.ts';
-import type { OperatorRole } from '../../catalog/roles.ts';
 import { findCheckedSession } from '../../product/operators/checkedSessions.ts';
 import { clientsWith } from '../../product/operators/operatorAccess.ts';
 import { type Operator, pendingSetup } from '../../product/operators/operators.ts';

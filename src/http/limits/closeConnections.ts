@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
 
-/** How long a running request may take after the service starts to stop; the same as for a job (workers.ts). */
+/** How long a running request may take after the service starts to stop; the same as for a job (product/workers.ts). */
 const grace_ms = 20_000;
 
 /**

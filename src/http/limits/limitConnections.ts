@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { Context } from '../../product/context.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Context } from '../../product/context.ts';
 
 /** How long a connection above the limit may take to send something. */
 const silent_ms = 1_000;

@@ -1,5 +1,5 @@
-import { connectors } from '../../emr/index.ts';
 import { apiError, type ErrorCode, errors, type Fills } from '../../catalog/errors.ts';
+import { connectors } from '../../emr/index.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ErrorBody, LoginRequiredBody } from '../../model/error.ts';
 import type { Describer } from './describeSchema.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { date_time, id, nullable } from '../fields.ts';
 import { client_roles, operator_roles } from '../../catalog/roles.ts';
+import { date_time, id, nullable } from '../fields.ts';
 
 const url = Type.String({ maxLength: 2000 });
 

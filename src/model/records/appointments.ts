@@ -100,7 +100,7 @@ export const Appointment = Type.Object(
 );
 export type Appointment = Static<typeof Appointment>;
 
-/** Rows are created in records/schedule.ts: names come from the providers, offsets from the organization's time zone. */
+/** Rows are created in product/records/schedule.ts: names come from the providers, offsets from the organization's time zone. */
 export const appointments = recordKind({
   name: 'appointments',
   operation: 'listAppointments',

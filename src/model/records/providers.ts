@@ -83,7 +83,7 @@ export const Provider = Type.Object(
 );
 export type Provider = Static<typeof Provider>;
 
-/** Rows are created in records/providers.ts: facility names come from the locations. */
+/** Rows are created in product/records/providers.ts: facility names come from the locations. */
 export const providers = recordKind({
   name: 'providers',
   operation: 'listProviders',

@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
-import type { Config } from '../../catalog/settings/config.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
+import type { Config } from '../../catalog/settings/config.ts';
 import { type AddressKind, classifyAddress } from './classifyAddress.ts';
 
 export type UrlRules = {

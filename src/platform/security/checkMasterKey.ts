@@ -1,5 +1,5 @@
-import type { Sql, Tx } from '../db/database.ts';
 import { StartFailure } from '../../catalog/errors.ts';
+import type { Sql, Tx } from '../db/database.ts';
 import type { MasterKey, MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import { findForeignMasterKey } from './vault.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Sql, Tx } from '../db/database.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Sql, Tx } from '../db/database.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import { rewrapSystemKeys } from './systemKeys.ts';

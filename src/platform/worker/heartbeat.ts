@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
-import type { Database } from '../db/database.ts';
-import { recordProcess, removeProcess } from '../db/processes.ts';
 import { newId } from '../../catalog/ids.ts';
 import { version } from '../../catalog/version.ts';
+import type { Database } from '../db/database.ts';
+import { recordProcess, removeProcess } from '../db/processes.ts';
 import { waitAtMost } from './waitAtMost.ts';
 
 /** Reports to the other processes that this one runs, which also shows whether the database can be written to. */

@@ -1,9 +1,9 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newReference, parseId } from '../../catalog/ids.ts';
 import type { Capability, MrnRule } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { readBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { newReference, parseId } from '../../catalog/ids.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
 import type { Attention } from '../../model/dashboard/overview.ts';
 import { hashCredential } from '../../platform/security/hash.ts';

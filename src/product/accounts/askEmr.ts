@@ -1,6 +1,6 @@
+import { apiError } from '../../catalog/errors.ts';
 import { EmrFailure } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../../catalog/errors.ts';
 import type { StoredAccount } from './accounts.ts';
 import { connectorOf, type OpenAccount, openAccount } from './openAccount.ts';
 

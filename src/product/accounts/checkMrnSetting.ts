@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Context } from '../context.ts';
 import type { MrnSetting } from './mrnRule.ts';
 import { connectorOf } from './openAccount.ts';
 

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { apiError } from '../../catalog/errors.ts';
 import type { Credentials } from '../../emr/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host, wildcardOf } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 
 export type PairContext = Pick<Context, 'db' | 'system_keys'>;
 type TokenPins = Pick<EndpointPins, 'hosts' | 'token_endpoint'>;

@@ -1,9 +1,9 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newId } from '../../catalog/ids.ts';
 import type { Credentials } from '../../emr/connector.ts';
 import { type EndpointPins, matchHost } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { newId } from '../../catalog/ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/destinations.ts';
 import { reactivateAccounts } from './accounts.ts';

@@ -1,5 +1,5 @@
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { StoredAccount } from './accounts.ts';
 
 /** What an EMR granted to an account that is unlinked now. */

@@ -1,8 +1,8 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newId, newToken } from '../../catalog/ids.ts';
 import type { Credentials, SignIn } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { newId, newToken } from '../../catalog/ids.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { forgetRefusals, offeredOf, storeEvidence } from './accountCapabilities.ts';

@@ -1,8 +1,8 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newId, parseId } from '../../catalog/ids.ts';
 import type { MrnRule } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { newId, parseId } from '../../catalog/ids.ts';
 import type { OrganizationChoice } from '../../model/dashboard/records.ts';
 import type { CodeLists } from '../../model/settings.ts';
 import type { MrnSetting } from './mrnRule.ts';

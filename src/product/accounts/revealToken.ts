@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Context } from '../context.ts';
 import { bindings, getAccount } from './accounts.ts';
 
 /** An account's access token, for display to an operator. */

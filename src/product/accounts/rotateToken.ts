@@ -1,7 +1,7 @@
-import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { bindings, getAccount, lockAccount, replaceToken } from './accounts.ts';
 import { addReplacedToken, removeReplacedTokens } from './replacedTokens.ts';

@@ -1,5 +1,5 @@
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { alert_days } from './alerts.ts';
 
 export const channel_names = ['email', 'webhook'] as const;

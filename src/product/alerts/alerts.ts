@@ -1,5 +1,5 @@
-import type { Query, Sql, Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Query, Sql, Tx } from '../../platform/db/database.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 import type { Problem } from './conditions.ts';
 

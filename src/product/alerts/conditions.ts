@@ -1,8 +1,8 @@
 import { findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import { openStamp } from '../audit/stamp.ts';
+import { firstIdOf, timeOfId } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Query } from '../../platform/db/database.ts';
-import { firstIdOf, timeOfId } from '../../catalog/ids.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 

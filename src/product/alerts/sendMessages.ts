@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Context } from '../context.ts';
 import { type ChannelName, type ClaimedMessage, claimMessage, recordAttempt } from './alertMessages.ts';
 import { readAlertTexts } from './alerts.ts';
 import { type Attempt, type Channel, openChannels } from './channels.ts';

@@ -1,6 +1,6 @@
+import { firstIdOf } from '../../catalog/ids.ts';
 import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../../platform/db/database.ts';
-import { firstIdOf } from '../../catalog/ids.ts';
 import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
 import type { AuditRow, NewAuditRow } from './stamp.ts';
 

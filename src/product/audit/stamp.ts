@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import type { AuditEntry } from '../context.ts';
 import { newId, timeOfId } from '../../catalog/ids.ts';
+import type { AuditEntry } from '../context.ts';
 import type { SystemKeys } from '../../platform/security/systemKeys.ts';
 
 /** A record as stored, except for its position in the chain. */

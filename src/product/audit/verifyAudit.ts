@@ -1,6 +1,6 @@
+import { firstIdOf } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { firstIdOf } from '../../catalog/ids.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../../model/dashboard/audit.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';

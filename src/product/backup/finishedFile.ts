@@ -1,7 +1,7 @@
 import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { codeOf, messageOf } from '../../platform/db/embedded/folders.ts';
 import { StartFailure } from '../../catalog/errors.ts';
+import { codeOf, messageOf } from '../../platform/db/embedded/folders.ts';
 
 /**
  * Writes a file that exists under its name only when it is complete: before, and after a crash, it is `<to>.partial`.

@@ -3,13 +3,13 @@ import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { codeOf, messageOf } from '../../platform/db/embedded/folders.ts';
 import { ensureDatabase } from '../../platform/db/ensureDatabase.ts';
 import { migrationNames } from '../../platform/db/migrate.ts';
 import { openEmbedded } from '../../platform/db/openServer.ts';
 import { loadTableCopy } from '../../platform/db/tableCopy.ts';
-import { StartFailure } from '../../catalog/errors.ts';
 import {
   type ArchiveEnd,
   type ArchiveFile,

@@ -1,10 +1,10 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { removeLeftovers, unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
 import { type Folders, openFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
-import { StartFailure } from '../../catalog/errors.ts';
 import type { ArchiveEnd } from './archive.ts';
 import { extractBackup } from './readBackup.ts';
 

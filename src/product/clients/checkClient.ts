@@ -1,6 +1,6 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { ClientChanges } from '../../model/dashboard/settings.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
+import type { ClientChanges } from '../../model/dashboard/settings.ts';
 
 /** Validates what the schema cannot express and throws on the first error. Returns the settings in canonical form. */
 export function checkClient(changes: ClientChanges): ClientChanges {

@@ -1,7 +1,7 @@
+import { newId, newReference, newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
-import { newId, newReference, newToken } from '../../catalog/ids.ts';
 import type { ClientRow } from '../../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../../model/dashboard/settings.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/destinations.ts';

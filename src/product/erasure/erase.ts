@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SignOutContext } from '../accounts/signOutAccounts.ts';
 import { signOutAccounts } from '../accounts/signOutAccounts.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { revokeSecrets } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { addErasedTables } from '../../platform/db/erasedTables.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { invalidateLinks } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { addErasedPatient } from '../records/erasedPatients.ts';

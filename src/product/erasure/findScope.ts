@@ -1,6 +1,6 @@
+import { parseId } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
-import { parseId } from '../../catalog/ids.ts';
 import { jobsOfPatient } from '../writes/patients/jobsOfPatient.ts';
 import type { ErasureScope } from './tables.ts';
 

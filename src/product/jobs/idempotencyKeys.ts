@@ -1,5 +1,5 @@
-import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 
 /** An Idempotency-Key as it is stored: hashes only, neither the key nor the request. */
 export type IdempotencyKey = { scope_id: string; key_hash: Buffer; request_hash: Buffer };

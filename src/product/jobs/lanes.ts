@@ -4,7 +4,7 @@ import { retry } from '../../platform/worker/backoff.ts';
 
 /**
  * A lane is the job queue of one patient (or of another record whose changes must be applied in order) in one
- * organization. It has a row while it has jobs that can run. db/lease.ts claims the rows and extends their leases.
+ * organization. It has a row while it has jobs that can run. platform/db/lease.ts claims the rows and extends their leases.
  */
 export type LaneKey = { organization_id: string; key: string };
 

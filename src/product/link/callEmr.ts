@@ -1,8 +1,8 @@
 import { emrEndpoint } from '../accounts/emrEndpoint.ts';
+import { ApiError, apiError } from '../../catalog/errors.ts';
 import type { ConnectionReport, ReportStep } from '../../emr/connectionReport.ts';
 import { type Connector, type EmrEndpoint, EmrFailure } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
-import { ApiError, apiError } from '../../catalog/errors.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 

@@ -1,5 +1,5 @@
-import type { Connector, CredentialField, Credentials, SignInWay } from '../../emr/connector.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Connector, CredentialField, Credentials, SignInWay } from '../../emr/connector.ts';
 import { trimText } from '../../model/fields.ts';
 
 /** Trims what was submitted, except secrets: a blank may be part of a password. */

@@ -1,13 +1,13 @@
 import { checkMrnSetting } from '../accounts/checkMrnSetting.ts';
 import type { EmrApp, NewEmrApp } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { parseUrl } from '../../catalog/parseUrl.ts';
 import { checkLogo } from '../clients/checkClient.ts';
 import type { Connector, Credentials, SignInWay } from '../../emr/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
-import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { AppChanges, NewApp } from '../../model/dashboard/emrApps.ts';
-import { parseUrl } from '../../catalog/parseUrl.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './checkCredentials.ts';
 

@@ -1,9 +1,9 @@
 import { readAccount } from '../accounts/accounts.ts';
 import { matchEmrApps } from '../accounts/emrApps.ts';
 import { connectorOf, currentCredentials, needsApp } from '../accounts/openAccount.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { type ApiError, apiError } from '../../catalog/errors.ts';
 
 type ChoiceContext = Pick<Context, 'vault' | 'connectors' | 'config'>;
 

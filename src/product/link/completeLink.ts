@@ -1,11 +1,11 @@
 import { findLinkedAccount } from '../accounts/accounts.ts';
 import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
 import { signOut } from '../accounts/signOutAccounts.ts';
+import { apiError } from '../../catalog/errors.ts';
 import type { ConnectionReport } from '../../emr/connectionReport.ts';
 import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { requestSyncAfterLink } from '../records/requestSync.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';

@@ -1,8 +1,8 @@
 import { describedMrnRule } from '../accounts/mrnRule.ts';
-import type { ConnectionReport } from '../../emr/connectionReport.ts';
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
+import type { ConnectionReport } from '../../emr/connectionReport.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { ReportDetails, ReportRow } from '../../model/connectionReport.ts';
 import type { MrnRuleRow } from '../../model/dashboard/accounts.ts';
 import { sizeText } from '../../model/sizeText.ts';

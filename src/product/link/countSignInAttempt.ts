@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Context } from '../context.ts';
 import { countSignIn } from './linkTokens.ts';
 
 /** Counts a sign-in attempt and throws when the limit is exceeded. Committed before the EMR is called. */

@@ -1,12 +1,12 @@
 import { findAccountByToken } from '../accounts/accounts.ts';
 import { type EmrApp, findEmrApp } from '../accounts/emrApps.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../../emr/connector.ts';
 import { matchHost } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { type ApiError, apiError } from '../../catalog/errors.ts';
-import { parseId } from '../../catalog/ids.ts';
 import type { LinkTokenRequest } from '../../model/link.ts';
 import { chooseEmrApp } from './chooseEmrApp.ts';
 import { normalizeEmrAddress, readEmrAddress } from './emrAddress.ts';

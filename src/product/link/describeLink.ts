@@ -2,6 +2,7 @@ import { readAccount } from '../accounts/accounts.ts';
 import type { EmrApp } from '../accounts/emrApps.ts';
 import { emrEndpoint } from '../accounts/emrEndpoint.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
+import type { ErrorCode } from '../../catalog/errors.ts';
 import {
   type Connector,
   type EmrEndpoint,
@@ -12,7 +13,6 @@ import {
 } from '../../emr/connector.ts';
 import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { ErrorCode } from '../../catalog/errors.ts';
 import type { ConsentTerms } from './consentTerms.ts';
 import { toAccess } from './linkAccess.ts';
 import type { LinkPurpose } from './linkTokens.ts';

@@ -1,6 +1,6 @@
 import { bindings, readAccount } from '../accounts/accounts.ts';
-import type { Context } from '../context.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Context } from '../context.ts';
 import { consumePublicToken } from './publicTokens.ts';
 
 /** Exchanges a public token for the account's permanent access token. Works once. */

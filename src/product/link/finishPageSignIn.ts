@@ -1,6 +1,6 @@
 import { connectorOf } from '../accounts/openAccount.ts';
-import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../../catalog/errors.ts';
+import type { Context } from '../context.ts';
 import { attemptSignIn, callEmr } from './callEmr.ts';
 import { lookUpLinkByHash } from './linkTokens.ts';
 import { claimPageSignIn, endPageSignIn, type PageSignInState } from './pageSignIns.ts';

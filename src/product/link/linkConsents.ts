@@ -1,7 +1,7 @@
-import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { type ConsentTerms, covers, hashTerms } from './consentTerms.ts';
 import type { LinkPurpose } from './linkTokens.ts';

@@ -1,6 +1,6 @@
+import { newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { newToken } from '../../catalog/ids.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 
 /** What a link token is for. `account_id` is set in update mode: the account to link again. */

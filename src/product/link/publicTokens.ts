@@ -1,5 +1,5 @@
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import { newToken } from '../../catalog/ids.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 
 const public_token_minutes = 30;

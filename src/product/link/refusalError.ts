@@ -1,5 +1,5 @@
-import type { Connector, SignInRefusal } from '../../emr/connector.ts';
 import { ApiError, apiError } from '../../catalog/errors.ts';
+import type { Connector, SignInRefusal } from '../../emr/connector.ts';
 
 /**
  * The error for a sign-in that the EMR refused. Each reason has its own code, so that nobody corrects the wrong thing.

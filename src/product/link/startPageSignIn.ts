@@ -1,7 +1,7 @@
-import type { Credentials } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
+import type { Credentials } from '../../emr/connector.ts';
+import type { Context } from '../context.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { attemptSignIn, callEmr } from './callEmr.ts';
 import { checkCredentials } from './checkCredentials.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { hashPassword, verifyPassword } from '../../platform/security/passwords.ts';
 import { checkNewPassword } from './checkNewPassword.ts';
 import { endPreparations } from './endPreparations.ts';

@@ -1,5 +1,5 @@
-import type { Tx } from '../../platform/db/database.ts';
 import type { ClientRole } from '../../catalog/roles.ts';
+import type { Tx } from '../../platform/db/database.ts';
 
 /** A client that an operator has access to, and the role there. */
 export type ClientAccess = { id: string; role: ClientRole };

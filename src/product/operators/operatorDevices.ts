@@ -1,6 +1,6 @@
+import { newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { newToken } from '../../catalog/ids.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 
 /** A browser that was not used for this long counts as unknown. */

@@ -1,8 +1,8 @@
+import { newId, newToken } from '../../catalog/ids.ts';
+import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { newId, newToken } from '../../catalog/ids.ts';
 import type { InvitationRow } from '../../model/dashboard/invitations.ts';
-import type { OperatorRole } from '../../catalog/roles.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import type { ClientAccess } from './operatorClients.ts';
 

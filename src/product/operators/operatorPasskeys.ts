@@ -1,6 +1,6 @@
+import { newId } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { newId } from '../../catalog/ids.ts';
 import type { PasskeyRow } from '../../model/dashboard/session.ts';
 
 /** A passkey as a sign-in is checked against it, with its operator. */

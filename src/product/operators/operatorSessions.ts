@@ -1,6 +1,6 @@
+import { newId, newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { newId, newToken } from '../../catalog/ids.ts';
 import type { SessionMethod, SessionRow } from '../../model/dashboard/session.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { accessColumns } from './operatorAccess.ts';

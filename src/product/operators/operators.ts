@@ -1,8 +1,8 @@
+import { newId } from '../../catalog/ids.ts';
+import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
-import { newId } from '../../catalog/ids.ts';
-import type { OperatorRole } from '../../catalog/roles.ts';
 import type { PendingSetup, SessionMethod } from '../../model/dashboard/session.ts';
 import type { Access } from './operatorAccess.ts';
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import type { PasskeyAssertion, PasskeyRegistration } from '../../model/dashboard/session.ts';
 import {
   addPasskey,

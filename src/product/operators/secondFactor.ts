@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { countCodeGuess, forgetCodeGuesses, uncountCodeGuess } from './operatorCodeGuesses.ts';
 import { deletePasskeysOf, hasPasskeys } from './operatorPasskeys.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { ApiError, apiError } from '../../catalog/errors.ts';
+import type { Context } from '../context.ts';
 import type { PasskeyAssertion, SessionMethod } from '../../model/dashboard/session.ts';
 import { verifyPassword } from '../../platform/security/passwords.ts';
 import { findDevice, rememberDevice } from './operatorDevices.ts';

@@ -1,7 +1,7 @@
-import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { ApiError, apiError } from '../../catalog/errors.ts';
 import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../../catalog/roles.ts';
+import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { IdentityFailure, type IdentityFailureKind } from '../../platform/security/identityFailure.ts';
 import type { Identity } from '../../platform/security/identityProvider.ts';
 import type { ClaimReader } from '../../platform/security/providerClaims.ts';

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { newToken } from '../../catalog/ids.ts';
+import type { Context } from '../context.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import type { SignInChecks } from '../../platform/security/identityProvider.ts';
 

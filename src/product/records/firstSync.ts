@@ -1,5 +1,5 @@
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { findKind, type KindName } from '../../model/records/kinds.ts';
 
 /** The first sync of a small practice takes a few seconds, of a large one minutes. */

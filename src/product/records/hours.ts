@@ -1,7 +1,7 @@
 import { storeDefaultHours } from '../accounts/organizations.ts';
 import type { Hours } from './availability/types.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
 import type { DefaultHours } from '../../model/dashboard/records.ts';
 import {
   type HoursRequest,

@@ -1,5 +1,5 @@
-import type { Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import type { LocationSource } from '../../model/records/locations.ts';
 
 /** Names of the organization's locations by EMR id. */

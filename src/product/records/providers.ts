@@ -1,6 +1,6 @@
 import { syncSoon } from '../accounts/organizations.ts';
-import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
+import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
 import type { EditedProvider } from '../../model/dashboard/records.ts';
 import type { ProviderSettingsRequest } from '../../model/providerSettings.ts';
 import type { Provider, ProviderSource } from '../../model/records/providers.ts';

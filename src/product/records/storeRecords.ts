@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import type { Kind, KindName, SourceOf } from '../../model/records/kinds.ts';
 import type { RecordKind, RecordRow } from '../../model/records/recordKind.ts';
 import { inactiveProviders } from './providers.ts';

@@ -1,5 +1,5 @@
-import type { Database, Query, Tx } from '../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
+import type { Database, Query, Tx } from '../../platform/db/database.ts';
 import { fold } from '../../model/fold.ts';
 import type { VisitCode } from '../../model/records/visitTypes.ts';
 import type { Scope } from './readRecords.ts';

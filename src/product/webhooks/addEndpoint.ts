@@ -1,8 +1,8 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newReference } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import type { EventType } from '../../model/events.ts';
-import { newReference } from '../../catalog/ids.ts';
 import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
 import {
   countEndpoints,

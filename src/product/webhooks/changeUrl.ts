@@ -1,6 +1,6 @@
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
 import { listEndpoints, lockRegistration, moveEndpoint } from './endpoints.ts';
 

@@ -1,6 +1,6 @@
+import { newId } from '../../catalog/ids.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { clock_tolerance_ms, type Lease, LeaseLost } from '../../platform/db/lease.ts';
-import { newId } from '../../catalog/ids.ts';
 import { retry_pause_max_ms } from './retrySchedule.ts';
 
 /** Everything a worker needs to make an attempt. */

@@ -1,5 +1,5 @@
-import type { Tx } from '../../platform/db/database.ts';
 import { parseId } from '../../catalog/ids.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { addDeliveries, restartDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';
 import { findRecent, lockEvents, updateDeliveryStatus } from './events.ts';

@@ -1,5 +1,5 @@
-import type { Tx } from '../../platform/db/database.ts';
 import { newId, newWebhookSecret } from '../../catalog/ids.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import type { Vault } from '../../platform/security/vault.ts';
 
 /** How long a replaced secret keeps signing. */

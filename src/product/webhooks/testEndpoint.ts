@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Context } from '../context.ts';
 import type { WebhookTestResult } from '../../model/dashboard/webhooks.ts';
 import { listEndpoints } from './endpoints.ts';
 import { readLiveSecrets } from './secrets.ts';

@@ -1,12 +1,12 @@
 import type { Static, TObject } from 'typebox';
 import type { Account } from '../accounts/accounts.ts';
 import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { newId } from '../../catalog/ids.ts';
 import type { Connector, OperationName } from '../../emr/connector.ts';
 import { takesField } from '../../emr/fieldSupport.ts';
 import type { FieldOperation } from '../../emr/fields.ts';
 import type { Context } from '../context.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { newId } from '../../catalog/ids.ts';
 import { acceptJob } from '../jobs/acceptJob.ts';
 import { type AuditStatement, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';

@@ -1,6 +1,6 @@
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
 import { type RerunCandidate, readRerunCandidate } from '../jobs/rerunCandidate.ts';
 import { currentLane } from './patients/patientLane.ts';

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
+import type { LoadService } from './serve.ts';
 
 /** The commands that run on the server with its settings. Their exit code for any error is 1. */
 export const administration: readonly string[] = [
@@ -21,10 +22,10 @@ export const administration: readonly string[] = [
 ];
 
 /** Adds them. Their modules load the service, so each is imported only when its command runs. */
-export function addAdministration(program: Command, env: Environment): void {
+export function addAdministration(program: Command, env: Environment, loadService: LoadService): void {
   const config = async (more: Environment = {}): Promise<Config> =>
     (await import('../../catalog/settings/config.ts')).loadConfig({ ...env, ...more });
-  addServe(program, config);
+  addServe(program, config, loadService);
   program
     .command('doctor')
     .description('check settings, database, keys, network, clock, disk and ports, and suggest fixes')
@@ -42,7 +43,7 @@ export function addAdministration(program: Command, env: Environment): void {
 const json = ['--json', 'print JSON'] as const;
 type LoadConfig = (more?: Environment) => Promise<Config>;
 
-function addServe(program: Command, config: LoadConfig): void {
+function addServe(program: Command, config: LoadConfig, loadService: LoadService): void {
   program
     .command('serve')
     .description('run the service')
@@ -50,7 +51,7 @@ function addServe(program: Command, config: LoadConfig): void {
     .option('--allow-nobody', 'allow root to run the embedded database as "nobody"')
     .action(async ({ role, allowNobody }) => {
       const { roleOf, serve } = await import('./serve.ts');
-      await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), roleOf(role));
+      await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), roleOf(role), loadService);
     });
 }
 

@@ -4,10 +4,10 @@ import { collectAnchors, verifyAudit } from '../../product/audit/verifyAudit.ts'
 import type { ArchiveEnd } from '../../product/backup/archive.ts';
 import { createBackup } from '../../product/backup/createBackup.ts';
 import { extractBackup } from '../../product/backup/readBackup.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { connect, type DatabaseAddress } from '../../platform/db/database.ts';
 import { unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
-import { StartFailure } from '../../catalog/errors.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { readPassphrase } from './passphrase.ts';
 import { showProgress } from './progress.ts';

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { matchEmrApps } from '../../product/accounts/emrApps.ts';
+import { StartFailure } from '../../catalog/errors.ts';
+import type { Config } from '../../catalog/settings/config.ts';
 import { certify } from '../../emr/certification/certify.ts';
 import { formatReport } from '../../emr/certification/report.ts';
-import type { Config } from '../../catalog/settings/config.ts';
 import type { Connector, Credentials, EmrEndpoint } from '../../emr/connector.ts';
 import { connectors } from '../../emr/index.ts';
-import { StartFailure } from '../../catalog/errors.ts';
 import { emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';

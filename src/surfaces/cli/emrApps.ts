@@ -8,12 +8,12 @@ import {
   listEmrApps,
   removeEmrApp,
 } from '../../product/accounts/emrApps.ts';
+import { ApiError, apiError, StartFailure } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { connectors } from '../../emr/index.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
-import { ApiError, apiError, StartFailure } from '../../catalog/errors.ts';
-import { parseId } from '../../catalog/ids.ts';
 import { checkAppChanges, checkNewApp } from '../../product/link/checkEmrApp.ts';
 import { keySetUrl, returnAddress } from '../../product/link/registrationUrls.ts';
 import type { SystemKeys } from '../../platform/security/systemKeys.ts';

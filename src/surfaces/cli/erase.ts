@@ -1,3 +1,4 @@
+import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { connectors } from '../../emr/index.ts';
 import type { Database } from '../../platform/db/database.ts';
@@ -6,7 +7,6 @@ import { openNotifications } from '../../platform/db/notifications.ts';
 import { type EraseContext, type ErasureCounts, erase, planErasure } from '../../product/erasure/erase.ts';
 import { findOrganizationScope, findPatientScope } from '../../product/erasure/findScope.ts';
 import type { ErasureScope } from '../../product/erasure/tables.ts';
-import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import { openLog } from '../../platform/telemetry/log.ts';
 import { emrRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';

@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import { StartFailure } from '../../catalog/errors.ts';
+import type { Database } from '../../platform/db/database.ts';
 
 /** The id of the client that the option --client names. */
 export async function findClient(db: Database, client_id: string | undefined): Promise<string> {

@@ -1,5 +1,5 @@
-import type { Config } from '../../catalog/settings/config.ts';
 import { StartFailure } from '../../catalog/errors.ts';
+import type { Config } from '../../catalog/settings/config.ts';
 import { resetOperator } from '../../product/operators/localAccounts.ts';
 import { findOperator } from '../../product/operators/operators.ts';
 import { type JsonOption, printResult } from './output.ts';

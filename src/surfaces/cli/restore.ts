@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { restoreBackup } from '../../product/backup/restoreBackup.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Context } from '../../product/context.ts';
 import { connect, type DatabaseAddress } from '../../platform/db/database.ts';
-import { StartFailure } from '../../catalog/errors.ts';
 import { countUnfinishedWrites, insertRestore } from '../../product/jobs/restores.ts';
 import { reanchor } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';

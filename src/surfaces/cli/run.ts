@@ -17,10 +17,11 @@ import { addSandbox } from './client/sandbox.ts';
 import { addTrigger } from './client/trigger.ts';
 import { addWebhooks } from './client/webhooks.ts';
 import { CommandFailure, exit_codes } from './exits.ts';
+import type { LoadService } from './serve.ts';
 
 /** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets an exit code. */
-export async function run(argv: string[]): Promise<void> {
-  const program = createProgram();
+export async function run(argv: string[], loadService: LoadService): Promise<void> {
+  const program = createProgram(loadService);
   try {
     await program.parseAsync(argv.length === 0 ? ['help'] : argv, { from: 'user' });
   } catch (error) {
@@ -30,7 +31,7 @@ export async function run(argv: string[]): Promise<void> {
   }
 }
 
-function createProgram(): Command {
+function createProgram(loadService: LoadService): Command {
   const program = new Command('chartwire')
     .description('Chartwire: one API for the electronic medical records of clinics.')
     .version(version, '-v, --version', 'show the version')
@@ -48,7 +49,7 @@ function createProgram(): Command {
   program.commandsGroup('Operate:');
   for (const add of [addJobs, addEvents, addAccounts, addWebhooks, addRequests]) add(program, env);
   program.commandsGroup('Administer (on the server, with its settings):');
-  addAdministration(program, env);
+  addAdministration(program, env, loadService);
   return program;
 }
 

@@ -1,6 +1,13 @@
-import type { Config } from '../../catalog/settings/config.ts';
 import { StartFailure } from '../../catalog/errors.ts';
-import { type Role, roles, startService } from '../../main.ts';
+import { type Config, type ProcessRole, process_roles } from '../../catalog/settings/config.ts';
+
+/** Loads the module that starts the service, which takes longer than most other commands. */
+export type LoadService = () => Promise<{
+  startService(
+    config: Config,
+    options: { role: ProcessRole; print: (text: string) => void },
+  ): Promise<{ drain(): Promise<void>; close(): Promise<void> }>;
+}>;
 
 /** Ctrl-C can arrive twice, from the terminal and from npm. A signal within this time counts as the same one. */
 const same_signal_ms = 1_000;
@@ -9,7 +16,7 @@ const same_signal_ms = 1_000;
 const stop_ms = 25_000;
 
 /** Runs until a signal arrives. A second signal exits immediately; accepted requests are safe even then. */
-export async function serve(config: Config, role: Role): Promise<void> {
+export async function serve(config: Config, role: ProcessRole, loadService: LoadService): Promise<void> {
   const stopped = new Promise<void>((resolve) => {
     let signaled_at: number | undefined;
     const stop = () => {
@@ -20,6 +27,7 @@ export async function serve(config: Config, role: Role): Promise<void> {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   });
   const print = (text: string) => void process.stdout.write(text);
+  const { startService } = await loadService();
   const service = await startService(config, { role, print });
   await stopped;
   print('Stopping …\n');
@@ -35,8 +43,8 @@ export async function serve(config: Config, role: Role): Promise<void> {
   process.exit();
 }
 
-export function roleOf(text: string): Role {
-  const role = roles.find((candidate) => candidate === text);
-  if (!role) throw new StartFailure(`--role must be one of ${roles.join(', ')}, not '${text}'.`);
+export function roleOf(text: string): ProcessRole {
+  const role = process_roles.find((candidate) => candidate === text);
+  if (!role) throw new StartFailure(`--role must be one of ${process_roles.join(', ')}, not '${text}'.`);
   return role;
 }

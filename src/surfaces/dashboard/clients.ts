@@ -1,4 +1,6 @@
 import { Type } from 'typebox';
+import { apiError } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import { checkClient } from '../../product/clients/checkClient.ts';
 import {
   addSecret,
@@ -10,9 +12,7 @@ import {
   revokeSecret,
 } from '../../product/clients/clients.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { parseId } from '../../catalog/ids.ts';
 import { client_row } from '../../model/dashboard/clients.ts';
 import { client_changes, client_settings, new_client } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';

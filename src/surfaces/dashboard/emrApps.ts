@@ -9,12 +9,12 @@ import {
   removeEmrApp,
 } from '../../product/accounts/emrApps.ts';
 import { connectorOf } from '../../product/accounts/openAccount.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import type { Client } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { parseId } from '../../catalog/ids.ts';
 import { checkAppChanges, checkNewApp } from '../../product/link/checkEmrApp.ts';
 import { keySetUrl, returnAddress } from '../../product/link/registrationUrls.ts';
 import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from '../../model/dashboard/emrApps.ts';

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../../product/context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { erase, planErasure } from '../../product/erasure/erase.ts';
 import { findOrganizationScope, findPatientScope } from '../../product/erasure/findScope.ts';
 import type { ErasureScope } from '../../product/erasure/tables.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { type Erasure, erasure, erasure_request } from '../../model/dashboard/erasure.ts';
 import { success } from '../../model/fields.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import { event_types, events } from '../../model/events.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { parseId } from '../../catalog/ids.ts';
 import { event_details, event_row, failed_count, resent_batch } from '../../model/dashboard/events.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
 import { event_type_row } from '../../model/dashboard/webhooks.ts';

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { connectorOf } from '../../product/accounts/openAccount.ts';
-import type { Database, Query } from '../../platform/db/database.ts';
 import { apiError } from '../../catalog/errors.ts';
-import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { parseId, parseJobId } from '../../catalog/ids.ts';
+import type { Database, Query } from '../../platform/db/database.ts';
+import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { describeJob } from '../../product/jobs/describeJob.ts';
 import { exportJobs } from '../../product/jobs/exportJobs.ts';
 import { readJobPatients } from '../../product/jobs/jobPatients.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import { patientsOf } from '../../model/events.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { parseId } from '../../catalog/ids.ts';
 import { type ReceiverState, received_request, received_row, receiver } from '../../model/dashboard/receiver.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
 import { clearable, id, nullable, success } from '../../model/fields.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { findAccountByToken } from '../../product/accounts/accounts.ts';
-import { findClient } from '../../product/clients/clients.ts';
 import { apiError } from '../../catalog/errors.ts';
+import { findClient } from '../../product/clients/clients.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { sandbox_state } from '../../model/dashboard/sandbox.ts';
 import { success } from '../../model/fields.ts';

@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from 'typebox';
+import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../../product/context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { apiError } from '../../catalog/errors.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../../http/endpoint.ts';
 import {
   webhook_bin,

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
+import { installation_folder } from '../../catalog/installation.ts';
 import { type PreparedText, prepareText } from '../../http/pages/preparedText.ts';
 import { sendPageData, sendPublicPage, sendPublicText, serveFiles, servePageFiles } from '../../http/pages/servePages.ts';
 import { routeNotFound } from '../../http/sendError.ts';
-import { installation_folder } from '../../catalog/installation.ts';
 import type { Document } from '../../http/openapi/document.ts';
 import { homePage } from './homePage.ts';
 import { isOwnPage } from './isOwnPage.ts';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { findClient } from '../../product/clients/clients.ts';
 import { apiError } from '../../catalog/errors.ts';
+import { version } from '../../catalog/version.ts';
+import { findClient } from '../../product/clients/clients.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { completeLink, signInForLink } from '../../product/link/completeLink.ts';
 import { describeLink, toTerms } from '../../product/link/describeLink.ts';
@@ -11,7 +12,6 @@ import type { LinkPurpose } from '../../product/link/linkTokens.ts';
 import { readPageState } from '../../product/link/pageSignIns.ts';
 import { startPageSignIn } from '../../product/link/startPageSignIn.ts';
 import { credential_max, nullable, secret, success } from '../../model/fields.ts';
-import { version } from '../../catalog/version.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
 

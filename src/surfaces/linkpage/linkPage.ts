@@ -1,7 +1,7 @@
+import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { PagePolicy } from '../../http/pages/servePages.ts';
 import { type ShellPage, shellPage } from '../../http/pages/shellPage.ts';
 import type { LinkState } from '../../product/link/linkTokens.ts';
-import { parseUrl } from '../../catalog/parseUrl.ts';
 
 export type LinkPage = {
   mode: 'frame' | 'hosted';

@@ -1,7 +1,7 @@
-import type { Context } from '../../context.ts';
-import type { Tx } from '../../../platform/db/database.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import { newToken } from '../../../catalog/ids.ts';
+import type { Context } from '../../context.ts';
+import type { Tx } from '../../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../../platform/security/addresses.ts';
 import { addEndpoint } from '../addEndpoint.ts';
 import { describeChange } from '../describeChange.ts';

@@ -1,5 +1,5 @@
-import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 import { newId } from '../../../catalog/ids.ts';
+import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 import type { ReceivedRequest, ReceivedRow } from '../../../model/dashboard/receiver.ts';
 
 /** Received requests contain health data, so few are kept, and not for long. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../../context.ts';
 import { apiError } from '../../../catalog/errors.ts';
+import type { Context } from '../../context.ts';
 import { hashToken } from '../../../platform/security/hash.ts';
 import { receiver_path } from './openReceiver.ts';
 import { receive } from './receive.ts';

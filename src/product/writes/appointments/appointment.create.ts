@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/accounts.ts';
+import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Operations } from '../../../emr/connector.ts';
 import type { Context } from '../../context.ts';
-import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { EventOf } from '../../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { AppointmentRequest } from '../../../model/appointmentRequest.ts';

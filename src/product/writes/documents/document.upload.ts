@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/accounts.ts';
-import type { Context } from '../../context.ts';
 import { apiError } from '../../../catalog/errors.ts';
+import type { Context } from '../../context.ts';
 import { DocumentRequest } from '../../../model/document.ts';
 import { sizeText } from '../../../model/sizeText.ts';
 import { referenceError } from '../../records/firstSync.ts';

@@ -1,8 +1,8 @@
 import type { Account } from '../../accounts/accounts.ts';
-import type { Subscriber } from '../../../emr/patientWrites.ts';
-import type { Context } from '../../context.ts';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import type { Subscriber } from '../../../emr/patientWrites.ts';
+import type { Context } from '../../context.ts';
 import { needleOf } from '../../../model/fold.ts';
 import {
   type InsuranceChanges,

@@ -1,5 +1,5 @@
-import type { Tx } from '../../../platform/db/database.ts';
 import { newId } from '../../../catalog/ids.ts';
+import type { Tx } from '../../../platform/db/database.ts';
 
 type Scope = { client_id: string; organization_id: string };
 

@@ -1,8 +1,8 @@
 import type { Account } from '../../accounts/accounts.ts';
 import { openAccount } from '../../accounts/openAccount.ts';
+import { apiError } from '../../../catalog/errors.ts';
 import { EmrFailure } from '../../../emr/connector.ts';
 import type { Context } from '../../context.ts';
-import { apiError } from '../../../catalog/errors.ts';
 import type { PatientChanges } from '../../../model/patientRequest.ts';
 import type { Role } from './patientReferences.ts';
 

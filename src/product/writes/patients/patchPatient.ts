@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/accounts.ts';
+import { apiError } from '../../../catalog/errors.ts';
 import type { Context } from '../../context.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import { apiError } from '../../../catalog/errors.ts';
 import { enqueueAgain } from '../../jobs/enqueue.ts';
 import { updateOperation } from '../../jobs/operations.ts';
 import { active_fields, type PatientChanges, PatientRequest } from '../../../model/patientRequest.ts';

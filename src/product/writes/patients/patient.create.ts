@@ -1,5 +1,5 @@
-import type { EventOf } from '../../../model/events.ts';
 import { newId } from '../../../catalog/ids.ts';
+import type { EventOf } from '../../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { PatientRequest } from '../../../model/patientRequest.ts';
 import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';

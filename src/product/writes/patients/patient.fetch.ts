@@ -1,3 +1,5 @@
+import { apiError } from '../../../catalog/errors.ts';
+import { newId } from '../../../catalog/ids.ts';
 import {
   type EmrEncounter,
   EmrFailure,
@@ -5,8 +7,6 @@ import {
   type Operations,
   type PatientSearch,
 } from '../../../emr/connector.ts';
-import { apiError } from '../../../catalog/errors.ts';
-import { newId } from '../../../catalog/ids.ts';
 import { PatientFetchRequest } from '../../../model/liveChart.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
 import { patientIds } from '../../records/patients.ts';

@@ -1,6 +1,6 @@
-import type { Fragment, Query } from '../../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { PatientChanges } from '../../../model/patientRequest.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
 import { errorUnlessPending, pendingKinds } from '../../records/firstSync.ts';

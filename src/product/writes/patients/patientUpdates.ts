@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { newId } from '../../../catalog/ids.ts';
 import type { Coverage, Demographics, Payer } from '../../../emr/patientWrites.ts';
 import type { Context } from '../../context.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import { newId } from '../../../catalog/ids.ts';
 import { enqueue } from '../../jobs/enqueue.ts';
 import { needleOf } from '../../../model/fold.ts';
 import type { Patient } from '../../../model/records/patients.ts';

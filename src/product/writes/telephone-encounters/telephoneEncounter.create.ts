@@ -1,8 +1,8 @@
 import type { Account } from '../../accounts/accounts.ts';
+import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Operations } from '../../../emr/connector.ts';
 import type { Context } from '../../context.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
-import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { EventOf } from '../../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import type { KindName } from '../../../model/records/kinds.ts';

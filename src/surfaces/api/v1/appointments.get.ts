@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { Appointment } from '../../../model/records/appointments.ts';
 import { readAppointment } from '../../../product/records/schedule.ts';

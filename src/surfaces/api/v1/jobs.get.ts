@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { parseJobId } from '../../../catalog/ids.ts';
+import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { readJob } from '../../../product/jobs/describeJob.ts';
 import { success } from '../../../model/fields.ts';
 import { Job } from '../../../model/job.ts';

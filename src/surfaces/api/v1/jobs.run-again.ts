@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint } from '../../../http/endpoint.ts';
 import { parseJobId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { rerunJob } from '../../../product/writes/rerunJob.ts';
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint } from '../../../http/endpoint.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
 import { success, text } from '../../../model/fields.ts';
 import { parseStatus, setLocationStatus } from '../../../product/records/locations.ts';
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
+import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
 import { parseSandbox } from '../../sandbox/parseSandbox.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
-import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { readProfile } from './profiles.ts';
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { StoredEvent } from '../../../../sdk/src/generated/types.gen.ts';
-import { type EventType, event_types } from '../../../model/events.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { type EventType, event_types } from '../../../model/events.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printTable, timeOf } from '../output.ts';
 import { firstOf } from './jobs.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { LinkTokenCreate } from '../../../../sdk/src/generated/types.gen.ts';
+import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { hostedLink } from '../../../product/link/hostedLink.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
-import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine } from '../output.ts';
 import { openInBrowser } from './browser.ts';

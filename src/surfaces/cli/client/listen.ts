@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { Command } from 'commander';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
-import { signWebhook } from '../../../platform/security/signatures.ts';
 import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
+import { signWebhook } from '../../../platform/security/signatures.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printProgress } from '../output.ts';
 import type { Credentials } from './credentials.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { pagesOf } from '../../sandbox/pages.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { pagesOf } from '../../sandbox/pages.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine } from '../output.ts';
 import { openInBrowser } from './browser.ts';

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../../catalog/errors.ts';
-import { type Clinic, openClinic } from '../../sandbox/openClinic.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { type Clinic, openClinic } from '../../sandbox/openClinic.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printTable } from '../output.ts';
 import { requireSandbox } from './credentials.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { ApiError } from '../../../catalog/errors.ts';
+import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { type EventType, event_types, events } from '../../../model/events.ts';
 import type { TriggeredEvent } from '../../sandbox/triggers.ts';
-import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine, printProgress, printTable } from '../output.ts';
 import { requireSandbox } from './credentials.ts';

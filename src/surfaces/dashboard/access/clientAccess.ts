@@ -1,5 +1,5 @@
-import type { Tx } from '../../../platform/db/database.ts';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
+import type { Tx } from '../../../platform/db/database.ts';
 import type { AccessChanges } from '../../../model/dashboard/settings.ts';
 import type { ClientAccess } from '../../../product/operators/operatorClients.ts';
 import type { Operator } from '../../../product/operators/operators.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
+import { parseId } from '../../../catalog/ids.ts';
 import { requireOwnOrigin } from '../../../http/auth/authenticateOperator.ts';
 import { endpoint } from '../../../http/endpoint.ts';
-import { parseId } from '../../../catalog/ids.ts';
 import { created_invitation, invitation_token, new_invitation } from '../../../model/dashboard/invitations.ts';
 import { session } from '../../../model/dashboard/session.ts';
 import { secret, success } from '../../../model/fields.ts';

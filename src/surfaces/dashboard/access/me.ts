@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseId } from '../../../catalog/ids.ts';
 import type { Context } from '../../../product/context.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import { apiError } from '../../../catalog/errors.ts';
 import { readSessionCookie } from '../../../http/auth/authenticateOperator.ts';
 import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
-import { parseId } from '../../../catalog/ids.ts';
 import { passkey_registration, passkey_row, session_row } from '../../../model/dashboard/session.ts';
 import { secret, success, text } from '../../../model/fields.ts';
 import { changePassword } from '../../../product/operators/localAccounts.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint } from '../../../http/endpoint.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
 import { invitation_row } from '../../../model/dashboard/invitations.ts';
 import { access_changes, operator_row } from '../../../model/dashboard/settings.ts';
 import { success } from '../../../model/fields.ts';

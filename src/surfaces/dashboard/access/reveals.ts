@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseId, parseJobId } from '../../../catalog/ids.ts';
 import type { Client } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
-import { apiError } from '../../../catalog/errors.ts';
 import { readSessionCookie } from '../../../http/auth/authenticateOperator.ts';
 import { endpoint } from '../../../http/endpoint.ts';
-import { parseId, parseJobId } from '../../../catalog/ids.ts';
 import { describeJob } from '../../../product/jobs/describeJob.ts';
 import { new_reveal, type RevealKind, reveal } from '../../../model/dashboard/reveals.ts';
 import { success } from '../../../model/fields.ts';

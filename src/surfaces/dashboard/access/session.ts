@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Type } from 'typebox';
-import type { Context } from '../../../product/context.ts';
 import { apiError } from '../../../catalog/errors.ts';
+import { version } from '../../../catalog/version.ts';
+import type { Context } from '../../../product/context.ts';
 import {
   csrfTokenOf,
   deviceCookie,
@@ -19,7 +20,6 @@ import { type Operator, pendingSetup } from '../../../product/operators/operator
 import { passkeySignInOptions } from '../../../product/operators/passkeys.ts';
 import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../../product/operators/signInOperator.ts';
 import { providerSignOutUrl } from '../../../product/operators/singleSignOn.ts';
-import { version } from '../../../catalog/version.ts';
 
 const password = secret({ maxLength: 1000 });
 const code = Type.Optional(secret({ maxLength: 40 }));

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../../../product/context.ts';
 import { ApiError, type ErrorCode, errors } from '../../../catalog/errors.ts';
+import type { Context } from '../../../product/context.ts';
 import { readSessionCookie, requireOwnOrigin } from '../../../http/auth/authenticateOperator.ts';
 import { readCookie, setCookie } from '../../../http/auth/cookies.ts';
 import { endpoint, WithHeaders } from '../../../http/endpoint.ts';

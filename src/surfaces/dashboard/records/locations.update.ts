@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint } from '../../../http/endpoint.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
 import { activity, success } from '../../../model/fields.ts';
 import { setLocationStatus } from '../../../product/records/locations.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { findOrganization } from '../../../product/accounts/organizations.ts';
+import { apiError } from '../../../catalog/errors.ts';
 import type { Client } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
-import { apiError } from '../../../catalog/errors.ts';
 import type { Scope } from '../../../product/records/readRecords.ts';
 
 export const organization_path = '/dashboard/api/clients/{client_id}/organizations/{organization_id}';

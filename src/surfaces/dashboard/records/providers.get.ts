@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint } from '../../../http/endpoint.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
 import { edited_provider } from '../../../model/dashboard/records.ts';
 import { success } from '../../../model/fields.ts';
 import { readProvider } from '../../../product/records/providers.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint } from '../../../http/endpoint.ts';
 import { parseId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
 import { dashboard_kinds } from '../../../model/dashboard/recordKinds.ts';
 import { details_hidden } from '../../../model/dashboard/reveals.ts';
 import { patientDetail, success } from '../../../model/fields.ts';
