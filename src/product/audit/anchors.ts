@@ -24,7 +24,7 @@ export function localAnchorFile(data_dir: string): string {
 
 export function anchorLine(key: Buffer, anchor: Anchor): string {
   const { position, chain, at, reset_at } = anchor;
-  return JSON.stringify({ position, chain: chain.toString('hex'), at, reset_at, mac: macOf(key, anchor) });
+  return JSON.stringify({ position, chain: chain.toString('hex'), at, reset_at, mac: anchorMac(key, anchor) });
 }
 
 /** Reads a file of anchors, one JSON object per line. A line that a crash cut short is skipped. */
@@ -35,7 +35,7 @@ export async function readAnchors(file: string, key: Buffer): Promise<AnchorFile
     for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
       const parsed = parseLine(line);
       if (parsed === undefined) continue;
-      if (macOf(key, parsed.anchor) !== parsed.mac) {
+      if (anchorMac(key, parsed.anchor) !== parsed.mac) {
         found.changed = true;
         continue;
       }
@@ -80,7 +80,7 @@ export async function appendAnchor(file: string, line: string): Promise<void> {
   }
 }
 
-function macOf(key: Buffer, { position, chain, at, reset_at }: Anchor): string {
+function anchorMac(key: Buffer, { position, chain, at, reset_at }: Anchor): string {
   const text = JSON.stringify(['anchor', position, chain.toString('hex'), at, reset_at]);
   return createHmac('sha256', key).update(text).digest('hex');
 }

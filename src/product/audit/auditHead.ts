@@ -16,7 +16,7 @@ export class HeadBroken extends Error {
 export async function createHead(system: Sql, key: Buffer): Promise<void> {
   const head = { position: 0, chain: Buffer.alloc(0) };
   await system`INSERT INTO audit_head (position, chain, mac)
-    SELECT ${head.position}, ${head.chain}, ${macOf(key, head)}
+    SELECT ${head.position}, ${head.chain}, ${headMac(key, head)}
      WHERE NOT EXISTS (SELECT FROM audit_records WHERE position IS NOT NULL)
     ON CONFLICT DO NOTHING`;
 }
@@ -24,12 +24,12 @@ export async function createHead(system: Sql, key: Buffer): Promise<void> {
 export async function readHead(sql: Sql | Tx, key: Buffer): Promise<Head> {
   const [row] = await sql<(Head & { mac: Buffer })[]>`SELECT position, chain, mac FROM audit_head`;
   if (!row) throw new HeadBroken('is missing');
-  if (!macOf(key, row).equals(row.mac)) throw new HeadBroken('was changed');
+  if (!headMac(key, row).equals(row.mac)) throw new HeadBroken('was changed');
   return { position: row.position, chain: row.chain };
 }
 
 export async function moveHead(tx: Tx, key: Buffer, head: Head): Promise<void> {
-  await tx`UPDATE audit_head SET position = ${head.position}, chain = ${head.chain}, mac = ${macOf(key, head)}`;
+  await tx`UPDATE audit_head SET position = ${head.position}, chain = ${head.chain}, mac = ${headMac(key, head)}`;
 }
 
 /** The link of a record: a MAC over the previous link, the position and the record's own MAC. */
@@ -39,6 +39,6 @@ export function linkOf(key: Buffer, before: Head, mac: Buffer): Head {
   return { position, chain };
 }
 
-function macOf(key: Buffer, head: Head): Buffer {
+function headMac(key: Buffer, head: Head): Buffer {
   return createHmac('sha256', key).update(`head|${head.position}|`).update(head.chain).digest();
 }

@@ -33,12 +33,12 @@ export async function* exportAudit(
   yield csvLine(columns);
   for (let before: string | null | undefined; before !== null; ) {
     const page = await listAudit(ctx, scope, { ...search, page_size, ...(before && { before }) });
-    yield page.rows.map((record) => csvLine(columns.map((name) => textOf(record[name])))).join('');
+    yield page.rows.map((record) => csvLine(columns.map((name) => recordText(record[name])))).join('');
     before = page.next;
   }
 }
 
-function textOf(value: AuditRecord[keyof AuditRecord]): string {
+function recordText(value: AuditRecord[keyof AuditRecord]): string {
   if (value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -78,10 +78,10 @@ function jsonOf(row: ExportedRow): string {
 
 function csvOf(row: ExportedRow): string {
   const line: Record<string, unknown> = lineOf(row);
-  return csvLine(fields.map((name) => textOf(line[name])));
+  return csvLine(fields.map((name) => fieldText(line[name])));
 }
 
-function textOf(value: unknown): string {
+function fieldText(value: unknown): string {
   if (value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

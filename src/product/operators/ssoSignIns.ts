@@ -19,7 +19,7 @@ export async function addSsoSignIn(
   const [browser, state] = [newToken('page_window'), newToken('page_state')];
   const [nonce, verifier] = [newToken('page_state'), newToken('page_state')];
   const state_hash = hashToken(state);
-  const checks_sealed = ctx.system_keys.seal('operators', bindingOf(state_hash), JSON.stringify({ nonce, verifier }));
+  const checks_sealed = ctx.system_keys.seal('operators', stateBinding(state_hash), JSON.stringify({ nonce, verifier }));
   await ctx.db.system`DELETE FROM sso_sign_ins WHERE created_at < now() - make_interval(mins => ${sign_in_minutes})`;
   await ctx.db.system`
     INSERT INTO sso_sign_ins ${ctx.db.system.values({
@@ -47,11 +47,11 @@ export async function takeSsoSignIn(
     RETURNING checks_sealed, path, session_hash, created_at AS started_at`;
   if (!row) return undefined;
   const { checks_sealed, ...taken } = row;
-  const unsealed = ctx.system_keys.unseal('operators', bindingOf(state_hash), checks_sealed);
+  const unsealed = ctx.system_keys.unseal('operators', stateBinding(state_hash), checks_sealed);
   const secrets = JSON.parse(unsealed) as Pick<SignInChecks, 'nonce' | 'verifier'>;
   return { ...taken, checks: { state, ...secrets, again: row.session_hash !== null } };
 }
 
-function bindingOf(state_hash: Buffer): string {
+function stateBinding(state_hash: Buffer): string {
   return `sso_sign_ins:${state_hash.toString('hex')}`;
 }

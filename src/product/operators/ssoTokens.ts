@@ -7,7 +7,7 @@ export function sealTokens(
   session_hash: Buffer,
   tokens: ProviderTokens,
 ): Buffer {
-  return system_keys.seal('operators', bindingOf(session_hash), JSON.stringify(tokens));
+  return system_keys.seal('operators', tokenBinding(session_hash), JSON.stringify(tokens));
 }
 
 export function unsealTokens(
@@ -15,9 +15,9 @@ export function unsealTokens(
   session_hash: Buffer,
   sealed: Buffer,
 ): ProviderTokens {
-  return JSON.parse(system_keys.unseal('operators', bindingOf(session_hash), sealed));
+  return JSON.parse(system_keys.unseal('operators', tokenBinding(session_hash), sealed));
 }
 
-function bindingOf(session_hash: Buffer): string {
+function tokenBinding(session_hash: Buffer): string {
   return `operator_sessions.provider:${session_hash.toString('hex')}`;
 }

@@ -13,7 +13,7 @@ import { readPassphrase } from './passphrase.ts';
 import { showProgress } from './progress.ts';
 import { withAudit } from './withAudit.ts';
 
-type Values = JsonOption & {
+type BackupValues = JsonOption & {
   to?: string | undefined;
   'passphrase-file'?: string | undefined;
   verify?: boolean | undefined;
@@ -27,7 +27,7 @@ const labels = {
 } as const;
 
 /** Writes an encrypted backup of the embedded database. Works whether or not the service is running. */
-export async function backupCommand(config: Config, values: Values): Promise<void> {
+export async function backupCommand(config: Config, values: BackupValues): Promise<void> {
   if (!values.to) throw new StartFailure('A file is required: chartwire backup --to FILE');
   if (config.database_url) {
     throw new StartFailure(

@@ -11,7 +11,7 @@ import { readPassphrase } from './passphrase.ts';
 import { showProgress } from './progress.ts';
 import { command_line, withAudit } from './withAudit.ts';
 
-type Values = JsonOption & {
+type RestoreValues = JsonOption & {
   from?: string | undefined;
   'data-dir'?: string | undefined;
   'passphrase-file'?: string | undefined;
@@ -20,7 +20,7 @@ type Values = JsonOption & {
 /** Restores a backup into an empty folder, marks the database as restored, and says what may have been lost. */
 export async function restoreCommand(
   load: (settings: Record<string, string>) => Config,
-  values: Values,
+  values: RestoreValues,
 ): Promise<void> {
   if (!values.from) throw new StartFailure('A file is required: chartwire restore --from FILE --data-dir DIR');
   if (!values['data-dir']) throw new StartFailure('An empty folder is required: --data-dir DIR');
