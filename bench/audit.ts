@@ -1,5 +1,5 @@
-import { sealAudit } from '../src/product/audit/sealAudit.ts';
-import { verifyAudit } from '../src/product/audit/verifyAudit.ts';
+import { sealAudit } from '../src/product/audit/seals.ts';
+import { verifyAudit } from '../src/product/audit/verification.ts';
 import type { Audit, Context } from '../src/product/context.ts';
 import { compare } from './compare.ts';
 import { measureRate, type Request } from './measureRate.ts';

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { parseUrl } from '../catalog/parseUrl.ts';
 import type { Context } from '../product/context.ts';
 import { roleIn } from '../product/operators/operatorAccess.ts';
-import { isRevealed } from '../product/operators/operatorReveals.ts';
+import { isRevealed } from '../product/operators/operatorSessions.ts';
 import type { Operator } from '../product/operators/operators.ts';
 import { readSessionCookie, requiredRole } from './auth/authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';

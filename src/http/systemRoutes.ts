@@ -3,7 +3,7 @@ import { hasEmrApp } from '../product/accounts/emrApps.ts';
 import { apiError } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
 import type { Context } from '../product/context.ts';
-import { sandbox_label } from '../product/link/registrationUrls.ts';
+import { sandbox_label } from '../product/link/registrations.ts';
 import { type ClientKeys, clientKeys } from '../platform/security/signingKeys.ts';
 
 /**

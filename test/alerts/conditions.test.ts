@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { alert_codes } from '../../src/product/alerts/catalogue.ts';
 import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
-import { verifyIfDue } from '../../src/product/audit/scheduledVerification.ts';
-import { sealAudit } from '../../src/product/audit/sealAudit.ts';
+import { verifyIfDue } from '../../src/product/audit/verification.ts';
+import { sealAudit } from '../../src/product/audit/seals.ts';
 import { firstIdOf, newId } from '../../src/catalog/ids.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';

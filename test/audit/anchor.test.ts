@@ -2,12 +2,10 @@ import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { createHead } from '../../src/product/audit/auditHead.ts';
-import { openAnchor, resetAnchor } from '../../src/product/audit/openAnchor.ts';
+import { createHead, sealAudit } from '../../src/product/audit/seals.ts';
+import { openAnchor, resetAnchor } from '../../src/product/audit/anchors.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
-import { verifyIfDue } from '../../src/product/audit/scheduledVerification.ts';
-import { sealAudit } from '../../src/product/audit/sealAudit.ts';
-import { collectAnchors, verifyAudit } from '../../src/product/audit/verifyAudit.ts';
+import { collectAnchors, verifyAudit, verifyIfDue } from '../../src/product/audit/verification.ts';
 import { firstIdOf, newId } from '../../src/catalog/ids.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import type { Tx } from '../../src/platform/db/database.ts';

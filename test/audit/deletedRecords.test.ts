@@ -1,8 +1,7 @@
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { openFollowedRecords } from '../../src/product/audit/followedRecords.ts';
+import { openFollowedRecords, sealAudit, sealLastRecords } from '../../src/product/audit/seals.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
-import { sealAudit, sealLastRecords } from '../../src/product/audit/sealAudit.ts';
-import { faults_max, verifyAudit } from '../../src/product/audit/verifyAudit.ts';
+import { faults_max, verifyAudit } from '../../src/product/audit/verification.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import type { AuditEntry } from '../../src/product/context.ts';
 import { until } from '../journeys/support.ts';

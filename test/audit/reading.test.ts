@@ -1,8 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exportAudit } from '../../src/product/audit/exportAudit.ts';
-import { exportChain } from '../../src/product/audit/exportChain.ts';
-import { sealAudit } from '../../src/product/audit/sealAudit.ts';
+import { exportAudit, exportChain } from '../../src/product/audit/exports.ts';
+import { sealAudit } from '../../src/product/audit/seals.ts';
 import { auditList } from '../../src/surfaces/dashboard/audit.ts';
 import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';

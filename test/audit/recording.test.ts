@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sealAudit } from '../../src/product/audit/sealAudit.ts';
-import { openStamp } from '../../src/product/audit/stamp.ts';
-import { verifyAudit } from '../../src/product/audit/verifyAudit.ts';
+import { sealAudit } from '../../src/product/audit/seals.ts';
+import { openStamp } from '../../src/product/audit/auditRecords.ts';
+import { verifyAudit } from '../../src/product/audit/verification.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { openOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,7 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openRequestLog } from '../../src/product/audit/openRequestLog.ts';
-import { insertRequests, rotateRequests } from '../../src/product/audit/requests.ts';
+import { insertRequests, openRequestLog, rotateRequests } from '../../src/product/audit/requests.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { requestsList } from '../../src/surfaces/dashboard/requests.ts';
 import { openMetrics } from '../../src/platform/telemetry/metrics.ts';

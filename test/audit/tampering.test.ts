@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { exportChain } from '../../src/product/audit/exportChain.ts';
-import { sealAudit } from '../../src/product/audit/sealAudit.ts';
-import { verifyAudit } from '../../src/product/audit/verifyAudit.ts';
-import { verifyExport } from '../../src/product/audit/verifyExport.ts';
+import { exportChain, verifyExport } from '../../src/product/audit/exports.ts';
+import { sealAudit } from '../../src/product/audit/seals.ts';
+import { verifyAudit } from '../../src/product/audit/verification.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import type { Fragment, Query, Tx } from '../../src/platform/db/database.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';

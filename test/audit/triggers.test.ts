@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { sealAudit } from '../../src/product/audit/sealAudit.ts';
-import { verifyAudit } from '../../src/product/audit/verifyAudit.ts';
+import { sealAudit } from '../../src/product/audit/seals.ts';
+import { verifyAudit } from '../../src/product/audit/verification.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

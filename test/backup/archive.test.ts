@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { type ArchiveFile, pack, unpack } from '../../src/product/backup/archive.ts';
-import { decrypt, encrypt } from '../../src/product/backup/encryptedStream.ts';
+import { type ArchiveFile, decrypt, encrypt, pack, unpack } from '../../src/product/backup/archive.ts';
 
 async function* chunks(...all: Buffer[]): AsyncGenerator<Buffer> {
   yield* all;

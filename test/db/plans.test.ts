@@ -6,7 +6,7 @@ import { listJobs } from '../../src/product/jobs/listJobs.ts';
 import { browseEvents } from '../../src/product/webhooks/browseEvents.ts';
 import { purgeEvents } from '../../src/product/webhooks/events.ts';
 import { countFailed } from '../../src/product/webhooks/resendFailed.ts';
-import { jobsOfPatient } from '../../src/product/writes/patients/jobsOfPatient.ts';
+import { jobsOfPatient } from '../../src/product/writes/patients/patientLane.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { extractBackup } from '../../src/product/backup/readBackup.ts';
+import { extractBackup } from '../../src/product/backup/restoreBackup.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect } from '../../src/platform/db/database.ts';
 import { addErasedTables, rewriteErasedTables } from '../../src/platform/db/erasedTables.ts';

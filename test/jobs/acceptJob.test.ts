@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { insertRecords } from '../../src/product/audit/auditRecords.ts';
-import { openStamp } from '../../src/product/audit/stamp.ts';
+import { insertRecords, openStamp } from '../../src/product/audit/auditRecords.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { openBatches } from '../../src/platform/db/batches.ts';
 import { acceptJob } from '../../src/product/jobs/acceptJob.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bindings } from '../../src/product/accounts/accounts.ts';
-import { addEndedGrant } from '../../src/product/accounts/endedGrants.ts';
-import { expireAccount } from '../../src/product/accounts/expireAccount.ts';
+import { bindings, expireAccount } from '../../src/product/accounts/accounts.ts';
+import { addEndedGrant } from '../../src/product/accounts/grantRenewals.ts';
 import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import { type Access, type Connector, EmrFailure, type Grant } from '../../src/emr/connector.ts';
 import type { Context } from '../../src/product/context.ts';

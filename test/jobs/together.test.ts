@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { insertRecords } from '../../src/product/audit/auditRecords.ts';
-import { openStamp } from '../../src/product/audit/stamp.ts';
+import { insertRecords, openStamp } from '../../src/product/audit/auditRecords.ts';
 import type { Context } from '../../src/product/context.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { finishJob, type JobResult } from '../../src/product/jobs/finishJob.ts';

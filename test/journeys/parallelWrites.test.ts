@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { recordLoad } from '../../src/product/accounts/writeLimits.ts';
+import { recordLoad } from '../../src/product/accounts/serverFacts.ts';
 import type { LoadSign } from '../../src/emr/connector.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';

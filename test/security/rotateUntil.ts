@@ -1,4 +1,4 @@
-import { recordRotation } from '../../src/product/audit/recordRotation.ts';
+import { recordRotation } from '../../src/product/audit/openAudit.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
 import { openDatabase } from '../../src/platform/db/database.ts';

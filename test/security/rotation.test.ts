@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exportPKCS8, generateKeyPair } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
-import { recordRotation } from '../../src/product/audit/recordRotation.ts';
+import { recordRotation } from '../../src/product/audit/openAudit.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { verifyAudit } from '../../src/product/audit/verifyAudit.ts';
+import { verifyAudit } from '../../src/product/audit/verification.ts';
 import { migrations_folder } from '../../src/catalog/installation.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, type DatabaseAddress, type Sql } from '../../src/platform/db/database.ts';

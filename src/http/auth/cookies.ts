@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from '../../product/context.ts';
-import { device_days } from '../../product/operators/operatorDevices.ts';
+import { device_days } from '../../product/operators/signIn.ts';
 
 /**
  * The cookies of the dashboard. `sso` names the browser that has gone to the identity provider; only Lax cookies are sent

@@ -3,6 +3,7 @@ import { EmrFailure } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { StoredAccount } from './accounts.ts';
 import { connectorOf, type OpenAccount, openAccount } from './openAccount.ts';
+import type { MrnSetting } from './capabilities.ts';
 
 /** A person waits for the result. */
 const timeout_ms = 30_000;
@@ -24,4 +25,24 @@ export async function askEmr<T>(
     }
     throw apiError('emr_check_refused', { emr, reason: error.message }, { cause: error });
   }
+}
+
+/** Asks the EMR of an account again what it supports, and offers what it refused in use again. */
+export function checkCapabilities(ctx: Context, account: StoredAccount): Promise<void> {
+  return askEmr(ctx, account, (opened) => opened.refreshCapabilities({ retry_refused: true }));
+}
+
+/** Validates which identifier is the MRN and returns it as it is stored: a blank value is none. */
+export function checkMrnSetting(
+  ctx: Pick<Context, 'connectors'>,
+  connector: string,
+  setting: { mrn_system?: string | null | undefined; mrn_type?: string | null | undefined },
+): MrnSetting {
+  const system = setting.mrn_system?.trim() || null;
+  const type = setting.mrn_type?.trim() || null;
+  const field = system !== null ? 'mrn_system' : 'mrn_type';
+  if ((system ?? type) !== null && !connectorOf(ctx, connector).sampleIdentifiers) {
+    throw apiError('unsupported_field', { field }, { field });
+  }
+  return { mrn_system: system, mrn_type: type };
 }

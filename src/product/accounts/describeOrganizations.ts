@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import type { AccountRow, OrganizationRow } from '../../model/dashboard/accounts.ts';
 import { sizeText } from '../../model/sizeText.ts';
 import type { Account } from './accounts.ts';
-import { describedMrnRule } from './mrnRule.ts';
+import { describedMrnRule } from './capabilities.ts';
 import { capabilitiesOf, connectorOf } from './openAccount.ts';
 
 /** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */

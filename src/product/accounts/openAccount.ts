@@ -1,45 +1,12 @@
-import {
-  type Access,
-  type Capability,
-  type Connector,
-  type Credentials,
-  type EmrEndpoint,
-  EmrFailure,
-  type Grant,
-  type IdentifierSample,
-  type OperationName,
-  type Operations,
-  type RefreshedCapabilities,
-  type RenewGrant,
-  type SharedMarkers,
-} from '../../emr/connector.ts';
+import { type Access, type Capability, type Connector, type Credentials, type EmrEndpoint, EmrFailure, type Grant, type IdentifierSample, type OperationName, type Operations, type RefreshedCapabilities, type RenewGrant, type SharedMarkers } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
-import {
-  forgetRefusals,
-  listRefusedInUse,
-  offeredOf,
-  recordRefusal,
-  recordWorking,
-  storeEvidence,
-} from './accountCapabilities.ts';
-import {
-  type Account,
-  bindings,
-  noteUnexpectedEndpoint,
-  readAccountTogether,
-  replaceGrant,
-  restoreCapabilities,
-  type StoredAccount,
-  withdrawCapability,
-} from './accounts.ts';
-import { findEmrApp } from './emrApps.ts';
-import { emrEndpoint } from './emrEndpoint.ts';
-import { renewGrant } from './renewGrant.ts';
-import { readServerMarker, storeServerMarker } from './serverMarkers.ts';
-import { type OperationObserver, watchOperations } from './watchOperations.ts';
-import { recordLoad } from './writeLimits.ts';
+import { forgetRefusals, listRefusedInUse, offeredOf, type OperationObserver, recordRefusal, recordWorking, storeEvidence, watchOperations } from './capabilities.ts';
+import { type Account, bindings, noteUnexpectedEndpoint, readAccountTogether, replaceGrant, restoreCapabilities, type StoredAccount, withdrawCapability } from './accounts.ts';
+import { emrEndpoint, findEmrApp } from './emrApps.ts';
+import { renewGrant } from './grantRenewals.ts';
+import { readServerMarker, recordLoad, storeServerMarker } from './serverFacts.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
 export type OpenAccount = {

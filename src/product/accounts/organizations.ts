@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { OrganizationChoice } from '../../model/dashboard/records.ts';
 import type { CodeLists } from '../../model/settings.ts';
-import type { MrnSetting } from './mrnRule.ts';
+import type { MrnSetting } from './capabilities.ts';
 import { connectorOf } from './openAccount.ts';
 
 /** A client's organizations in the order they were linked, for the dashboard's selection. */

@@ -1,8 +1,8 @@
 import { type Credentials, EmrFailure, type Grant } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
-import { type EndpointContext, emrEndpoint } from './emrEndpoint.ts';
-import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './endedGrants.ts';
+import { emrEndpoint, type EndpointContext } from './emrApps.ts';
+import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './grantRenewals.ts';
 import { connectorOf, currentCredentials } from './openAccount.ts';
 
 export type SignOutContext = EndpointContext & Pick<Context, 'connectors' | 'audit' | 'log'>;

@@ -1,8 +1,7 @@
 import type { Context } from '../context.ts';
 import type { ClientScope } from '../../platform/db/clientScope.ts';
 import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
-import { findRecords } from './auditRecords.ts';
-import { openStamp } from './stamp.ts';
+import { findRecords, openStamp } from './auditRecords.ts';
 
 /** A page of the audit log of these clients, newest first. */
 export async function listAudit(

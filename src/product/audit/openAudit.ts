@@ -1,11 +1,10 @@
 import type { Audit, AuditEntry } from '../context.ts';
-import { type Database, onCommit } from '../../platform/db/database.ts';
+import { type Database, onCommit, type Sql } from '../../platform/db/database.ts';
 import { groupCommit } from '../../platform/db/groupCommit.ts';
 import type { SystemKeys } from '../../platform/security/systemKeys.ts';
-import { createHead } from './auditHead.ts';
-import { findStates, insertRecords, readNewest, storeRecords } from './auditRecords.ts';
-import { openFollowedRecords } from './followedRecords.ts';
-import { type NewAuditRow, openStamp } from './stamp.ts';
+import { createHead, openFollowedRecords } from './seals.ts';
+import { findStates, insertRecords, type NewAuditRow, openStamp, readNewest, storeRecords } from './auditRecords.ts';
+import type { RotationEntry } from '../../platform/security/openKeys.ts';
 
 /** How often the process checks whether records that name others still exist. */
 const settle_ms = 2_000;
@@ -65,4 +64,14 @@ export async function openAudit(
       await group.flushed();
     },
   };
+}
+
+/** Records a rotation of the master key. It may run at a start, before the audit log is open. */
+export async function recordRotation(
+  system: Sql,
+  keys: SystemKeys,
+  { outcome, ...detail }: RotationEntry,
+): Promise<void> {
+  const entry = { client_id: null, actor_kind: 'system', actor: 'service', action: 'master_key.rotate' } as const;
+  await storeRecords(system.pooled, [openStamp(keys).stamp({ ...entry, outcome, detail })]);
 }

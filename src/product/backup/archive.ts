@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
-import { damaged } from './encryptedStream.ts';
+import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
+import { StartFailure } from '../../catalog/errors.ts';
 
 /** A file of a backup. A path that ends with a slash is an empty folder. */
 export type ArchiveFile = { path: string; bytes: number; content: AsyncIterable<Buffer> };
@@ -126,4 +127,111 @@ function openReader(source: AsyncIterable<Buffer>) {
       if (held.length > 0 || !(await chunks.next()).done) throw damaged();
     },
   };
+}
+
+/** The first bytes of a backup; the last one is the version of the format. */
+const magic = Buffer.from('CWBACKUP\x01', 'latin1');
+const salt_bytes = 16;
+const nonce_prefix_bytes = 7;
+const header_bytes = magic.length + salt_bytes + nonce_prefix_bytes;
+const frame_bytes = 65_536;
+const tag_bytes = 16;
+const algorithm = 'aes-256-gcm';
+/** 128 MB of memory and 0.3 s per guess. */
+const scrypt_cost = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 };
+
+/**
+ * Encrypts a stream under a passphrase: a header, then frames of 64 KiB, each with its own tag. The nonce of a frame is a
+ * random prefix, the number of the frame and whether it is the last one, so that frames can be neither reordered, left
+ * out nor cut off at the end unnoticed. The header is authenticated with every frame.
+ */
+export async function* encrypt(passphrase: string, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const header = Buffer.concat([magic, randomBytes(salt_bytes), randomBytes(nonce_prefix_bytes)]);
+  const key = await keyOf(passphrase, header);
+  yield header;
+  let n = 0;
+  for await (const { piece, last } of inPieces(source, frame_bytes)) {
+    const cipher = createCipheriv(algorithm, key, nonceOf(header, n++, last));
+    cipher.setAAD(header);
+    yield Buffer.concat([cipher.update(piece), cipher.final(), cipher.getAuthTag()]);
+  }
+}
+
+/** Decrypts what `encrypt` wrote. Yields nothing that was not authenticated, but the end is known to be genuine only at the end. */
+export async function* decrypt(passphrase: string, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let header: Buffer | undefined;
+  let key: Buffer = Buffer.alloc(0);
+  let n = 0;
+  const body = afterHeader(source, (found) => {
+    header = found;
+  });
+  for await (const { piece, last } of inPieces(body, frame_bytes + tag_bytes)) {
+    if (header === undefined) throw new StartFailure('This file is not a backup of Chartwire.');
+    if (n === 0) key = await keyOf(passphrase, header);
+    if (piece.length < tag_bytes) throw damaged();
+    const decipher = createDecipheriv(algorithm, key, nonceOf(header, n, last));
+    decipher.setAAD(header);
+    decipher.setAuthTag(piece.subarray(-tag_bytes));
+    const content = decipher.update(piece.subarray(0, -tag_bytes));
+    try {
+      decipher.final();
+    } catch (cause) {
+      if (n > 0) throw damaged(cause);
+      throw new StartFailure('The passphrase is wrong, or the beginning of the backup was changed.', { cause });
+    }
+    yield content;
+    n += 1;
+  }
+}
+
+export function damaged(cause?: unknown): StartFailure {
+  return new StartFailure('The backup is incomplete or was changed. Use another one.', { cause });
+}
+
+async function keyOf(passphrase: string, header: Buffer): Promise<Buffer> {
+  const salt = header.subarray(magic.length, magic.length + salt_bytes);
+  const derive = promisify<string, Buffer, number, typeof scrypt_cost, Buffer>(scrypt);
+  return derive(passphrase.normalize('NFC'), salt, 32, scrypt_cost);
+}
+
+function nonceOf(header: Buffer, n: number, last: boolean): Buffer {
+  const nonce = Buffer.alloc(12);
+  header.copy(nonce, 0, header_bytes - nonce_prefix_bytes);
+  // Throws after 2^32 frames, which are 256 TiB.
+  nonce.writeUInt32BE(n, nonce_prefix_bytes);
+  nonce.writeUInt8(last ? 1 : 0, 11);
+  return nonce;
+}
+
+/** Cuts a stream into pieces of `size` bytes. Only the last one may be shorter. */
+async function* inPieces(
+  source: AsyncIterable<Buffer>,
+  size: number,
+): AsyncGenerator<{ piece: Buffer; last: boolean }> {
+  let held: Buffer = Buffer.alloc(0);
+  for await (const chunk of source) {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    let start = 0;
+    // One piece is always held back: it may be the last.
+    for (; held.length - start > size; start += size) yield { piece: held.subarray(start, start + size), last: false };
+    held = held.subarray(start);
+  }
+  yield { piece: held, last: true };
+}
+
+async function* afterHeader(source: AsyncIterable<Buffer>, onHeader: (header: Buffer) => void): AsyncGenerator<Buffer> {
+  let held: Buffer = Buffer.alloc(0);
+  let found = false;
+  for await (const chunk of source) {
+    if (found) {
+      yield chunk;
+      continue;
+    }
+    held = Buffer.concat([held, chunk]);
+    if (held.length < header_bytes) continue;
+    if (!held.subarray(0, magic.length).equals(magic)) return;
+    found = true;
+    onHeader(held.subarray(0, header_bytes));
+    yield held.subarray(header_bytes);
+  }
 }

@@ -1,5 +1,5 @@
-import { type FileHandle, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type FileHandle, link, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -10,17 +10,15 @@ import { version } from '../../catalog/version.ts';
 import { connect, type DatabaseAddress, openDatabase, type Sql } from '../../platform/db/database.ts';
 import { startBaseBackup } from '../../platform/db/embedded/baseBackup.ts';
 import { clusterExists } from '../../platform/db/embedded/cluster.ts';
-import { codeOf, type Folders, openFolders } from '../../platform/db/embedded/folders.ts';
+import { codeOf, type Folders, messageOf, openFolders } from '../../platform/db/embedded/folders.ts';
 import { rewriteErasedTables } from '../../platform/db/erasedTables.ts';
 import { openEmbedded } from '../../platform/db/openServer.ts';
 import { roleAddresses } from '../../platform/db/roles.ts';
 import { startTableCopy } from '../../platform/db/tableCopy.ts';
 import { key_files } from '../../platform/security/masterKeys.ts';
 import { rotationLock } from '../../platform/security/rotationLock.ts';
-import { type ArchiveEnd, type ArchiveFile, any_platform, own_platform, pack, table_folder } from './archive.ts';
-import { encrypt } from './encryptedStream.ts';
-import { checkIsNew, writeFinishedFile } from './finishedFile.ts';
-import { checkBackup } from './readBackup.ts';
+import { any_platform, type ArchiveEnd, type ArchiveFile, encrypt, own_platform, pack, table_folder } from './archive.ts';
+import { checkBackup } from './restoreBackup.ts';
 
 export type BackupProgress = (what: 'rewrite' | 'copy' | 'check', done: number, total: number) => void;
 
@@ -179,4 +177,62 @@ async function appliedMigrations(owner: Sql): Promise<string[]> {
 async function auditPosition(system: Sql): Promise<number> {
   const [row] = await system<{ position: number }[]>`SELECT position FROM audit_head`;
   return row?.position ?? 0;
+}
+
+/**
+ * Writes a file that exists under its name only when it is complete: before, and after a crash, it is `<to>.partial`.
+ * Only its owner can read it. An existing file is replaced with `overwrite`, else it is an error.
+ */
+export async function writeFinishedFile<T>(
+  to: string,
+  write: (file: FileHandle, partial: string) => Promise<T>,
+  { overwrite = false } = {},
+): Promise<T> {
+  const partial = `${to}.partial`;
+  const file = await open(partial, 'wx', 0o600).catch((cause: unknown) => {
+    throw codeOf(cause) === 'EEXIST'
+      ? new StartFailure(
+          `${partial} exists: another process is writing ${to}, or was interrupted. If it was interrupted, remove the file.`,
+        )
+      : new StartFailure(`${to} cannot be written: ${messageOf(cause)}.`, { cause });
+  });
+  try {
+    const result = await write(file, partial);
+    if (overwrite) await rename(partial, to);
+    else await linkNew(partial, to);
+    return result;
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOSPC') throw cause;
+    throw new StartFailure(`No space is left on the disk of ${to}. The file was not written.`, { cause });
+  } finally {
+    await file.close();
+    await rm(partial, { force: true });
+    await syncFolder(dirname(to));
+  }
+}
+
+/** Fails early, before the work starts. `writeFinishedFile` checks again when it gives the file its name. */
+export async function checkIsNew(to: string, remedy = ''): Promise<void> {
+  const exists = await stat(to).then(
+    () => true,
+    () => false,
+  );
+  if (exists) throw alreadyExists(to, remedy);
+}
+
+/** Unlike a rename, a link never replaces a file that was created meanwhile. */
+async function linkNew(partial: string, to: string): Promise<void> {
+  await link(partial, to).catch((cause: unknown) => {
+    throw codeOf(cause) === 'EEXIST' ? alreadyExists(to) : cause;
+  });
+}
+
+function alreadyExists(to: string, remedy = ''): StartFailure {
+  return new StartFailure(`${to} already exists and will not be overwritten.${remedy}`);
+}
+
+/** The new name must survive a power failure like the file's content. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  await folder.sync().finally(() => folder.close());
 }

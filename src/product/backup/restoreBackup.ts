@@ -1,12 +1,18 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { removeLeftovers, unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
-import { type Folders, openFolders } from '../../platform/db/embedded/folders.ts';
+import { codeOf, type Folders, messageOf, openFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
-import type { ArchiveEnd } from './archive.ts';
-import { extractBackup } from './readBackup.ts';
+import { any_platform, type ArchiveEnd, type ArchiveFile, type ArchiveStart, damaged, decrypt, own_platform, table_folder, unpack } from './archive.ts';
+import { createReadStream, existsSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { ensureDatabase } from '../../platform/db/ensureDatabase.ts';
+import { migrationNames } from '../../platform/db/migrate.ts';
+import { openEmbedded } from '../../platform/db/openServer.ts';
+import { loadTableCopy } from '../../platform/db/tableCopy.ts';
 
 /**
  * Restores a backup into an empty DATA_DIR. `mark` runs on a temporary one inside it, and everything is moved into
@@ -49,4 +55,119 @@ async function moveInto(folders: Folders, unfinished: string): Promise<void> {
     await rename(join(unfinished, name), join(folders.data_dir, name));
   }
   await rename(join(unfinished, 'postgres'), folders.cluster);
+}
+
+type OnProgress = (done: number, total: number) => void;
+
+/** Reads a backup to its end: decrypts it and checks every file against its checksum. */
+export function checkBackup(from: string, passphrase: string, onProgress: OnProgress = () => {}): Promise<ArchiveEnd> {
+  return readBackup(from, passphrase, onProgress, {
+    onStart: async () => {},
+    onFile: async ({ content }) => {
+      for await (const _chunk of content);
+    },
+  });
+}
+
+/** Writes a backup into DATA_DIR, which must be empty. */
+export async function extractBackup(
+  config: Config,
+  from: string,
+  passphrase: string,
+  onProgress: OnProgress = () => {},
+): Promise<ArchiveEnd> {
+  try {
+    const end = await readBackup(from, passphrase, onProgress, {
+      onStart: refuseForeign,
+      onFile: (file) => writeFileOf(config.data_dir, file),
+    });
+    await loadRows(config);
+    return end;
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOSPC') throw cause;
+    throw new StartFailure('No space is left on the disk. Nothing was restored.', { cause });
+  }
+}
+
+async function readBackup(
+  from: string,
+  passphrase: string,
+  onProgress: OnProgress,
+  handle: Parameters<typeof unpack>[1],
+): Promise<ArchiveEnd> {
+  const { size } = await stat(from).catch((cause: unknown) => {
+    throw new StartFailure(
+      `${from} cannot be read: ${codeOf(cause) === 'ENOENT' ? 'no such file' : messageOf(cause)}.`,
+    );
+  });
+  let end: ArchiveEnd | undefined;
+  let done = 0;
+  try {
+    await pipeline(
+      createReadStream(from, { highWaterMark: 262_144 }),
+      async function* (source: AsyncIterable<Buffer>) {
+        for await (const chunk of source) {
+          done += chunk.length;
+          onProgress(done, size);
+          yield chunk;
+        }
+      },
+      (source: AsyncIterable<Buffer>) => decrypt(passphrase, source),
+      createGunzip(),
+      async (source: AsyncIterable<Buffer>) => {
+        end = await unpack(source, handle);
+      },
+    );
+  } catch (error) {
+    // A stream that ends too early is a failure of the decompressor.
+    throw codeOf(error)?.startsWith('Z_') ? damaged(error) : error;
+  }
+  if (!end) throw damaged();
+  return end;
+}
+
+/** Creates the database, if the backup has its rows instead of its files. */
+async function loadRows(config: Config): Promise<void> {
+  const folder = join(config.data_dir, table_folder);
+  if (!existsSync(folder)) return;
+  const server = await openEmbedded(config, () => {});
+  try {
+    await ensureDatabase(server.owner);
+    await loadTableCopy(server.owner, folder);
+  } finally {
+    await server.release();
+  }
+  await rm(folder, { recursive: true });
+}
+
+/** The files of a database fit one kind of machine; an older program does not know what newer migrations changed. */
+async function refuseForeign({ version, platform, migrations }: ArchiveStart): Promise<void> {
+  if (platform !== own_platform && platform !== any_platform) {
+    throw new StartFailure(
+      `The backup was made on ${platform} and cannot be restored on ${own_platform}. Create it there with --portable.`,
+    );
+  }
+  const known = new Set(await migrationNames());
+  if (migrations.every((name) => known.has(name))) return;
+  throw new StartFailure(
+    `The backup was made by a newer version of Chartwire (${version}). Restore it with that version.`,
+  );
+}
+
+async function writeFileOf(folder: string, { path, content }: ArchiveFile): Promise<void> {
+  if (normalize(path) !== path || path.startsWith('..') || path.startsWith('/')) throw damaged();
+  const target = join(folder, path);
+  if (path.endsWith('/')) {
+    await mkdir(target, { recursive: true, mode: 0o700 });
+    return;
+  }
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  const file = await open(target, 'wx', 0o600);
+  try {
+    for await (const chunk of content) await file.writeFile(chunk);
+    // The server syncs its own files when it recovers.
+    if (!path.includes('/')) await file.sync();
+  } finally {
+    await file.close();
+  }
 }

@@ -1,11 +1,13 @@
 import { newId, newReference, newToken } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
+import type { Context, SecretUses } from '../context.ts';
 import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { ClientRow } from '../../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../../model/dashboard/settings.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/destinations.ts';
 import { hashCredential, hashToken, sameHash } from '../../platform/security/hash.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { parseUrl } from '../../catalog/parseUrl.ts';
 
 /** An application that calls the API: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
@@ -172,4 +174,73 @@ export function describeDestinations(before: ClientUrls, after: ClientUrls): { d
     ...destinationChanges('frame_origin', before.frame_origins ?? [], after.frame_origins ?? []),
   ];
   return destinations.length === 0 ? {} : { destinations };
+}
+
+/** Validates what the schema cannot express and throws on the first error. Returns the settings in canonical form. */
+export function checkClient(changes: ClientChanges): ClientChanges {
+  const checked = { ...changes };
+  if (changes.callback_urls) checked.callback_urls = changes.callback_urls.map(checkCallback);
+  if (changes.frame_origins) checked.frame_origins = changes.frame_origins.map(readOrigin);
+  if (typeof changes.colour === 'string') checked.colour = readColour(changes.colour);
+  if (typeof changes.logo === 'string') checkLogo(changes.logo);
+  return checked;
+}
+
+function checkCallback(url: string): string {
+  if (/^https?:$/.test(parseUrl(url)?.protocol ?? '')) return url;
+  throw invalid('callback_urls', `must be URLs that start with https:// or http://, not '${url}'`);
+}
+
+/** An origin consists of scheme, host and port, which is all that browsers compare. */
+function readOrigin(text: string): string {
+  const origin = parseUrl(text)?.origin ?? 'null';
+  if (origin !== 'null' && [origin, `${origin}/`].includes(text.toLowerCase())) return origin;
+  throw invalid('frame_origins', `must be origins such as https://app.example.org, not '${text}'`);
+}
+
+function readColour(text: string): string {
+  if (/^#[0-9a-f]{6}$/i.test(text)) return text.toLowerCase();
+  throw invalid('colour', `must be written as #rrggbb, not '${text}'`);
+}
+
+const logo_bytes_max = 65_536;
+
+/** A `data:` URL of a picture. */
+export function checkLogo(logo: string): void {
+  const [, data] = /^data:image\/(?:png|jpeg|svg\+xml);base64,([A-Za-z0-9+/]+=*)$/.exec(logo) ?? [];
+  if (data === undefined) throw invalid('logo', 'must be a PNG, JPEG or SVG file');
+  if (Buffer.byteLength(data, 'base64') > logo_bytes_max) throw invalid('logo', 'must be a file of at most 64 KB');
+}
+
+function invalid(field: keyof ClientChanges, rule: string): Error {
+  return apiError('invalid_field', { rule: `${field} ${rule}` }, { field });
+}
+
+const period_ms = 60_000;
+
+/**
+ * Notes when secrets are used. Requests do not wait for it. A secret is written at most once a minute per process, and the
+ * statement skips what another process has just written.
+ */
+export function openSecretUses(
+  { db, log }: Pick<Context, 'db' | 'log'>,
+  now: () => number = Date.now,
+): SecretUses & { close(): Promise<void> } {
+  const noted = new Map<string, number>();
+  const writing = new Set<Promise<void>>();
+  return {
+    note: ({ client_id, secret_id }) => {
+      const last = noted.get(secret_id) ?? Number.NEGATIVE_INFINITY;
+      if (now() - last < period_ms) return;
+      noted.set(secret_id, now());
+      const write = db
+        .tenant(client_id, (tx) => markSecretUsed(tx, secret_id))
+        .catch((error: unknown) => log.warn({ err: error }, 'use of a secret not noted'))
+        .finally(() => writing.delete(write));
+      writing.add(write);
+    },
+    close: async () => {
+      await Promise.all(writing);
+    },
+  };
 }

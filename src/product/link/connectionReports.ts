@@ -1,4 +1,4 @@
-import { describedMrnRule } from '../accounts/mrnRule.ts';
+import { describedMrnRule } from '../accounts/capabilities.ts';
 import { apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
 import type { ConnectionReport } from '../../emr/connectionReport.ts';

@@ -1,10 +1,105 @@
+import { createHash } from 'node:crypto';
+import type { Capability, OperationName } from '../../emr/connector.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/hash.ts';
-import { type ConsentTerms, covers, hashTerms } from './consentTerms.ts';
 import type { LinkPurpose } from './linkTokens.ts';
+
+/** What a person agrees to in Link: who gets access, to which EMR, where the sign-in happens, and what for. */
+export type ConsentTerms = {
+  client: string;
+  organization: string;
+  emr: string;
+  emr_address: string;
+  /** By sign-in method; `default` if the EMR has only one. Methods whose host is not known are missing. */
+  sign_in_hosts: Record<string, string>;
+  access: LinkAccess;
+};
+
+export function hashTerms(terms: ConsentTerms): string {
+  return createHash('sha256').update(JSON.stringify(terms)).digest('hex');
+}
+
+/** Whether a consent still covers what Link would show now. Less access than agreed needs no new consent. */
+export function covers(given: ConsentTerms, now: ConsentTerms): boolean {
+  const same =
+    given.client === now.client &&
+    given.organization === now.organization &&
+    given.emr === now.emr &&
+    given.emr_address === now.emr_address;
+  return (
+    same &&
+    isWithin(Object.values(now.sign_in_hosts), Object.values(given.sign_in_hosts)) &&
+    isWithin(now.access.reads, given.access.reads) &&
+    isWithin(now.access.writes, given.access.writes)
+  );
+}
+
+function isWithin(some: readonly string[], all: readonly string[]): boolean {
+  return some.every((each) => all.includes(each));
+}
+
+/** What an account can do in the EMR, as Link says it to people. `known`: as stated by this server. */
+export type LinkAccess = { known: boolean; reads: string[]; writes: string[] };
+
+/**
+ * What Link names before anyone signs in, in this order. Complete, so that a new operation does not compile without a
+ * decision: consent must not cover less than what happens. The page has a text for each subject. `null`: code lists and
+ * names that say nothing about a person.
+ */
+const subjects: Record<OperationName, `reads ${string}` | `writes ${string}` | null> = {
+  listPatients: 'reads patients',
+  searchPatients: 'reads patients',
+  findPatient: 'reads patients',
+  listGuarantors: 'reads patients',
+  getAlerts: 'reads patients',
+  listPatientPharmacies: 'reads patients',
+  listPatientInsurances: 'reads insurance',
+  listMedications: 'reads medications',
+  listOrders: 'reads orders',
+  listEncounters: 'reads visits',
+  getBalances: 'reads balances',
+  listAppointments: 'reads appointments',
+  getAppointment: 'reads appointments',
+  listScheduleBlocks: 'reads schedules',
+  listClaims: 'reads claims',
+  listProviders: 'reads providers',
+  listReferringProviders: 'reads providers',
+  findReferringProviders: 'reads providers',
+  listStaff: 'reads staff',
+  listLocations: 'reads locations',
+  listPharmacies: 'reads pharmacies',
+  listInsuranceProviders: null,
+  listVisitTypes: null,
+  listVisitStatuses: null,
+  getCodeLists: null,
+  createPatient: 'writes patients',
+  updatePatient: 'writes patients',
+  addGuarantor: 'writes patients',
+  setResponsibleParty: 'writes patients',
+  addPatientPharmacy: 'writes patients',
+  addPatientInsurance: 'writes insurance',
+  updatePatientInsurance: 'writes insurance',
+  requestEligibility: 'writes insurance',
+  createAppointment: 'writes appointments',
+  uploadDocument: 'writes documents',
+  createTelephoneEncounter: 'writes messages',
+  addTelephoneAction: 'writes messages',
+  addRefill: 'writes refills',
+};
+
+export function toAccess(capabilities: readonly Capability[], known: boolean): LinkAccess {
+  const offered = Object.entries(subjects).filter(([name]) => capabilities.includes(name as OperationName));
+  const named = (kind: 'reads' | 'writes') => {
+    const found = offered.flatMap(([, subject]) =>
+      subject?.startsWith(`${kind} `) ? [subject.slice(kind.length + 1)] : [],
+    );
+    return [...new Set(found)];
+  };
+  return { known, reads: named('reads'), writes: named('writes') };
+}
 
 /** `terms_id` names the terms that were shown. `required`: the person must agree before signing in. */
 export type ConsentOffer = { terms_id: string; required: boolean };

@@ -1,7 +1,225 @@
-import { newToken } from '../../catalog/ids.ts';
+import { findAccountByToken, readAccount, type StoredAccount } from '../accounts/accounts.ts';
+import { type EmrApp, findEmrApp, matchEmrApps } from '../accounts/emrApps.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { newToken, parseId } from '../../catalog/ids.ts';
+import type { Client } from '../clients/clients.ts';
+import type { Connector } from '../../emr/connector.ts';
+import { matchHost } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
+import type { LinkTokenRequest } from '../../model/link.ts';
+import { connectorOf, currentCredentials, needsApp } from '../accounts/openAccount.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { hashToken } from '../../platform/security/hash.ts';
+
+type Organization = { connector: string; emr_address: string };
+type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;
+
+/** Validates a link request and creates its token. `created_by`: the operator who creates it in the dashboard. */
+export async function createLinkToken(
+  ctx: Context,
+  tx: Tx,
+  client: Client,
+  request: LinkTokenRequest,
+  created_in: LinkPurpose['created_in'] = 'api',
+  created_by: string | null = null,
+): Promise<string> {
+  if (isPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
+  const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
+  const [organization] = await tx<Organization[]>`
+    SELECT connector, emr_address FROM organizations WHERE org_id = ${request.org_id}`;
+  const app = request.emr_app_id === undefined ? undefined : await namedApp(ctx, tx, request.emr_app_id);
+  const choice = { ...(app && { emr_name: app.connector }), ...request };
+  const emr = organization ? existing(ctx, organization, request) : fresh(ctx, choice);
+  if (app) requireFit(app, emr);
+  if (request.callback_url !== undefined && !client.callback_urls.includes(request.callback_url)) {
+    throw apiError('callback_url_unregistered', undefined, { field: 'callback_url' });
+  }
+  const purpose: LinkPurpose = {
+    client_id: client.id,
+    user_id: request.user_id,
+    org_id: request.org_id,
+    ...emr,
+    emr_app_id: app?.id ?? (await chooseEmrApp(ctx, tx, emr, account_id)),
+    account_id,
+    callback_url: request.callback_url ?? null,
+    language: request.language ?? null,
+    created_in,
+  };
+  return addLinkToken(tx, purpose, created_by);
+}
+
+async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRequest): Promise<string> {
+  const account = await findAccountByToken(ctx, request.access_token ?? '');
+  const same =
+    account?.client_id === client.id && account.user_id === request.user_id && account.org_id === request.org_id;
+  if (!account || !same) throw apiError('update_mode_user_not_found', undefined, { field: 'access_token' });
+  return account.id;
+}
+
+function existing(ctx: Context, organization: Organization, request: EmrChoice): Organization {
+  if (request.emr_name !== undefined && connectorNamed(ctx, request.emr_name).name !== organization.connector) {
+    throw apiError('emr_name_mismatch', undefined, { field: 'emr_name' });
+  }
+  if (request.emr_instance_domain !== undefined) {
+    const given = normalizeEmrAddress(request.emr_instance_domain);
+    if ('rule' in given) throw invalidDomain(given.rule);
+    if (given.address !== organization.emr_address) {
+      throw apiError('emr_domain_mismatch', undefined, { field: 'emr_instance_domain' });
+    }
+  }
+  return organization;
+}
+
+function fresh(ctx: Context, request: EmrChoice): Organization {
+  if (!request.emr_name) throw apiError('missing_field', { field: 'emr_name' }, { field: 'emr_name' });
+  const connector = connectorNamed(ctx, request.emr_name);
+  if (!request.emr_instance_domain) {
+    throw apiError('missing_field', { field: 'emr_instance_domain' }, { field: 'emr_instance_domain' });
+  }
+  const given = readEmrAddress(ctx, connector, request.emr_instance_domain);
+  if ('rule' in given) throw invalidDomain(given.rule);
+  return { connector: connector.name, emr_address: given.address };
+}
+
+/** The app that the request names, which must fit the EMR. */
+async function namedApp(ctx: Context, tx: Tx, text: string): Promise<EmrApp> {
+  const id = parseId(text);
+  const app = id && (await findEmrApp(ctx, tx, id));
+  if (!app) throw apiError('emr_app_not_found', { id: text }, { field: 'emr_app_id' });
+  if (!app.registered) throw apiError('emr_app_unregistered', undefined, { field: 'emr_app_id' });
+  return app;
+}
+
+function requireFit(app: EmrApp, emr: Organization): void {
+  const fits = app.connector === emr.connector && matchHost(app.hosts, emr.emr_address) !== undefined;
+  if (!fits) throw apiError('emr_app_mismatch', undefined, { field: 'emr_app_id' });
+}
+
+function connectorNamed(ctx: Context, emr_name: string): Connector {
+  const connector = ctx.connectors.get(emr_name.toLowerCase());
+  if (connector) return connector;
+  const supported = [...ctx.connectors.keys()].join(', ');
+  throw apiError('emr_name_unknown', { emr_name, supported }, { field: 'emr_name' });
+}
+
+function invalidDomain(rule: string): ApiError {
+  return apiError('emr_domain_invalid', { rule }, { field: 'emr_instance_domain' });
+}
+
+/**
+ * A link token for linking a known account again from the dashboard, where its access token is not available. A revoked
+ * account is linked like a new one: its credentials were deleted.
+ */
+export async function createRelinkToken(
+  ctx: Context,
+  tx: Tx,
+  account: StoredAccount,
+  language: 'en' | 'es' | undefined,
+  created_by: string,
+): Promise<string> {
+  const account_id = account.status === 'revoked' ? null : account.id;
+  const purpose: LinkPurpose = {
+    client_id: account.client_id,
+    user_id: account.user_id,
+    org_id: account.org_id,
+    connector: account.connector,
+    emr_address: account.emr_address,
+    emr_app_id: await chooseEmrApp(ctx, tx, account, account_id),
+    account_id,
+    callback_url: null,
+    language: language ?? null,
+    created_in: 'dashboard',
+  };
+  return addLinkToken(tx, purpose, created_by);
+}
+
+type ChoiceContext = Pick<Context, 'vault' | 'connectors' | 'config'>;
+
+/**
+ * The app for a link, found by the EMR's host. An account is linked again with what it was linked with: for another
+ * client ID, many EMRs would see another user. One that needs an app and has none gets the app with its client ID.
+ */
+export async function chooseEmrApp(
+  ctx: ChoiceContext,
+  tx: Tx,
+  emr: { connector: string; emr_address: string },
+  account_id: string | null,
+): Promise<string | null> {
+  const account = account_id === null ? undefined : await readAccount(tx, account_id);
+  if (!account) return (await matchEmrApps(ctx, tx, emr))[0]?.id ?? null;
+  if (account.emr_app_id !== null) return account.emr_app_id;
+  const { way, client_id } = await currentCredentials(ctx, tx, account, account.credentials_sealed);
+  if (!needsApp(connectorOf(ctx, emr.connector), way)) return null;
+  const apps = await matchEmrApps(ctx, tx, emr);
+  const same = apps.find(({ credentials }) => credentials.way === way && credentials.client_id === client_id);
+  if (!same && !ctx.config.sandbox) throw appRequired(emr.emr_address);
+  return same?.id ?? null;
+}
+
+export function appRequired(emr_address: string): ApiError {
+  return apiError('emr_app_required', { host: new URL(emr_address).host }, { field: 'credentials.way' });
+}
+
+/** The address of an EMR as it is stored, or the rule that it breaks, as the rest of a sentence. */
+export function readEmrAddress(
+  { config }: Pick<Context, 'config'>,
+  connector: Connector,
+  domain: string,
+): { address: string } | { rule: string } {
+  const checked = checkUrl(withScheme(domain), emrRules(config));
+  if ('refused' in checked) return { rule: checked.refused };
+  const rule = connector.refuseAddress(checked);
+  return rule === undefined ? { address: normalized(checked) } : { rule };
+}
+
+/** The same for an address that is only compared with a stored one. */
+export function normalizeEmrAddress(domain: string): { address: string } | { rule: string } {
+  const text = withScheme(domain);
+  const rule = syntaxRefusal(text);
+  return rule === undefined ? { address: normalized(new URL(text)) } : { rule };
+}
+
+/** Otherwise as typed: the checks must see what the URL parser would silently change. */
+function withScheme(domain: string): string {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(domain) ? domain : `https://${domain}`;
+}
+
+/** As stored: without trailing slashes. */
+function normalized(url: URL): string {
+  return url.href.replace(/\/+$/, '');
+}
+
+/**
+ * Whether a client's id for a user contains an email address or is a complete phone number in a usual format. Other
+ * ids of digits and dashes, such as `2024-001-17`, are common, and so are plain digits.
+ */
+export function isPersonal(user_id: string): boolean {
+  if (/\S@\S+\.\S/.test(user_id)) return true;
+  const text = user_id
+    .normalize('NFKC')
+    .replace(/\p{Pd}/gu, '-')
+    .replaceAll('[', '(')
+    .replaceAll(']', ')')
+    .replace(/\s+/g, ' ')
+    .replace(/^tel:/i, '')
+    .replace(/ ?(x|ext\.?) ?\d{1,6}$/i, '')
+    .trim();
+  return phone_formats.some((format) => format.test(text));
+}
+
+const phone_formats = [
+  // +12025550143, +44 (0)20 7946 0958: any country, 7 to 15 digits.
+  /^\+(?:[ .()-]{0,2}\d){7,15}$/,
+  // 202-555-0143, 202.555.0143, 1 202 555 0143
+  /^(?:1[ .-])?\d{3}[ .-]\d{3}[ .-]\d{4}$/,
+  // (202) 555-0143, 1 (202) 5550143
+  /^(?:1[ .-]?)?\(\d{3}\)[ .-]?\d{3}[ .-]?\d{4}$/,
+  // (020) 7946 0958: an area code of another country.
+  /^\(0\d{1,4}\)[ .-]?\d{3,4}[ .-]?\d{3,4}$/,
+  // 0044 20 7946 0958: dialed from abroad.
+  /^00[ .-]?\d{1,3}(?:[ .()-]{1,2}\d{2,4}){2,4}$/,
+];
 
 /** What a link token is for. `account_id` is set in update mode: the account to link again. */
 export type LinkPurpose = {
@@ -110,4 +328,12 @@ export async function removeLinksBy(tx: Tx, operator_id: string): Promise<void> 
 /** Deletes tokens a day after they expired. */
 export async function purgeLinkTokens({ pooled: sql }: Sql): Promise<void> {
   await sql`DELETE FROM link_tokens WHERE expires_at < now() - interval '1 day'`;
+}
+
+/**
+ * The URL of the hosted page for a link token. The token is in the fragment, which browsers do not send: it reaches no
+ * access log, proxy or referrer.
+ */
+export function hostedLink(base_url: string, link_token: string): string {
+  return `${base_url.replace(/\/+$/, '')}/link#token=${encodeURIComponent(link_token)}`;
 }

@@ -1,9 +1,95 @@
+import { apiError, ApiError } from '../../catalog/errors.ts';
+import { newToken } from '../../catalog/ids.ts';
 import type { Credentials, Grant } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/hash.ts';
-import type { LinkPurpose } from './linkTokens.ts';
-import { callbackId } from './registrationUrls.ts';
+import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
+import { type LinkPurpose, lookUpLinkByHash } from './linkTokens.ts';
+import { callbackId, findKeySetUrl, returnAddress } from './registrations.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import type { Tx } from '../../platform/db/database.ts';
+
+/**
+ * Starts a sign-in on the EMR's own page. `window` is a secret of the window that goes there and is required when it
+ * returns, so that a URL sent to someone else cannot sign them in to this link.
+ */
+export async function startPageSignIn(
+  ctx: Context,
+  link: { token: string; purpose: LinkPurpose },
+  given: Credentials,
+): Promise<{ url: string; window: string }> {
+  const { purpose } = link;
+  const { connector, credentials, way } = await ctx.db.tenant(purpose.client_id, (tx) =>
+    resolveCredentials(ctx, tx, purpose, given),
+  );
+  checkCredentials(connector, credentials);
+  const { page_sign_in } = connector;
+  if (!way?.on_page || !page_sign_in) {
+    const rule = 'credentials.way does not use an EMR page.';
+    throw apiError('invalid_field', { rule }, { field: 'credentials.way' });
+  }
+  await countSignInAttempt(ctx, purpose.client_id, link.token);
+  const [state, window] = [newToken('page_state'), newToken('page_window')];
+  const callback_id = callbackId(purpose);
+  const back = { return_address: returnAddress(ctx, callback_id), state };
+  const attempt = { token_hash: hashToken(link.token), purpose };
+  const { result } = await attemptSignIn(ctx, attempt, (endpoint) =>
+    callEmr(connector, () => page_sign_in.start(endpoint, credentials, back)),
+  );
+  const { url, pending } = result;
+  const page = { credentials, pending, callback_id };
+  await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
+  return { url, window };
+}
+
+/**
+ * Completes a sign-in after the EMR's page has redirected back, to the redirect URI with `callback_id`. Link's own window
+ * learns of it by polling.
+ */
+export async function finishPageSignIn(
+  ctx: Context,
+  { query, window, callback_id }: { query: string; window: string; callback_id: string },
+): Promise<void> {
+  const returned = new URL(returnAddress(ctx, encodeURIComponent(callback_id)));
+  returned.search = query;
+  const state = returned.searchParams.get('state') ?? '';
+  const taken = await claimPageSignIn(ctx, state, window);
+  if (!taken) throw apiError('page_sign_in_unknown');
+  const { client_id, link_token_hash, page } = taken;
+  try {
+    // Another EMR's page returned here: its code must not go to the token endpoint of this one.
+    if (callback_id !== page.callback_id) throw apiError('page_sign_in_mixed_up');
+    const grant = await exchange(ctx, link_token_hash, page, returned);
+    await endPageSignIn(ctx, client_id, link_token_hash, state, { grant });
+  } catch (error) {
+    const { code: failure, message } = error instanceof ApiError ? error : apiError('internal');
+    await endPageSignIn(ctx, client_id, link_token_hash, state, { failure, message });
+    throw error;
+  }
+}
+
+async function exchange(
+  ctx: Context,
+  link_token_hash: Buffer,
+  { credentials, pending, callback_id }: PageSignInState,
+  returned: URL,
+) {
+  const link = await lookUpLinkByHash(ctx, link_token_hash);
+  const connector = link && connectorOf(ctx, link.purpose.connector);
+  const page_sign_in = connector?.page_sign_in;
+  // After an app was deleted, the link is one without it, and nothing would say where the app's secret may go.
+  const same_app = link && callbackId(link.purpose) === callback_id;
+  if (link?.state !== 'open' || !page_sign_in || !same_app) throw apiError('page_sign_in_unknown');
+  const { result } = await attemptSignIn(ctx, { ...link, token_hash: link_token_hash }, async (endpoint) => {
+    const outcome = await callEmr(connector, () => page_sign_in.finish(endpoint, credentials, pending, returned));
+    if (outcome.outcome === 'signed_in') return outcome.grant;
+    if (outcome.reason === 'person') throw apiError('emr_page_declined', { emr: connector.display_name });
+    if (outcome.reason === 'expired') throw apiError('page_sign_in_unknown');
+    const refused = refusalError(connector, outcome, await findKeySetUrl(ctx, link.purpose));
+    throw quoteEmr(refused, connector, outcome);
+  });
+  return result;
+}
 
 /** State stored while a person is on the EMR's own page. `callback_id`: where the page must return to. */
 export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string };

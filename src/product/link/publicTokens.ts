@@ -1,6 +1,146 @@
-import { newToken } from '../../catalog/ids.ts';
+import { bindings, findLinkedAccount, readAccount } from '../accounts/accounts.ts';
+import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
+import { signOut } from '../accounts/signOutAccounts.ts';
+import { apiError } from '../../catalog/errors.ts';
+import type { ConnectionReport } from '../../emr/connectionReport.ts';
+import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
+import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
+import { requestSyncAfterLink } from '../records/requestSync.ts';
 import { hashToken } from '../../platform/security/hash.ts';
+import { clientKeys } from '../../platform/security/signingKeys.ts';
+import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
+import { appRequired, consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
+import { describeAddress } from './linkView.ts';
+import { keepConsent } from './linkConsents.ts';
+import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
+import { findKeySetUrl } from './registrations.ts';
+import { newToken } from '../../catalog/ids.ts';
+
+/** A successful sign-in at the EMR that is not stored yet. */
+export type SignedInPerson = {
+  purpose: LinkPurpose;
+  credentials: Credentials;
+  signed_in: Extract<SignIn, { outcome: 'signed_in' }>;
+  report: ConnectionReport | undefined;
+};
+
+/**
+ * Signs in at the EMR. On failure the link token stays valid for another attempt. No transaction is open during the EMR
+ * call: a slow EMR would occupy a connection that all clients share.
+ */
+export async function signInForLink(
+  ctx: Context,
+  client_id: string,
+  link_token: string,
+  given: { credentials: Credentials; one_time_code: string | undefined },
+  /** Tests of a sandbox may sign in with the client's key without an EMR app. */
+  { key_without_app = false } = {},
+): Promise<SignedInPerson> {
+  const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
+    const purpose = await findLinkToken(tx, link_token);
+    if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+    const paged = await readPageGrant(ctx, tx, link_token, purpose);
+    return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, given.credentials), paged };
+  });
+  const { connector, way, pins } = resolved;
+  if (way?.app_required && purpose.emr_app_id === null && !key_without_app) throw appRequired(purpose.emr_address);
+  const on_page = way?.on_page ?? false;
+  if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
+  // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
+  const credentials = on_page && paged ? paged.credentials : resolved.credentials;
+  checkCredentials(connector, credentials);
+  await countSignInAttempt(ctx, client_id, link_token);
+  const page_grant = on_page ? paged?.grant : undefined;
+  const input = { credentials, one_time_code: given.one_time_code, page_grant };
+  const link = { token_hash: hashToken(link_token), purpose };
+  // Outside of the EMR's time limit, which starts with `attemptSignIn`.
+  if (way?.must_register === 'key_set') await clientKeys(ctx, client_id).ensure();
+  const { result: signed_in, report } = await attemptSignIn(ctx, link, async (emr) => {
+    // As read with the credentials: what the owner changes in between belongs to other ones.
+    const endpoint = { ...emr, pins };
+    const person = await signIn(ctx, purpose, connector, endpoint, input);
+    await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
+    return person;
+  });
+  return { purpose, credentials, signed_in, report };
+}
+
+/** Stores the account, marks the link token as used and queues the first sync, in one transaction. */
+export async function completeLink(
+  ctx: Context,
+  tx: Tx,
+  link_token: string,
+  { purpose, credentials, signed_in, report }: SignedInPerson,
+): Promise<string> {
+  if (!(await consumeLinkToken(tx, link_token)))
+    throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+  await removePageSignIn(tx, link_token);
+  const address = await describeAddress(tx, purpose);
+  const { account_id, organization_id } = await linkAccount(ctx, tx, { ...purpose, credentials, signed_in });
+  await keepConsent(tx, link_token, account_id);
+  await removeLinkReport(tx, hashToken(link_token));
+  if (report) await saveAccountReport(tx, { client_id: purpose.client_id, account_id }, report);
+  await requestSyncAfterLink(ctx, tx, { ...purpose, organization_id, account_id });
+  // The record of the HTTP request does not name the account.
+  await ctx.audit.recordInTransaction(tx, {
+    client_id: purpose.client_id,
+    actor_kind: 'link',
+    actor: purpose.user_id,
+    account_id,
+    action: 'account.link',
+    outcome: 'linked',
+    subject: account_id,
+    detail: { ...address, emr_name: purpose.connector, update: purpose.account_id !== null },
+  });
+  return addPublicToken(tx, purpose.client_id, account_id);
+}
+
+/** `linkAccount` checks this again under a lock. Here the session of the wrong user can be ended: nothing will use it. */
+async function checkUser(
+  ctx: Context,
+  purpose: LinkPurpose,
+  access: { credentials: Credentials; grant: Grant },
+  user: { ehr_id: string },
+): Promise<void> {
+  const account = await ctx.db.tenant(purpose.client_id, (tx) => findLinkedAccount(tx, purpose));
+  if (!account) return;
+  try {
+    requireSameUser(account, user);
+  } catch (error) {
+    await signOut(ctx, purpose, access).catch((cause: unknown) =>
+      ctx.log.warn({ err: cause }, 'the session of a rejected sign-in could not be ended'),
+    );
+    throw error;
+  }
+}
+
+async function signIn(
+  ctx: Context,
+  purpose: LinkPurpose,
+  connector: Connector,
+  endpoint: EmrEndpoint,
+  given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
+): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
+  const outcome = await callEmr(connector, () =>
+    connector.signIn(endpoint, given.credentials, given.one_time_code, given.page_grant),
+  );
+  const emr = connector.display_name;
+  if (outcome.outcome === 'signed_in') return outcome;
+  if (outcome.outcome === 'code_required') throw apiError('emr_code_required', { emr }, { field: 'one_time_code' });
+  throw quoteEmr(refusalError(connector, outcome, await findKeySetUrl(ctx, purpose)), connector, outcome);
+}
+
+/** Exchanges a public token for the account's permanent access token. Works once. */
+export async function exchangePublicToken(ctx: Context, client_id: string, public_token: string): Promise<string> {
+  return ctx.db.tenant(client_id, async (tx) => {
+    const account_id = await consumePublicToken(tx, public_token);
+    const account = account_id && (await readAccount(tx, account_id));
+    if (!account) throw apiError('public_token_invalid', undefined, { field: 'public_token' });
+    return ctx.vault.unseal(tx, account.token_sealed, bindings.token(account.id));
+  });
+}
 
 const public_token_minutes = 30;
 

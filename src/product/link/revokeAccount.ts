@@ -1,9 +1,9 @@
-import { removeEvidence } from '../accounts/accountCapabilities.ts';
+import { removeEvidence } from '../accounts/capabilities.ts';
 import { getAccount, lockAccount, markRevoked } from '../accounts/accounts.ts';
-import { addEndedGrant } from '../accounts/endedGrants.ts';
+import { addEndedGrant } from '../accounts/grantRenewals.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { removeReplacedTokens } from '../accounts/replacedTokens.ts';
-import { removeWriteLimit } from '../accounts/writeLimits.ts';
+import { removeReplacedTokens } from '../accounts/accessTokens.ts';
+import { removeWriteLimit } from '../accounts/serverFacts.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { unparkJobs } from '../jobs/park.ts';

@@ -2,17 +2,11 @@ import type { Context } from '../context.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import { IdentityFailure } from '../../platform/security/identityFailure.ts';
 import type { IdentityProvider } from '../../platform/security/identityProvider.ts';
-import {
-  claimProviderCheck,
-  endSession,
-  findSession,
-  keepProviderTokens,
-  type ProviderCheck,
-} from './operatorSessions.ts';
+import { claimProviderCheck, endSession, findSession, keepProviderTokens, type ProviderCheck } from './operatorSessions.ts';
 import type { Operator } from './operators.ts';
-import { signInEntry } from './signInEntry.ts';
+import { signInEntry } from './signIn.ts';
 import { applyClaims, claimReader } from './singleSignOn.ts';
-import { sealTokens, unsealTokens } from './ssoTokens.ts';
+import { sealTokens, unsealTokens } from './ssoSignIns.ts';
 
 /**
  * The operator of an unexpired session, with the access that the identity provider claims now, or did at most

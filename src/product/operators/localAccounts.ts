@@ -3,26 +3,11 @@ import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashPassword, verifyPassword } from '../../platform/security/passwords.ts';
-import { checkNewPassword } from './checkNewPassword.ts';
-import { endPreparations } from './endPreparations.ts';
-import { setClients } from './operatorClients.ts';
-import { forgetDevices } from './operatorDevices.ts';
-import { findInvitation, takeInvitation } from './operatorInvitations.ts';
+import { endPreparations, findInvitation, takeInvitation } from './operatorInvitations.ts';
+import { setClients } from './operatorAccess.ts';
+import { forgetDevices } from './signIn.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import {
-  addOperator,
-  allowLocalSignIn,
-  findOperator,
-  hasOperators,
-  hasOwner,
-  lockActiveOwner,
-  lockStanding,
-  markNewOwner,
-  type Operator,
-  type Standing,
-  setPassword,
-  setTemporaryPassword,
-} from './operators.ts';
+import { addOperator, allowLocalSignIn, findOperator, hasOperators, hasOwner, lockActiveOwner, lockStanding, markNewOwner, type Operator, setPassword, setTemporaryPassword, type Standing } from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
 
 /** 96 random bits that can be typed. */
@@ -168,4 +153,51 @@ export async function ensureSandboxOwner(ctx: Context, email: string, password: 
     } as const;
     await addOperator(ctx.db.system, owner);
   }
+}
+
+const length = { min: 12, max: 128 };
+
+/** Throws `invalid_field` if a password is too short or long, easy to guess, or the operator's name or email address. */
+export async function checkNewPassword(
+  password: string,
+  { email, name }: { email: string; name: string },
+  field: string,
+): Promise<void> {
+  const rule = ruleBroken(
+    password.normalize('NFKC'),
+    [email, email.split('@')[0] ?? '', name],
+    await commonPasswords(),
+  );
+  if (rule !== undefined) throw apiError('invalid_field', { rule: `The new password ${rule}` }, { field });
+}
+
+function ruleBroken(password: string, own: string[], common: ReadonlySet<string>): string | undefined {
+  const characters = [...password].length;
+  if (characters < length.min) return `must have at least ${length.min} characters`;
+  if (characters > length.max) return `can have at most ${length.max} characters`;
+  const spellings = [fold(password), undecorated(password)];
+  if (own.some((each) => each !== '' && spellings.includes(fold(each)))) {
+    return 'must not be your name or email address';
+  }
+  if (spellings.some((each) => common.has(each))) return 'is easy to guess. Choose one that fewer people use';
+  return undefined;
+}
+
+/** Few common passwords have 12 characters. People extend them with digits and punctuation: `Sunshine2026!`. */
+function undecorated(password: string): string {
+  return fold(password).replaceAll(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
+}
+
+function fold(text: string): string {
+  return text.normalize('NFKC').trim().toLowerCase();
+}
+
+let loaded: Promise<ReadonlySet<string>> | undefined;
+
+/** 49,000 passwords. Loaded when the first password is set: most processes and commands never need them. */
+function commonPasswords(): Promise<ReadonlySet<string>> {
+  loaded ??= import('@zxcvbn-ts/language-common').then(
+    ({ dictionary }) => new Set(dictionary['passwords-common'].map((each) => each.toLowerCase())),
+  );
+  return loaded;
 }

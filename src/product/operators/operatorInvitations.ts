@@ -4,7 +4,10 @@ import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { InvitationRow } from '../../model/dashboard/invitations.ts';
 import { hashToken } from '../../platform/security/hash.ts';
-import type { ClientAccess } from './operatorClients.ts';
+import type { ClientAccess } from './operatorAccess.ts';
+import { removeLinksBy } from '../link/linkTokens.ts';
+import { endSessionsOf } from './operatorSessions.ts';
+import { endPreparationsBy } from './operators.ts';
 
 /** How long an invitation can be used. */
 const valid_hours = 72;
@@ -83,4 +86,16 @@ export async function removeInvitationsBy(tx: Tx, inviter_id: string): Promise<v
 /** Deletes invitations a week after they have expired; until then owners see that they were not used. */
 export async function purgeInvitations({ pooled: sql }: Sql): Promise<void> {
   await sql`DELETE FROM operator_invitations WHERE expires_at < now() - interval '7 days'`;
+}
+
+/**
+ * Makes void what an operator has prepared that would still give access to someone: invitations, temporary passwords,
+ * takeovers by single sign-on, and links for clinics. Called when the operator is disabled, demoted or reset. Revealed
+ * patient details end with the sessions.
+ */
+export async function endPreparations(tx: Tx, operator_id: string): Promise<void> {
+  await removeInvitationsBy(tx, operator_id);
+  // With the password, the operator may have signed in as someone else.
+  for (const id of await endPreparationsBy(tx, operator_id)) await endSessionsOf(tx, id);
+  await removeLinksBy(tx, operator_id);
 }

@@ -1,17 +1,11 @@
 import { Secret, TOTP } from 'otpauth';
 import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { countCodeGuess, forgetCodeGuesses, uncountCodeGuess } from './operatorCodeGuesses.ts';
-import { deletePasskeysOf, hasPasskeys } from './operatorPasskeys.ts';
-import {
-  consumeRecoveryCode,
-  createRecoveryCodes,
-  deleteRecoveryCodes,
-  hasRecoveryCodes,
-} from './operatorRecoveryCodes.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
+import { deletePasskeysOf, hasPasskeys } from './passkeys.ts';
 import { consumeTotpStep, lockOperator, setTotp } from './operators.ts';
-import { findOffer, removeOffer, storeOffer } from './operatorTotpOffers.ts';
+import { randomBytes } from 'node:crypto';
+import { hashToken } from '../../platform/security/hash.ts';
 
 const period_s = 30;
 
@@ -124,4 +118,99 @@ function bindingOf(operator_id: string): string {
 
 function offerBindingOf(operator_id: string): string {
   return `operator_totp_offers:${operator_id}`;
+}
+
+/** Enough time to install an app. */
+const offer_minutes = 15;
+
+/** Stores the sealed secret that was offered to an operator, in place of an earlier one. */
+export async function storeOffer(tx: Tx, operator_id: string, secret_sealed: Buffer): Promise<void> {
+  await tx`
+    INSERT INTO operator_totp_offers (operator_id, secret_sealed) VALUES (${operator_id}, ${secret_sealed})
+    ON CONFLICT (operator_id) DO UPDATE SET secret_sealed = EXCLUDED.secret_sealed, offered_at = now()`;
+}
+
+/** The sealed secret that was offered; undefined if there is none, or it has expired. */
+export async function findOffer(tx: Tx, operator_id: string): Promise<Buffer | undefined> {
+  const [row] = await tx<{ secret_sealed: Buffer }[]>`
+    SELECT secret_sealed FROM operator_totp_offers
+     WHERE operator_id = ${operator_id} AND offered_at > now() - make_interval(mins => ${offer_minutes})`;
+  return row?.secret_sealed;
+}
+
+export async function removeOffer(tx: Tx, operator_id: string): Promise<void> {
+  await tx`DELETE FROM operator_totp_offers WHERE operator_id = ${operator_id}`;
+}
+
+/** Crockford's base 32: without letters that look like digits. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const codes_count = 10;
+
+/** Creates recovery codes for an operator who has none. They are returned once; only hashes are stored. */
+export async function createRecoveryCodes(tx: Tx, operator_id: string): Promise<string[]> {
+  const codes = Array.from({ length: codes_count }, newCode);
+  const hashes = codes.map((code) => hashOf(operator_id, code));
+  await tx`INSERT INTO operator_recovery_codes (code_hash, operator_id)
+    SELECT unnest(${hashes}::bytea[]), ${operator_id}`;
+  return codes;
+}
+
+/** Returns whether the operator had this code. It is accepted once, even if it is sent twice at the same time. */
+export async function consumeRecoveryCode(sql: Sql | Tx, operator_id: string, code: string): Promise<boolean> {
+  const consumed = await sql`DELETE FROM operator_recovery_codes
+    WHERE operator_id = ${operator_id} AND code_hash = ${hashOf(operator_id, code)}`;
+  return consumed.count > 0;
+}
+
+export async function hasRecoveryCodes(tx: Tx, operator_id: string): Promise<boolean> {
+  const rows = await tx`SELECT FROM operator_recovery_codes WHERE operator_id = ${operator_id} LIMIT 1`;
+  return rows.length > 0;
+}
+
+export async function deleteRecoveryCodes(tx: Tx, operator_id: string): Promise<void> {
+  await tx`DELETE FROM operator_recovery_codes WHERE operator_id = ${operator_id}`;
+}
+
+/** 80 random bits, so that a fast hash is enough: `k3vq-81tz-…`, four groups of four. */
+function newCode(): string {
+  const letters = [...randomBytes(16)].map((byte) => alphabet[byte % alphabet.length]).join('');
+  return letters.replaceAll(/(.{4})(?=.)/g, '$1-');
+}
+
+/** Typed codes may have other letter case, spaces and look-alikes. The id keeps equal codes of two operators apart. */
+function hashOf(operator_id: string, code: string): Buffer {
+  const plain = code.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
+  return hashToken(`recovery code ${operator_id} ${plain}`);
+}
+
+/**
+ * Wrong codes of an authenticator app that are accepted in this many days. Three of a million codes are valid at a time, so
+ * a person who knows the password succeeds with a chance of 1 in 900 per year. People mistype fewer.
+ */
+const guesses = { max: 30, days: 30 };
+
+/**
+ * Counts a guess before the code is checked, so that concurrent ones cannot exceed the limit. Returns false if it is
+ * reached: codes of the app are then refused until the period ends or the operator is reset.
+ */
+export async function countCodeGuess(ctx: Pick<Context, 'db'>, operator_id: string): Promise<boolean> {
+  const { pooled: sql } = ctx.db.system;
+  const over = sql`counted.since <= now() - make_interval(days => ${guesses.days})`;
+  const counted = await sql`
+    INSERT INTO operator_code_guesses AS counted (operator_id, guesses) VALUES (${operator_id}, 1)
+    ON CONFLICT (operator_id) DO UPDATE
+      SET guesses = CASE WHEN ${over} THEN 1 ELSE counted.guesses + 1 END,
+          since = CASE WHEN ${over} THEN now() ELSE counted.since END
+      WHERE counted.guesses < ${guesses.max} OR ${over}`;
+  return counted.count > 0;
+}
+
+/** The code was right, so it was no guess. Earlier ones stay counted. */
+export async function uncountCodeGuess(ctx: Pick<Context, 'db'>, operator_id: string): Promise<void> {
+  await ctx.db.system.pooled`
+    UPDATE operator_code_guesses SET guesses = guesses - 1 WHERE operator_id = ${operator_id} AND guesses > 0`;
+}
+
+export async function forgetCodeGuesses(tx: Tx, operator_id: string): Promise<void> {
+  await tx`DELETE FROM operator_code_guesses WHERE operator_id = ${operator_id}`;
 }

@@ -2,6 +2,7 @@ import { newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import { hashToken } from '../../platform/security/hash.ts';
 import type { SignInChecks } from '../../platform/security/identityProvider.ts';
+import type { ProviderTokens } from '../../platform/security/providerClaims.ts';
 
 /** The time a person has to sign in at the provider. */
 export const sign_in_minutes = 10;
@@ -54,4 +55,25 @@ export async function takeSsoSignIn(
 
 function stateBinding(state_hash: Buffer): string {
   return `sso_sign_ins:${state_hash.toString('hex')}`;
+}
+
+/** The provider's tokens as a session stores them. They belong to this session alone. */
+export function sealTokens(
+  { system_keys }: Pick<Context, 'system_keys'>,
+  session_hash: Buffer,
+  tokens: ProviderTokens,
+): Buffer {
+  return system_keys.seal('operators', tokenBinding(session_hash), JSON.stringify(tokens));
+}
+
+export function unsealTokens(
+  { system_keys }: Pick<Context, 'system_keys'>,
+  session_hash: Buffer,
+  sealed: Buffer,
+): ProviderTokens {
+  return JSON.parse(system_keys.unseal('operators', tokenBinding(session_hash), sealed));
+}
+
+function tokenBinding(session_hash: Buffer): string {
+  return `operator_sessions.provider:${session_hash.toString('hex')}`;
 }

@@ -1,5 +1,4 @@
-import { recordWorking } from '../accounts/accountCapabilities.ts';
-import { toRuleKey } from '../accounts/mrnRule.ts';
+import { recordWorking, toRuleKey } from '../accounts/capabilities.ts';
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import { EmrFailure, type Operations } from '../../emr/connector.ts';

@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { acceptJob } from '../jobs/acceptJob.ts';
 import { type AuditStatement, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
-import type { Lane, Write, WriteDeclaration } from './write.ts';
+import type { Lane, Write, WriteDeclaration } from './defineWrite.ts';
 
 export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationName> = {
   account: Account;

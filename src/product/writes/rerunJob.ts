@@ -2,10 +2,10 @@ import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
-import { type RerunCandidate, readRerunCandidate } from '../jobs/rerunCandidate.ts';
+import { readRerunCandidate, type RerunCandidate } from '../jobs/rerunCandidate.ts';
 import { currentLane } from './patients/patientLane.ts';
 import { newJob } from './requestWrite.ts';
-import type { RegisteredWrite } from './write.ts';
+import type { RegisteredWrite } from './defineWrite.ts';
 import { writes } from './writes.ts';
 
 /**

@@ -7,7 +7,8 @@ import { fetchPatients } from './patients/patient.fetch.ts';
 import { updatePatient } from './patients/patient.update.ts';
 import { createTelephoneEncounter } from './telephone-encounters/telephoneEncounter.create.ts';
 import { createTelephoneEncounterAction } from './telephone-encounters/telephoneEncounterAction.create.ts';
-import type { RegisteredWrite } from './write.ts';
+import type { RegisteredWrite } from './defineWrite.ts';
+import { sync_type } from '../records/requestSync.ts';
 
 /** Every write of the service. */
 export const writes: readonly RegisteredWrite[] = [
@@ -21,3 +22,9 @@ export const writes: readonly RegisteredWrite[] = [
   updatePatientInsurance,
   fetchPatients,
 ];
+
+/** What a job of each type is called in the dashboard. */
+export const job_labels: Readonly<Record<string, string>> = Object.fromEntries([
+  ...writes.map(({ type, label }) => [type, label]),
+  [sync_type, 'Sync'],
+]);

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
-import { resetAnchor } from '../../product/audit/openAnchor.ts';
-import { collectAnchors, verifyAudit } from '../../product/audit/verifyAudit.ts';
-import { type ExportFault, verifyExport } from '../../product/audit/verifyExport.ts';
+import { resetAnchor } from '../../product/audit/anchors.ts';
+import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
+import { type ExportFault, verifyExport } from '../../product/audit/exports.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Context } from '../../product/context.ts';

@@ -1,9 +1,9 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { collectAnchors, verifyAudit } from '../../product/audit/verifyAudit.ts';
+import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
 import type { ArchiveEnd } from '../../product/backup/archive.ts';
 import { createBackup } from '../../product/backup/createBackup.ts';
-import { extractBackup } from '../../product/backup/readBackup.ts';
+import { extractBackup } from '../../product/backup/restoreBackup.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { connect, type DatabaseAddress } from '../../platform/db/database.ts';

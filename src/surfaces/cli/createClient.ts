@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import { checkClient } from '../../product/clients/checkClient.ts';
-import { createClient, describeDestinations, type NewClient } from '../../product/clients/clients.ts';
+import { checkClient, createClient, describeDestinations, type NewClient } from '../../product/clients/clients.ts';
 import type { ClientChanges } from '../../model/dashboard/settings.ts';
 import { type JsonOption, printResult } from './output.ts';
 import { command_line, withAudit } from './withAudit.ts';

@@ -1,6 +1,5 @@
-import { openAudit } from '../../product/audit/openAudit.ts';
-import { recordRotation } from '../../product/audit/recordRotation.ts';
-import { sealLastRecords } from '../../product/audit/sealAudit.ts';
+import { openAudit, recordRotation } from '../../product/audit/openAudit.ts';
+import { sealLastRecords } from '../../product/audit/seals.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Audit } from '../../product/context.ts';
 import { type Database, openDatabase } from '../../platform/db/database.ts';

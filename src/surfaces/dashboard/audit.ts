@@ -1,20 +1,12 @@
 import { PassThrough, Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { exportAudit } from '../../product/audit/exportAudit.ts';
+import { exportAudit } from '../../product/audit/exports.ts';
 import { listAudit } from '../../product/audit/listAudit.ts';
-import { collectAnchors, verifyAudit } from '../../product/audit/verifyAudit.ts';
+import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
 import type { Context } from '../../product/context.ts';
 import type { ClientScope } from '../../platform/db/clientScope.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
-import {
-  type AuditSearch,
-  type AuditVerifyLine,
-  audit_filters,
-  audit_page,
-  audit_paging,
-  audit_verify_line,
-  patient_filter,
-} from '../../model/dashboard/audit.ts';
+import { audit_filters, audit_page, audit_paging, audit_verify_line, type AuditSearch, type AuditVerifyLine, patient_filter } from '../../model/dashboard/audit.ts';
 import { success } from '../../model/fields.ts';
 
 export const auditList = endpoint({

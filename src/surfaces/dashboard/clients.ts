@@ -1,16 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
-import { checkClient } from '../../product/clients/checkClient.ts';
-import {
-  addSecret,
-  changeClient,
-  createClient,
-  describeDestinations,
-  listClients,
-  readClientSettings,
-  revokeSecret,
-} from '../../product/clients/clients.ts';
+import { addSecret, changeClient, checkClient, createClient, describeDestinations, listClients, readClientSettings, revokeSecret } from '../../product/clients/clients.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { client_row } from '../../model/dashboard/clients.ts';

@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
 import { getAccount } from '../../product/accounts/accounts.ts';
-import { askEmr } from '../../product/accounts/askEmr.ts';
-import { checkMrnSetting } from '../../product/accounts/checkMrnSetting.ts';
+import { askEmr, checkMrnSetting } from '../../product/accounts/askEmr.ts';
 import { connectorOf } from '../../product/accounts/openAccount.ts';
 import { lockEmrSettings, setEmrSettings } from '../../product/accounts/organizations.ts';
-import { lowerWriteLimits } from '../../product/accounts/writeLimits.ts';
+import { lowerWriteLimits } from '../../product/accounts/serverFacts.ts';
 import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../../product/context.ts';
 import { endpoint } from '../../http/endpoint.ts';

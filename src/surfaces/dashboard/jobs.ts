@@ -11,23 +11,15 @@ import { reviewJob } from '../../product/jobs/jobs.ts';
 import { type JobFilters, listJobs } from '../../product/jobs/listJobs.ts';
 import { readRerunCandidate } from '../../product/jobs/rerunCandidate.ts';
 import { review_outcomes } from '../../model/dashboard/jobFilters.ts';
-import {
-  type JobDetails,
-  type JobEvent,
-  type JobStep,
-  job_details,
-  job_filter_fields,
-  job_patient,
-  job_row,
-} from '../../model/dashboard/jobs.ts';
+import { job_details, job_filter_fields, job_patient, job_row, type JobDetails, type JobEvent, type JobStep } from '../../model/dashboard/jobs.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
 import { nullable, success, text } from '../../model/fields.ts';
 import { patients } from '../../model/records/patients.ts';
 import { readRecord } from '../../product/records/readRecords.ts';
 import { recordedTraceId } from '../../platform/telemetry/traceparent.ts';
 import { describeEvent } from '../../product/webhooks/describeEvent.ts';
-import { auditTrail, savedFields } from '../../product/writes/auditTrail.ts';
-import { jobsOfPatient } from '../../product/writes/patients/jobsOfPatient.ts';
+import { auditTrail, savedFields } from '../../product/writes/defineWrite.ts';
+import { jobsOfPatient } from '../../product/writes/patients/patientLane.ts';
 import { findRerunBlocker, rerunJob } from '../../product/writes/rerunJob.ts';
 import { openOrganization, organization_path, record_params } from './records/organization.ts';
 

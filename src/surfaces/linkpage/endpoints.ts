@@ -4,13 +4,11 @@ import { apiError } from '../../catalog/errors.ts';
 import { version } from '../../catalog/version.ts';
 import { findClient } from '../../product/clients/clients.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
-import { completeLink, signInForLink } from '../../product/link/completeLink.ts';
-import { describeLink, toTerms } from '../../product/link/describeLink.ts';
-import { finishPageSignIn } from '../../product/link/finishPageSignIn.ts';
+import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
+import { describeLink, toTerms } from '../../product/link/linkView.ts';
+import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
 import { giveConsent, offerConsent, requireConsent } from '../../product/link/linkConsents.ts';
 import type { LinkPurpose } from '../../product/link/linkTokens.ts';
-import { readPageState } from '../../product/link/pageSignIns.ts';
-import { startPageSignIn } from '../../product/link/startPageSignIn.ts';
 import { credential_max, nullable, secret, success } from '../../model/fields.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bindings, readAccount } from '../../../src/product/accounts/accounts.ts';
-import { createLinkToken } from '../../../src/product/link/createLinkToken.ts';
+import { createLinkToken } from '../../../src/product/link/linkTokens.ts';
 import { newClient } from '../../api/support.ts';
 import { openLinkWindow } from '../../harness/linkHost.ts';
 import { focused, type LinkFixture, startLink } from './linkFixture.ts';

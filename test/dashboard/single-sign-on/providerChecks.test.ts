@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { sealTokens, unsealTokens } from '../../../src/product/operators/ssoTokens.ts';
+import { sealTokens, unsealTokens } from '../../../src/product/operators/ssoSignIns.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../../harness/identityProvider.ts';
 import { openOperator, type TestOperator } from '../../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';

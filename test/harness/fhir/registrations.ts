@@ -1,4 +1,4 @@
-import { callbackId, keySetUrl, returnAddress } from '../../../src/product/link/registrationUrls.ts';
+import { callbackId, keySetUrl, returnAddress } from '../../../src/product/link/registrations.ts';
 import type { TestSandbox } from '../sandbox.ts';
 
 type Installation = Pick<TestSandbox, 'ctx' | 'sandbox'>;

@@ -6,9 +6,8 @@ import { sizeText } from '../../../model/sizeText.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
 import { sniffDocument } from '../../../platform/security/sniffDocument.ts';
-import { defineWrite } from '../defineWrite.ts';
+import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
-import { patientNotFound } from '../write.ts';
 
 const step = 'upload_document';
 

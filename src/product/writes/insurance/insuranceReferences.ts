@@ -1,18 +1,19 @@
 import type { Account } from '../../accounts/accounts.ts';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
-import { parseId } from '../../../catalog/ids.ts';
+import { newId, parseId } from '../../../catalog/ids.ts';
 import type { Subscriber } from '../../../emr/patientWrites.ts';
 import type { Context } from '../../context.ts';
 import { needleOf } from '../../../model/fold.ts';
-import {
-  type InsuranceChanges,
-  type InsuranceRequest,
-  type SubscriberRelationship,
-  subscriber_relationships,
-} from '../../../model/insuranceRequest.ts';
+import { type InsuranceChanges, type InsuranceRequest, subscriber_relationships, type SubscriberRelationship } from '../../../model/insuranceRequest.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { patientIdByMrn } from '../patients/patientLane.ts';
 import { rejectFutureBirth, todayOf } from '../patients/patientReferences.ts';
+import type { EventData, EventOf } from '../../../model/events.ts';
+import type { JobFailure } from '../../jobs/jobs.ts';
+import { auditTrail, savedFields, type WriteResult, type WriteRun } from '../defineWrite.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import type { Operations } from '../../../emr/connector.ts';
+import { storeChart } from '../../records/patients.ts';
 
 type Request = InsuranceRequest | InsuranceChanges;
 
@@ -129,4 +130,75 @@ function readRelationship(sent: string): SubscriberRelationship {
 function checkCents(copayment: number | null | undefined): void {
   if (copayment === undefined || copayment === null || /^\d+([.]\d{1,2})?$/.test(String(copayment))) return;
   throw apiError('invalid_field', { rule: 'copayment must have at most two decimal places' }, { field: 'copayment' });
+}
+
+/** The insurance in the EMR: values that the EMR reports as saved, otherwise those that were sent or there before. */
+export function insuranceFields(
+  id: string,
+  body: InsuranceRequest | InsuranceChanges,
+  outcome: Record<string, unknown>,
+): EventData<'patient.insurance.added'> {
+  const fields = savedFields([outcome]);
+  const value = (name: 'member_id' | 'group_id' | 'plan_begin_date' | 'copayment') => {
+    const saved = fields.find(({ property }) => property === name);
+    return (saved ? saved.after : (body[name] ?? outcome[name] ?? null)) as string | number | null;
+  };
+  const copayment = value('copayment');
+  return {
+    patient_insurance_id: id,
+    emr_insurance_id: String(outcome.ehr_id),
+    patient_mrn: body.patient_mrn,
+    member_id: String(value('member_id') ?? ''),
+    group_id: asText(value('group_id')),
+    plan_begin_date: asText(value('plan_begin_date')),
+    copayment: copayment === null ? null : Number(copayment),
+    audit_trail: auditTrail(fields),
+  };
+}
+
+export function insuranceFailed(id: string, patient_mrn: string, failure: JobFailure): EventOf {
+  return {
+    type: 'patient.insurance.failed',
+    data: { patient_insurance_id: id, patient_mrn, error: failure.message },
+  };
+}
+
+function asText(value: string | number | null): string | null {
+  return value === null ? null : String(value);
+}
+
+type Scope = { client_id: string; organization_id: string };
+
+/** Our id of an insurance record in the EMR: that of the request that added it, or the one given at its first update. */
+export async function insuranceId(tx: Tx, scope: Scope, emr_insurance_id: string): Promise<string> {
+  // The update has no effect; without it, an existing row would not be returned.
+  const [row] = await tx<{ id: string }[]>`
+    INSERT INTO patient_insurances (id, client_id, organization_id, emr_insurance_id)
+      VALUES (${newId()}, ${scope.client_id}, ${scope.organization_id}, ${emr_insurance_id})
+    ON CONFLICT (organization_id, emr_insurance_id) DO UPDATE SET emr_insurance_id = excluded.emr_insurance_id
+    RETURNING replace(id::text, '-', '') AS id`;
+  if (!row) throw new Error('An upsert returned no row.');
+  return row.id;
+}
+
+/** Stores the id under which a client knows an insurance that it has added. */
+export async function storeInsuranceId(tx: Tx, scope: Scope, id: string, emr_insurance_id: string): Promise<void> {
+  await tx`INSERT INTO patient_insurances (id, client_id, organization_id, emr_insurance_id)
+      VALUES (${id}, ${scope.client_id}, ${scope.organization_id}, ${emr_insurance_id})
+    ON CONFLICT DO NOTHING`;
+}
+
+/**
+ * Reads the patient again after a change of an insurance. The patient's list entry shows the primary insurance, and
+ * which one that is only the EMR knows. Stored together with the event.
+ */
+export async function readChart(
+  emr: Pick<Operations, 'findPatient'>,
+  mrn: string,
+  scope: WriteRun<unknown, never>['scope'],
+): Promise<NonNullable<WriteResult['store']>> {
+  const chart = await emr.findPatient(mrn);
+  return async (tx) => {
+    if (chart) await storeChart(tx, scope, chart);
+  };
 }

@@ -1,14 +1,9 @@
 import { apiError } from '../../../catalog/errors.ts';
 import type { EventOf } from '../../../model/events.ts';
 import { InsuranceRequest } from '../../../model/insuranceRequest.ts';
-
-import { defineWrite } from '../defineWrite.ts';
+import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
-import { patientNotFound } from '../write.ts';
-import { insuranceFailed, insuranceFields } from './insuranceEvents.ts';
-import { findCompany, type InsuranceLookups, readSubscriber } from './insuranceReferences.ts';
-import { storeInsuranceId } from './patientInsurances.ts';
-import { readChart } from './readChart.ts';
+import { findCompany, insuranceFailed, insuranceFields, type InsuranceLookups, readChart, readSubscriber, storeInsuranceId } from './insuranceReferences.ts';
 
 const step = 'add_insurance';
 

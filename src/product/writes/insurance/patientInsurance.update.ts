@@ -1,19 +1,10 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { EmrFailure } from '../../../emr/connector.ts';
 import type { EventOf } from '../../../model/events.ts';
-import {
-  InsuranceChanges,
-  type SubscriberRelationship,
-  subscriber_relationships,
-} from '../../../model/insuranceRequest.ts';
-
-import { defineWrite } from '../defineWrite.ts';
+import { InsuranceChanges, subscriber_relationships, type SubscriberRelationship } from '../../../model/insuranceRequest.ts';
+import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
-import { patientNotFound } from '../write.ts';
-import { insuranceFailed, insuranceFields } from './insuranceEvents.ts';
-import { findCompany, type InsuranceLookups, readSubscriber } from './insuranceReferences.ts';
-import { insuranceId } from './patientInsurances.ts';
-import { readChart } from './readChart.ts';
+import { findCompany, insuranceFailed, insuranceFields, insuranceId, type InsuranceLookups, readChart, readSubscriber } from './insuranceReferences.ts';
 
 const step = 'update_insurance';
 

@@ -8,19 +8,10 @@ import { active_fields, type PatientChanges, PatientRequest } from '../../../mod
 import type { Patient } from '../../../model/records/patients.ts';
 import { lockPatient, type PatientRow, savePatient } from '../../records/patients.ts';
 import { newJob, rejectFields, requireOffered, sentFields } from '../requestWrite.ts';
-import { checkPatient } from './checkPatient.ts';
-import { type NamedDoctors, onlyMatch } from './namedDoctors.ts';
+import { amendRequest, checkPatient, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
+import { checkNamePair, checkPlaces, idNotFound, type NamedDoctors, onlyMatch, type References, type Role, selectReferences } from './patientReferences.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
-import { amendRequest, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
-import {
-  checkNamePair,
-  checkPlaces,
-  idNotFound,
-  type References,
-  type Role,
-  selectReferences,
-} from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
 
 /** Undefined if the patient does not exist. */

@@ -4,12 +4,10 @@ import type { Steps } from '../../jobs/jobSteps.ts';
 import { PatientRequest } from '../../../model/patientRequest.ts';
 import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';
 import { removeSyncedDuplicate } from '../../records/storeRecords.ts';
-import { defineWrite } from '../defineWrite.ts';
-import { type FinishedWrite, failureFields } from '../write.ts';
-import { checkPatient, restricted_on_create } from './checkPatient.ts';
-import { type PatientInput, toNewPatient, toPatientRecord } from './patientInput.ts';
+import { defineWrite, failureFields, type FinishedWrite } from '../defineWrite.ts';
+import { checkPatient, type PatientInput, restricted_on_create, toNewPatient, toPatientRecord } from './patientInput.ts';
 import { type References, selectReferences } from './patientReferences.ts';
-import { patientRerun } from './patientRerun.ts';
+import { patientRerun } from './patientLane.ts';
 import { findChanges, queueUpdate } from './patientUpdates.ts';
 
 const step = 'create_patient';

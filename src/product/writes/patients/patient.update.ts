@@ -4,10 +4,8 @@ import type { EventOf } from '../../../model/events.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import type { Patient } from '../../../model/records/patients.ts';
 import { lockPatient, savePatient } from '../../records/patients.ts';
-import { auditTrail, savedFields } from '../auditTrail.ts';
-import { defineWriteHandler } from '../defineWrite.ts';
-import { type FinishedWrite, failureFields, notOffered, type WriteRun } from '../write.ts';
-import { patientRerun } from './patientRerun.ts';
+import { auditTrail, defineWriteHandler, failureFields, type FinishedWrite, notOffered, savedFields, type WriteRun } from '../defineWrite.ts';
+import { patientRerun } from './patientLane.ts';
 import { type PatientUpdateInput, update_type } from './patientUpdates.ts';
 
 type Emr = Pick<Operations, 'updatePatient'> & Partial<Operations>;

@@ -2,7 +2,10 @@ import type { Account } from '../../accounts/accounts.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
 import { hashToken } from '../../../platform/security/hash.ts';
-import type { Lane } from '../write.ts';
+import type { Lane, RerunJob, RerunRules } from '../defineWrite.ts';
+import { apiError } from '../../../catalog/errors.ts';
+import type { PatientStatus } from '../../../model/records/patients.ts';
+import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patients.ts';
 
 /** The lane of a patient: by id, or by MRN if the patient has not been synced yet. */
 export function patientLane(mrn: string, patient_id: string | null): Lane {
@@ -37,4 +40,59 @@ export function currentLane({ lane, patient_mrn, patient_id }: RerunCandidate): 
   return /^(mrn|patient|apart):/.test(lane) && patient_mrn !== null
     ? patientLane(patient_mrn, patient_id)
     : { key: lane };
+}
+
+/**
+ * A query for the ids of a patient's jobs: those whose request names the MRN, the one that created the patient, and the
+ * actions on encounters created by one of these jobs. The patient of any other encounter is known to the EMR only.
+ * Every part uses an index: 4 ms with 400,000 jobs. OFFSET 0 keeps the lookups from becoming joins, which, if planned
+ * while there were few jobs, read all of them.
+ */
+export function jobsOfPatient(sql: Query, client_id: string, mrn: string): Fragment {
+  return sql`
+    WITH direct AS MATERIALIZED (
+      SELECT id FROM operations WHERE client_id = ${client_id} AND patient_mrn = ${mrn}
+      UNION
+      SELECT patient.id FROM organizations AS organization
+        JOIN patients AS patient ON patient.client_id = ${client_id}
+         AND patient.organization_id = organization.id AND patient.mrn = ${mrn}
+    ), encounter AS MATERIALIZED (
+      SELECT job.organization_id, step.detail ->> 'ehr_id' AS ehr_id
+        FROM direct CROSS JOIN LATERAL (SELECT * FROM jobs WHERE operation_id = direct.id OFFSET 0) AS job
+        CROSS JOIN LATERAL (SELECT * FROM job_steps WHERE job_id = job.id OFFSET 0) AS step
+       WHERE step.name = 'create_encounter' AND step.kind = 'outcome' AND step.detail ->> 'ehr_id' IS NOT NULL
+    ), action AS MATERIALIZED (
+      SELECT operation.id FROM encounter JOIN operations AS operation ON operation.client_id = ${client_id}
+         AND operation.encounter_ehr_id = encounter.ehr_id AND operation.organization_id = encounter.organization_id
+    )
+    SELECT job.id FROM (SELECT id FROM direct UNION SELECT id FROM action) AS operation
+      CROSS JOIN LATERAL (SELECT id FROM jobs WHERE operation_id = operation.id OFFSET 0) AS job`;
+}
+
+type Transition = { status: PatientStatus; open_updates: number };
+
+/**
+ * Rules for writes on which the patient's status depends. `transition` returns the status after the job has been
+ * queued again, or undefined if the present status does not allow it.
+ */
+export function patientRerun<Input>(
+  patientOf: (job: RerunJob<Input>) => string,
+  transition: (row: PatientRow) => Transition | undefined,
+): RerunRules<Input> {
+  return {
+    blocker: async (tx, job) => {
+      const row = await readPatient(tx, job.organization_id, patientOf(job));
+      if (!row) return 'The patient no longer exists.';
+      return transition(row) ? undefined : 'The patient has changed since. Send a new request.';
+    },
+    lock: async (tx, job) => {
+      await lockPatient(tx, job.organization_id, patientOf(job));
+    },
+    prepare: async (tx, job) => {
+      const row = await readPatient(tx, job.organization_id, patientOf(job));
+      const next = row && transition(row);
+      if (!row || !next) throw apiError('job_not_repeatable', { reason: 'The patient was changed at the same time.' });
+      await savePatient(tx, job, row, { status: next.status }, next.open_updates);
+    },
+  };
 }

@@ -4,6 +4,10 @@ import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { PatientChanges } from '../../../model/patientRequest.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
 import { errorUnlessPending, pendingKinds } from '../../records/firstSync.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import { openAccount } from '../../accounts/openAccount.ts';
+import { EmrFailure } from '../../../emr/connector.ts';
+import type { Context } from '../../context.ts';
 
 /** What the ids in a patient request refer to, according to the synced records. */
 export type References = {
@@ -102,4 +106,45 @@ export function idNotFound(references: References, field: keyof typeof id_fields
   const { noun, kinds } = id_fields[field];
   const not_found = apiError('record_not_found', { noun, id: String(body[field]) }, { field });
   return errorUnlessPending(references.pending, kinds, not_found);
+}
+
+/** EMR ids of the active doctors with the name that was sent, by role. Absent if the EMR could not be asked. */
+export type NamedDoctors = Partial<Record<Role, string[]>>;
+
+const roles: readonly Role[] = ['referring_provider', 'pcp'];
+/** The client waits for the response. After this time the request is accepted, and its job resolves the name. */
+const lookup_ms = 5_000;
+
+/** Looks up the doctors that a change names without an id. The stored list may be older than the EMR's. */
+export async function findNamedDoctors(ctx: Context, account: Account, changes: PatientChanges): Promise<NamedDoctors> {
+  const sent = roles.flatMap((role) => {
+    const [first_name, last_name] = [changes[`${role}_first_name`], changes[`${role}_last_name`]];
+    return !changes[`${role}_id`] && first_name && last_name ? [{ role, first_name, last_name }] : [];
+  });
+  if (sent.length === 0) return {};
+  try {
+    const who = { client_id: account.client_id, account_id: account.id };
+    const { operations } = await openAccount(ctx, who, AbortSignal.timeout(lookup_ms));
+    const named: NamedDoctors = {};
+    for (const { role, ...name } of sent) {
+      const found = await operations.findReferringProviders?.(name);
+      if (found) named[role] = found.filter(({ status }) => status === 'active').map(({ ehr_id }) => ehr_id);
+    }
+    return named;
+  } catch (error) {
+    if (error instanceof EmrFailure) return {};
+    throw error;
+  }
+}
+
+/** The EMR id of the only doctor with that name; an error if there is none, or more than one. */
+export function onlyMatch(role: Role, matches: readonly string[], body: PatientChanges): string {
+  const [only, ...more] = matches;
+  if (only !== undefined && more.length === 0) return only;
+  const name = `${body[`${role}_first_name`]} ${body[`${role}_last_name`]}`;
+  const reason =
+    only === undefined
+      ? `No referring provider is named '${name}'. GET /v1/referring-providers lists all of them.`
+      : `Several referring providers are named '${name}'. Send ${role}_id instead.`;
+  throw apiError('record_unnamed', { reason }, { field: `${role}_last_name` });
 }

@@ -8,9 +8,8 @@ import type { Steps } from '../../jobs/jobSteps.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../../model/telephoneEncounter.ts';
 import { referenceError } from '../../records/firstSync.ts';
-import { defineWrite } from '../defineWrite.ts';
+import { defineWrite, notOffered, patientNotFound } from '../defineWrite.ts';
 import { laneByMrn, patientLane } from '../patients/patientLane.ts';
-import { notOffered, patientNotFound } from '../write.ts';
 import { matchMedication } from './matchMedication.ts';
 
 const steps = { create: 'create_encounter', pharmacy: 'add_pharmacy', refill: 'add_refill' } as const;

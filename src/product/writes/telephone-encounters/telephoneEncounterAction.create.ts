@@ -1,8 +1,7 @@
 import type { EventOf } from '../../../model/events.ts';
 import { TelephoneEncounterActionRequest } from '../../../model/telephoneEncounter.ts';
-import { defineWrite } from '../defineWrite.ts';
+import { defineWrite, failureFields } from '../defineWrite.ts';
 import { laneKey } from '../patients/patientLane.ts';
-import { failureFields } from '../write.ts';
 
 const step = 'add_action';
 

@@ -1,6 +1,6 @@
 import { endpoint } from '../../../http/endpoint.ts';
-import { createLinkToken } from '../../../product/link/createLinkToken.ts';
-import { describeLinkToken } from '../../../product/link/describeAddress.ts';
+import { createLinkToken } from '../../../product/link/linkTokens.ts';
+import { describeLinkToken } from '../../../product/link/linkView.ts';
 import { LinkTokenRequest, TokenResponse } from '../../../model/link.ts';
 
 export default endpoint({

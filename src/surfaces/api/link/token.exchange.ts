@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { exchangePublicToken } from '../../../product/link/exchangePublicToken.ts';
+import { exchangePublicToken } from '../../../product/link/publicTokens.ts';
 import { secret } from '../../../model/fields.ts';
 import { TokenResponse } from '../../../model/link.ts';
 

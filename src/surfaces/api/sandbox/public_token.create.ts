@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { completeLink, signInForLink } from '../../../product/link/completeLink.ts';
+import { completeLink, signInForLink } from '../../../product/link/publicTokens.ts';
 import { credential_max, secret, success } from '../../../model/fields.ts';
 
 /** Links an account without a browser, for automated tests. The EMR sign-in is a real one. */

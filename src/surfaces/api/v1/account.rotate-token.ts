@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { rotateToken } from '../../../product/accounts/rotateToken.ts';
+import { rotateToken } from '../../../product/accounts/accessTokens.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { immediately, success } from '../../../model/fields.ts';
 

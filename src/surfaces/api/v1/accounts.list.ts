@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listLinkedAccounts } from '../../../product/accounts/listLinkedAccounts.ts';
+import { listLinkedAccounts } from '../../../product/accounts/accessTokens.ts';
 import { connectors } from '../../../emr/index.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { LinkedAccount } from '../../../model/activity.ts';

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { LinkTokenCreate } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { hostedLink } from '../../../product/link/hostedLink.ts';
+import { hostedLink } from '../../../product/link/linkTokens.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
 import { CommandFailure } from '../exits.ts';
 import { printJson, printLine } from '../output.ts';
 import { openInBrowser } from './browser.ts';
 import { type Credentials, readSandbox } from './credentials.ts';
-import { type ServiceOptions, serviceCommand, withService } from './service.ts';
+import { serviceCommand, type ServiceOptions, withService } from './service.ts';
 
 type LinkOptions = ServiceOptions & {
   user?: string;

@@ -1,7 +1,7 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { AccessChanges } from '../../../model/dashboard/settings.ts';
-import type { ClientAccess } from '../../../product/operators/operatorClients.ts';
+import type { ClientAccess } from '../../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../../product/operators/operators.ts';
 
 /** The clients of a request by their ids; null, for all clients, and undefined stay as they are. */

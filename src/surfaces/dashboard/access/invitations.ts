@@ -9,7 +9,7 @@ import { secret, success } from '../../../model/fields.ts';
 import { acceptInvitation } from '../../../product/operators/localAccounts.ts';
 import { addInvitation, findInvitation, removeInvitation } from '../../../product/operators/operatorInvitations.ts';
 import { isEmailTaken, lockActiveOwner } from '../../../product/operators/operators.ts';
-import { signInOperator } from '../../../product/operators/signInOperator.ts';
+import { signInOperator } from '../../../product/operators/signIn.ts';
 import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 import { browserOf, started } from './session.ts';
 

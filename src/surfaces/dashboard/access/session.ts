@@ -3,14 +3,7 @@ import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { version } from '../../../catalog/version.ts';
 import type { Context } from '../../../product/context.ts';
-import {
-  csrfTokenOf,
-  deviceCookie,
-  readDeviceCookie,
-  readSessionCookie,
-  requireOwnOrigin,
-  sessionCookie,
-} from '../../../http/auth/authenticateOperator.ts';
+import { csrfTokenOf, deviceCookie, readDeviceCookie, readSessionCookie, requireOwnOrigin, sessionCookie } from '../../../http/auth/authenticateOperator.ts';
 import { endpoint, WithHeaders } from '../../../http/endpoint.ts';
 import { passkey_assertion, type Session, session } from '../../../model/dashboard/session.ts';
 import { nullable, secret, success } from '../../../model/fields.ts';
@@ -18,7 +11,7 @@ import { findCheckedSession } from '../../../product/operators/checkedSessions.t
 import { type Browser, endSession, findSession, renewSession } from '../../../product/operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../../../product/operators/operators.ts';
 import { passkeySignInOptions } from '../../../product/operators/passkeys.ts';
-import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../../product/operators/signInOperator.ts';
+import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../../product/operators/signIn.ts';
 import { providerSignOutUrl } from '../../../product/operators/singleSignOn.ts';
 
 const password = secret({ maxLength: 1000 });

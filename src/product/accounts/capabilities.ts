@@ -1,6 +1,7 @@
-import type { Capability } from '../../emr/connector.ts';
+import { type Capability, EmrFailure, type MrnRule, type OperationName, type Operations } from '../../emr/connector.ts';
 import type { Evidence } from '../../emr/evidence.ts';
-import type { Query, Tx } from '../../platform/db/database.ts';
+import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import { record_kinds } from '../../model/records/kinds.ts';
 
 type Owner = { id: string; client_id: string };
 
@@ -104,4 +105,109 @@ export async function forgetRefusals(tx: Tx, account_id: string): Promise<Capabi
 /** Forgets everything about an account that is unlinked. */
 export async function removeEvidence(tx: Tx, account_id: string): Promise<void> {
   await tx`DELETE FROM account_capabilities WHERE account_id = ${account_id}`;
+}
+
+/** Observes what happens when an operation is used. */
+export type OperationObserver = {
+  /** Makes the call; for a list, once per page. */
+  call: <T>(name: OperationName, work: () => Promise<T>) => Promise<T>;
+  worked: (name: OperationName) => Promise<void>;
+  /** The server does not offer the operation to this account, whatever its input. */
+  refused: (name: OperationName, failure: EmrFailure) => Promise<void>;
+};
+
+type Call = (...args: unknown[]) => Promise<unknown>;
+type ListCall = (...args: unknown[]) => AsyncIterable<unknown>;
+type Write = { send: Call; find?: Call };
+
+const listings: ReadonlySet<OperationName> = new Set(record_kinds.map(({ operation }) => operation));
+
+/**
+ * The same operations, observed. A list that was read to its end is not reported: whoever reads it knows the number of
+ * records. Neither is `find`, which looks a write up and does not prove that it can be sent.
+ */
+export function watchOperations(operations: Partial<Operations>, observer: OperationObserver): Partial<Operations> {
+  const watched = Object.entries(operations).map(([key, operation]) => {
+    // The type of the operations allows no other keys.
+    const name = key as OperationName;
+    if (typeof operation !== 'function') {
+      const write = operation as Write;
+      const { find } = write;
+      return [
+        name,
+        {
+          ...write,
+          send: (...args: unknown[]) => observe(observer, name, () => write.send(...args)),
+          ...(find && { find: (...args: unknown[]) => observer.call(name, () => find(...args)) }),
+        },
+      ];
+    }
+    const observed = listings.has(name)
+      ? (...args: unknown[]) => observePages(observer, name, (operation as ListCall)(...args))
+      : (...args: unknown[]) => observe(observer, name, () => (operation as Call)(...args));
+    // A list says in a property whether it can list changes alone.
+    return [name, Object.assign(observed, operation)];
+  });
+  return Object.fromEntries(watched);
+}
+
+async function observe<T>(observer: OperationObserver, name: OperationName, work: () => Promise<T>): Promise<T> {
+  const value = await observer.call(name, work).catch((error: unknown) => rethrow(observer, name, error));
+  await observer.worked(name);
+  return value;
+}
+
+async function* observePages(observer: OperationObserver, name: OperationName, pages: AsyncIterable<unknown>) {
+  const iterator = pages[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await observer.call(name, () => iterator.next());
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    await rethrow(observer, name, error);
+  } finally {
+    // Also if the reader stopped early.
+    await iterator.return?.();
+  }
+}
+
+async function rethrow(observer: OperationObserver, name: OperationName, error: unknown): Promise<never> {
+  if (error instanceof EmrFailure && error.not_offered) await observer.refused(name, error);
+  throw error;
+}
+
+/** What an operator set, for an EMR app or an organization. Both null: not set. */
+export type MrnSetting = { mrn_system: string | null; mrn_type: string | null };
+
+/**
+ * The rule that applies to an account: its organization's, else its app's, else the one that linking derived from a
+ * sample of patients. Null: the connector decides per patient. For queries of `accounts` and `organizations` by name.
+ */
+export function mrnRule(sql: Query): Fragment {
+  return sql`coalesce(${ruleIn(sql, sql`organizations`)},
+    (SELECT ${ruleIn(sql, sql`app`)} FROM emr_apps AS app WHERE app.id = accounts.emr_app_id), organizations.mrn_guess)`;
+}
+
+/** The rule and where it comes from, as a `MrnRuleRow`. */
+export function describedMrnRule(sql: Query): Fragment {
+  return sql`json_build_object('system', ${mrnRule(sql)} ->> 'system', 'type', ${mrnRule(sql)} ->> 'type',
+    'source', ${source(sql)})`;
+}
+
+function source(sql: Query): Fragment {
+  return sql`CASE WHEN ${ruleIn(sql, sql`organizations`)} IS NOT NULL THEN 'organization'
+    WHEN (SELECT ${ruleIn(sql, sql`app`)} FROM emr_apps AS app WHERE app.id = accounts.emr_app_id) IS NOT NULL THEN 'app'
+    WHEN organizations.mrn_guess IS NOT NULL THEN 'guess' ELSE 'none' END`;
+}
+
+/** Null if neither column is set. */
+function ruleIn(sql: Query, table: Fragment): Fragment {
+  return sql`nullif(jsonb_strip_nulls(jsonb_build_object('system', ${table}.mrn_system, 'type', ${table}.mrn_type)), '{}')`;
+}
+
+/** A rule as text, to compare it with the one that records were read with. */
+export function toRuleKey(rule: MrnRule | null): string {
+  return rule === null ? '' : JSON.stringify([rule.system ?? null, rule.type ?? null]);
 }

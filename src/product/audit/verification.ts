@@ -1,12 +1,10 @@
 import { firstIdOf } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
+import type { Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../../model/dashboard/audit.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
-import { type Head, HeadBroken, linkOf, readHead } from './auditHead.ts';
-import { findLinks, lastPosition, readChain, readMisplaced, readRecords, readUnsealed } from './auditRecords.ts';
-import { listAuditTriggers } from './auditTriggers.ts';
-import { type AuditRow, openStamp } from './stamp.ts';
+import { type Head, HeadBroken, linkOf, readHead } from './seals.ts';
+import { type AuditRow, findLastRecord, findLinks, lastPosition, openStamp, readChain, readMisplaced, readRecords, readUnsealed } from './auditRecords.ts';
 
 export type VerifyOptions = {
   /** From `collectAnchors`. Without them, a log that was replaced as a whole goes unnoticed. */
@@ -173,3 +171,43 @@ async function intactHead(sql: Sql | Tx, key: Buffer): Promise<Head | undefined>
     throw error;
   }
 }
+
+type VerificationContext = Pick<Context, 'config' | 'db' | 'system_keys' | 'log' | 'metrics' | 'audit'>;
+
+const entry = { client_id: null, actor_kind: 'system', actor: 'service', action: 'audit.verify' } as const;
+
+/** Verifies the whole log if no process has done so within AUDIT_VERIFY_HOURS. The result is in the log itself. */
+export async function verifyIfDue(ctx: VerificationContext): Promise<void> {
+  const last = await findLastRecord(ctx.db.system, { actions: [entry.action], actor: entry.actor });
+  // A record that someone forged or changed postpones nothing.
+  const last_at = last && openStamp(ctx.system_keys).isGenuine(last) ? last.at.getTime() : 0;
+  const due_at = last_at + ctx.config.audit_verify_hours * 3_600_000;
+  if (Date.now() < due_at) return;
+  const verdict = await verifyAudit(ctx, { anchors: await collectAnchors(ctx) });
+  ctx.metrics.audit_intact.set({ check: 'chain' }, verdict.ok ? 1 : 0);
+  const { checked, faults } = verdict;
+  if (!verdict.ok)
+    ctx.log.error({ reason: faults[0]?.what }, 'the audit log was tampered with: run chartwire audit verify');
+  await ctx.audit.record({
+    ...entry,
+    outcome: verdict.ok ? 'ok' : 'failed',
+    detail: { checked, ...(verdict.ok ? {} : { faults: faults.slice(0, 5) }) },
+  });
+}
+
+/**
+ * Triggers and rules on the tables of the audit log, by name. The service creates none: each of them could drop or change
+ * records before they are stored, which their MACs do not show.
+ */
+export async function listAuditTriggers(sql: Query): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    SELECT format('trigger %s on %s', tgname, relname) AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+     WHERE relname = ANY (${audit_tables}) AND relnamespace = 'public'::regnamespace AND NOT tgisinternal
+    UNION ALL
+    SELECT format('rule %s on %s', rulename, tablename) FROM pg_rules
+     WHERE tablename = ANY (${audit_tables}) AND schemaname = 'public'
+     ORDER BY name`;
+  return rows.map(({ name }) => name);
+}
+
+const audit_tables = ['audit_records', 'audit_head'];

@@ -1,23 +1,16 @@
 import { readAccount } from '../accounts/accounts.ts';
-import type { EmrApp } from '../accounts/emrApps.ts';
-import { emrEndpoint } from '../accounts/emrEndpoint.ts';
+import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import type { ErrorCode } from '../../catalog/errors.ts';
-import {
-  type Connector,
-  type EmrEndpoint,
-  EmrFailure,
-  type OfferedWays,
-  type ServerDescription,
-  type SignInWay,
-} from '../../emr/connector.ts';
+import { type Connector, type EmrEndpoint, EmrFailure, type OfferedWays, type ServerDescription, type SignInWay } from '../../emr/connector.ts';
 import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { ConsentTerms } from './consentTerms.ts';
-import { toAccess } from './linkAccess.ts';
-import type { LinkPurpose } from './linkTokens.ts';
-import { callbackId, returnAddress } from './registrationUrls.ts';
-import { knownCredentials } from './resolveCredentials.ts';
+import { type ConsentTerms, toAccess } from './linkConsents.ts';
+import { findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { callbackId, returnAddress } from './registrations.ts';
+import { knownCredentials } from './credentials.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { type DestinationChange, destinationOf } from '../../platform/security/destinations.ts';
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
@@ -162,4 +155,23 @@ function signInHost(
   const [pinned] = pin === same_host ? [] : pinnedUrls(pin, emr_address, tenant_path);
   const named = pinned ?? (page !== undefined && isPinned(pin, emr_address, page, tenant_path) ? page : emr_address);
   return new URL(named).host;
+}
+
+type AddressDetail = { org_id: string; emr_address: string; destinations?: DestinationChange[] };
+
+/** The audit detail of a link: the address of its EMR, as a new destination if the organization has no EMR yet. */
+export async function describeAddress(
+  tx: Tx,
+  { org_id, emr_address }: Pick<LinkPurpose, 'org_id' | 'emr_address'>,
+): Promise<AddressDetail> {
+  const address = destinationOf(emr_address);
+  const [known] = await tx`SELECT FROM organizations WHERE org_id = ${org_id}`;
+  const destinations: DestinationChange[] = known ? [] : [{ kind: 'emr', old: null, new: address }];
+  return { org_id, emr_address: address, ...(destinations.length > 0 && { destinations }) };
+}
+
+/** The same for a link token that was created in this transaction. */
+export async function describeLinkToken(tx: Tx, token: string): Promise<AddressDetail | undefined> {
+  const purpose = await findLinkToken(tx, token);
+  return purpose && describeAddress(tx, purpose);
 }

@@ -1,0 +1,183 @@
+import type { Context } from '../context.ts';
+import { csvLine } from '../../platform/csv.ts';
+import type { ClientScope } from '../../platform/db/clientScope.ts';
+import type { AuditFault, AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
+import { listAudit } from './listAudit.ts';
+import { type AuditRow, type ExportedRow, type ExportRange, lastPosition, openStamp, type Place, readChainOf, readRestOf } from './auditRecords.ts';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { type Head, linkOf } from './seals.ts';
+import { faults_max } from './verification.ts';
+
+const columns = [
+  'at',
+  'client_id',
+  'client_name',
+  'actor_kind',
+  'actor',
+  'account',
+  'action',
+  'outcome',
+  'request_id',
+  'job_id',
+  'subject',
+  'patients',
+  'detail',
+  'address',
+  'position',
+  'id',
+] as const satisfies (keyof AuditRecord)[];
+
+/** Yields the records of a search as CSV text, newest first, page by page. */
+export async function* exportAudit(
+  ctx: Pick<Context, 'db' | 'system_keys'>,
+  scope: ClientScope,
+  search: Omit<AuditSearch, 'before' | 'page_size'>,
+  page_size = 1_000,
+): AsyncGenerator<string> {
+  yield csvLine(columns);
+  for (let before: string | null | undefined; before !== null; ) {
+    const page = await listAudit(ctx, scope, { ...search, page_size, ...(before && { before }) });
+    yield page.rows.map((record) => csvLine(columns.map((name) => recordText(record[name])))).join('');
+    before = page.next;
+  }
+}
+
+function recordText(value: AuditRecord[keyof AuditRecord]): string {
+  if (value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+export const export_formats = ['jsonl', 'csv'] as const;
+export type ExportFormat = (typeof export_formats)[number];
+
+/** The fields of an exported record, in this order. All that its MAC covers are among them, with their stored values. */
+const fields = [
+  ...['position', 'id', 'at', 'client', 'client_id', 'actor_kind', 'actor', 'account', 'account_id'],
+  ...['action', 'outcome', 'request_id', 'job_id', 'subject', 'patients', 'detail', 'address'],
+  ...['follows', 'mac', 'chain'],
+] as const;
+
+const first_id = '0'.repeat(32);
+
+/**
+ * Yields the records of a range as text, batch by batch, with the number of records in each: first those in the chain,
+ * in its order, then those that are too new for it. A record that joins the chain meanwhile appears once.
+ */
+export async function* exportChain(
+  { db }: Pick<Context, 'db'>,
+  range: ExportRange,
+  format: ExportFormat,
+  batch = 1_000,
+): AsyncGenerator<{ text: string; records: number }> {
+  const sql = db.system.pooled;
+  const up_to = await lastPosition(sql);
+  if (format === 'csv') yield { text: csvLine(fields), records: 0 };
+  const write = format === 'csv' ? csvOf : jsonOf;
+  const part = (rows: readonly ExportedRow[]) => ({ text: rows.map(write).join(''), records: rows.length });
+  for (let after: Place | undefined = { position: 0, id: first_id }; after !== undefined; ) {
+    const rows = await readChainOf(sql, range, { after, up_to, limit: batch });
+    yield part(rows);
+    const last = rows.at(-1);
+    after = last && rows.length === batch ? { position: last.position ?? 0, id: last.id } : undefined;
+  }
+  for (let after: string | undefined = first_id; after !== undefined; ) {
+    const rows = await readRestOf(sql, range, { after, beyond: up_to, limit: batch });
+    yield part(rows);
+    after = rows.length < batch ? undefined : rows.at(-1)?.id;
+  }
+}
+
+/** A line of an export in JSON. */
+export type ExportLine = Omit<AuditRow, 'at' | 'detail' | 'mac'> & {
+  position: number | null;
+  client: string | null;
+  account: string | null;
+  at: string;
+  detail: unknown;
+  mac: string;
+  chain: string | null;
+};
+
+function lineOf({ at, detail, mac, chain, ...row }: ExportedRow): ExportLine {
+  return {
+    ...row,
+    at: at.toISOString(),
+    detail: detail === null ? null : JSON.parse(detail),
+    mac: mac.toString('hex'),
+    chain: chain?.toString('hex') ?? null,
+  };
+}
+
+function jsonOf(row: ExportedRow): string {
+  const line: Record<string, unknown> = lineOf(row);
+  return `${JSON.stringify(Object.fromEntries(fields.map((name) => [name, line[name]])))}\n`;
+}
+
+function csvOf(row: ExportedRow): string {
+  const line: Record<string, unknown> = lineOf(row);
+  return csvLine(fields.map((name) => fieldText(line[name])));
+}
+
+function fieldText(value: unknown): string {
+  if (value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** `gaps` counts the records whose predecessor is not on the line before, as in the export of one client. */
+export type ExportVerdict = { ok: boolean; checked: number; unsealed: number; gaps: number; faults: ExportFault[] };
+export type ExportFault = Omit<AuditFault, 'what'> & { what: 'changed' | 'not_linked' | 'unreadable' };
+
+/**
+ * Recomputes the MAC of every line of a JSON export, and the link of every record whose predecessor is on the previous
+ * line. Needs the keys of the installation, but not its audit log.
+ */
+export async function verifyExport(ctx: Pick<Context, 'system_keys'>, lines: Readable): Promise<ExportVerdict> {
+  const { isGenuine } = openStamp(ctx.system_keys);
+  const key = ctx.system_keys.key('audit.chain');
+  const faults: ExportFault[] = [];
+  let [checked, unsealed, gaps, found] = [0, 0, 0, 0];
+  const fault = (what: ExportFault['what'], position: number | null, id: string | null) => {
+    found += 1;
+    if (faults.length < faults_max) faults.push({ position, id, what });
+  };
+  let before: Head = { position: 0, chain: Buffer.alloc(0) };
+  for await (const text of createInterface({ input: lines, crlfDelay: Number.POSITIVE_INFINITY })) {
+    checked += 1;
+    const row = readLine(text);
+    if (!row) {
+      fault('unreadable', null, null);
+      continue;
+    }
+    const { position, id, chain } = row;
+    if (!isGenuine(row)) fault('changed', position, id);
+    if (position === null) {
+      unsealed += 1;
+      continue;
+    }
+    if (position <= 0 || chain === null) {
+      fault('not_linked', position, id);
+      continue;
+    }
+    if (position !== before.position + 1) gaps += 1;
+    else if (!chain.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', position, id);
+    before = { position, chain };
+  }
+  return { ok: found === 0, checked, unsealed, gaps, faults };
+}
+
+/** Fields of the wrong type fail the check of the MAC. */
+function readLine(text: string) {
+  try {
+    const { at, detail, mac, chain, ...row }: ExportLine = JSON.parse(text);
+    return {
+      ...row,
+      at: new Date(at),
+      detail: detail === null ? null : JSON.stringify(detail),
+      mac: Buffer.from(mac, 'hex'),
+      chain: chain === null ? null : Buffer.from(chain, 'hex'),
+    };
+  } catch {
+    return undefined;
+  }
+}
