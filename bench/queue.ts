@@ -12,7 +12,7 @@ import { addEndpoint } from '../src/product/webhooks/addEndpoint.ts';
 import { deliver } from '../src/product/webhooks/deliver.ts';
 import { emitEvent } from '../src/product/webhooks/emitEvent.ts';
 import { startWorker, type WorkSource } from '../src/platform/worker/worker.ts';
-import { median, type Row, report } from './report.ts';
+import { median, report, type Row } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
 type Bench = RunningApi & { owner: Sql; system: DatabaseAddress; pool: pg.Pool; account: Account };

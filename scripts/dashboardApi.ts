@@ -10,7 +10,7 @@ import type { Endpoint } from '../src/http/endpoint.ts';
 import { link_endpoints } from '../src/surfaces/linkpage/endpoints.ts';
 import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.ts';
 import { ranges } from '../src/model/dashboard/ranges.ts';
-import { weekdays } from '../src/model/weekdays.ts';
+import { weekdays } from '../src/model/providerSettings.ts';
 import { job_labels } from '../src/product/writes/writes.ts';
 
 /** The parts of a JSON schema that TypeBox writes for our declarations. */

@@ -1,7 +1,6 @@
-import { dereference } from '../../src/http/openapi/dereference.ts';
-import type { Document, Schema } from '../../src/http/openapi/document.ts';
+import { dereference } from '../../src/http/openapi/describeSchema.ts';
+import { type Document, pascalCase, type Schema } from '../../src/http/openapi/document.ts';
 import { type Method, nameOf } from '../../src/http/openapi/methods.ts';
-import { pascalCase } from '../../src/http/openapi/names.ts';
 
 /** The name of an event's schema: `patient.created` → `PatientCreatedEvent`. */
 export function eventName(document: Document, type: string): string {

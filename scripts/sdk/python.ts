@@ -1,6 +1,5 @@
-import type { Document, Schema } from '../../src/http/openapi/document.ts';
+import { type Document, type Schema, snakeCase } from '../../src/http/openapi/document.ts';
 import { alternativesOf, type Method, methodsOf, nameOf } from '../../src/http/openapi/methods.ts';
-import { snakeCase } from '../../src/http/openapi/names.ts';
 import { className, eventName, membersOf, resourcesOf, responseName, typeName, valueTexts } from './operations.ts';
 
 /** The Python module: the hand-written runtime, then the schemas as TypedDicts and one class per resource. */

@@ -6,7 +6,7 @@ import type { OperatorRole } from '../catalog/roles.ts';
 import type { Client } from '../product/clients/clients.ts';
 import type { OperationName } from '../emr/connector.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
-import type { ClientScope } from '../platform/db/clientScope.ts';
+import type { ClientScope } from '../platform/db/fragments.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { EventType } from '../model/events.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';

@@ -1,31 +1,27 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import multipart from '@fastify/multipart';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
 import type { Context } from '../product/context.ts';
-import type { ClientScope } from '../platform/db/clientScope.ts';
+import type { ClientScope } from '../platform/db/fragments.ts';
 import { documentsMax } from '../product/jobs/uploads.ts';
 import { type AddressLimit, type AddressLimiting, openAddressLimit } from './limits/addressLimit.ts';
 import { anonymous, authenticate, type Caller, credentialOf } from './auth/authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
-import { endConnectionsOnClose, openStreams, type Streams } from './limits/closeConnections.ts';
+import { endConnectionsOnClose, limitConnections, openStreams, type Streams } from './limits/connections.ts';
 import { body_bytes_max, bodyPart, type Endpoint, JsonText, Replayed, takesKey, WithHeaders } from './endpoint.ts';
 import { showToOperator } from './hidePatients.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
-import { acceptJson, requireReadableBody } from './jsonBody.ts';
-import { limitConnections } from './limits/limitConnections.ts';
-import { isLogged, loggedRequest } from './loggedRequest.ts';
-import { pathMask } from './maskPath.ts';
+import { acceptJson, type Form, type FormLimiter, formLimiter, readForm, requireReadableBody } from './bodies.ts';
+import { isLogged, loggedRequest, pathMask, traceRequests } from './requestLog.ts';
 import { answerOtherMethods } from './otherMethods.ts';
-import { applyRateLimit, type RateLimiter, rateLimiter } from './limits/rateLimit.ts';
-import { type Form, type FormLimiter, formLimiter, readForm } from './readForm.ts';
+import { applyRateLimit, openSharedLimits, type RateLimiter, rateLimiter } from './limits/rateLimit.ts';
 import { openRequestAudit, recordResponse } from './requestAudit.ts';
 import { apiErrorOf, sendConnectError, sendError, sendParseError } from './sendError.ts';
-import { openSharedLimits } from './limits/sharedLimits.ts';
-import { traceRequests } from './traceRequests.ts';
 import { reader, rejectUnstorable } from './validate.ts';
 
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */

@@ -1,13 +1,4 @@
-import {
-  type Static,
-  type TObject,
-  type TOptional,
-  type TProperties,
-  type TSchema,
-  type TSchemaOptions,
-  type TUnsafe,
-  Type,
-} from 'typebox';
+import { type Static, type TObject, type TOptional, type TProperties, type TSchema, type TSchemaOptions, type TUnsafe, Type } from 'typebox';
 
 /** The maximum length of strings that declare none. */
 export const text_max = 32_000;
@@ -180,4 +171,55 @@ export function paging(page_size: number, page_size_max: number) {
       Type.Integer({ minimum: 1, maximum: page_size_max, default: page_size, description: 'Records on a page' }),
     ),
   };
+}
+
+/**
+ * A date of birth in a request. Nobody alive was born before 1880, so an earlier year is a mistake or a placeholder.
+ * Whether it is in the future is checked where the time zone of the practice is known.
+ */
+export function birthDate(description: string) {
+  return day({
+    // Only rejects dates: another text gets the message about the form of a date.
+    pattern: '^(?!(0\\d|1[0-7])\\d\\d-|18[0-7]\\d-)',
+    messages: { pattern: '{name} must not be before 1880-01-01' },
+    description: `${description}, from 1880-01-01 to today`,
+  });
+}
+
+/** States, the District of Columbia, inhabited territories and the three military postal regions. */
+const states =
+  'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI AA AE AP'.split(
+    ' ',
+  );
+
+const anyCase = (code: string) => code.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
+
+/** A two-letter abbreviation in any case. */
+export const us_state = Type.String({
+  pattern: `^(${states.map(anyCase).join('|')})$`,
+  messages: { pattern: '{name} must be a two-letter US state abbreviation' },
+  notation: 'two-letter US state abbreviation',
+});
+
+export const us_zip = Type.String({
+  pattern: '^[0-9]{5}(-[0-9]{4})?$',
+  messages: { pattern: '{name} must be a ZIP code in the form NNNNN or NNNNN-NNNN' },
+  notation: 'NNNNN or NNNNN-NNNN',
+});
+
+/** The digits of a phone number without the country code, by which numbers are compared. Empty if it has none. */
+export function phoneDigits(phone: string): string {
+  return phone.replace(/[^0-9]/g, '').replace(/^1(?=[0-9]{10}$)/, '');
+}
+
+export const us_phone = Type.String({
+  pattern: '^\\d{3}-\\d{3}-\\d{4}$',
+  messages: { pattern: '{name} must be a phone number in the form NNN-NNN-NNNN' },
+  notation: 'NNN-NNN-NNNN',
+});
+
+/** A number of bytes for people: `1.5 MB`, `340 KB`. Rounded down, because it is a limit. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1_000_000) return `${Math.floor(bytes / 1000)} KB`;
+  return `${Math.floor(bytes / 100_000) / 10} MB`;
 }

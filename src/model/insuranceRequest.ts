@@ -1,7 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { birthDate } from './birthDate.ts';
-import { changesOf, choices, clearable, day, text, unclearable } from './fields.ts';
-import { us_state, us_zip } from './usPlaces.ts';
+import { birthDate, changesOf, choices, clearable, day, text, unclearable, us_state, us_zip } from './fields.ts';
 
 /** The patient's relationship to the subscriber: insurers' codes and their names. */
 export const subscriber_relationships = {

@@ -1,7 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { birthDate } from './birthDate.ts';
-import { choices, nullable, text } from './fields.ts';
-import { us_phone } from './usPlaces.ts';
+import { birthDate, choices, nullable, text, us_phone } from './fields.ts';
 
 const string = Type.String();
 const optional = nullable(string);

@@ -1,8 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { birthDate } from './birthDate.ts';
-import { changesOf, choices, clearable, email, flag, text } from './fields.ts';
+import { birthDate, changesOf, choices, clearable, email, flag, text, us_phone, us_state, us_zip } from './fields.ts';
 import { patient_sex } from './records/patients.ts';
-import { us_phone, us_state, us_zip } from './usPlaces.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
 const party_descriptions = {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { choices, clearable, text, unclearable } from './fields.ts';
-import { weekday_descriptions } from './weekdays.ts';
+import { VisitCode } from './records/visitTypes.ts';
 
 const strict = { additionalProperties: false } as const;
 const clock = '([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d';
@@ -121,3 +121,71 @@ export const ProviderSettingsRequest = Type.Object(
   { schema_name: 'ProviderUpdate', description: 'Changes to a provider’s settings' },
 );
 export type ProviderSettingsRequest = Static<typeof ProviderSettingsRequest>;
+
+const Code = Type.Object(
+  {
+    code: Type.String({ description: 'The EMR’s code', examples: ['ENG'] }),
+    name: Type.String({ description: 'The name', examples: ['English'] }),
+  },
+  { schema_name: 'Code', description: 'A code of the EMR and its name' },
+);
+
+/** Codes that an EMR instance accepts for patients, and the patient fields that it requires in addition to ours. */
+export const CodeLists = Type.Object({
+  languages: Type.Array(Code, { description: 'Languages of patients' }),
+  races: Type.Array(Code, {
+    description: 'Races of patients',
+    examples: [[{ code: 'D', name: 'Declined to specify' }]],
+  }),
+  ethnicities: Type.Array(Code, {
+    description: 'Ethnicities of patients',
+    examples: [[{ code: 'D', name: 'Declined to specify' }]],
+  }),
+  required_patient_fields: Type.Array(Type.String(), {
+    description: 'Fields that the EMR requires for a new patient, in addition to ours',
+    examples: [['phone']],
+  }),
+});
+export type CodeLists = Static<typeof CodeLists>;
+
+/** The length of an appointment if neither the visit type nor the practice gives one. */
+export const standard_minutes = 30;
+
+export const Settings = Type.Object(
+  {
+    access_token_reference_id: Type.String(),
+    emr_name: Type.String(),
+    timezone: Type.String(),
+    default_appointment_minutes: Type.Integer({
+      description: 'Appointment length if neither the request nor the visit type specifies one',
+      examples: [30],
+    }),
+    capabilities: Type.Array(Type.String(), {
+      description:
+        'Operations that the EMR supports for this account, named as in `GET /link/emrs`, and fields that not every server of the EMR supports (`uploadDocument.is_high_priority`)',
+      examples: [['listPatients', 'createPatient']],
+    }),
+    visit_types: Type.Array(VisitCode, { description: 'Types of visits' }),
+    visit_statuses: Type.Array(VisitCode, { description: 'Statuses of visits' }),
+    ...CodeLists.properties,
+    required_patient_fields: Type.Array(Type.String(), {
+      description: 'Fields that POST /v1/patients requires for this EMR',
+      examples: [['first_name', 'last_name', 'dob', 'sex', 'phone']],
+    }),
+  },
+  { schema_name: 'Settings', description: 'The settings of the EMR instance' },
+);
+
+/** Weekdays as the API names them, in the order of ISO 8601. */
+export const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
+
+/** The weekdays as an enum's values with their explanations. */
+export const weekday_descriptions = {
+  Monday: 'Every Monday',
+  Tuesday: 'Every Tuesday',
+  Wednesday: 'Every Wednesday',
+  Thursday: 'Every Thursday',
+  Friday: 'Every Friday',
+  Saturday: 'Every Saturday',
+  Sunday: 'Every Sunday',
+} as const satisfies Record<(typeof weekdays)[number], string>;

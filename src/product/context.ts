@@ -8,9 +8,9 @@ import type { FairSlots } from '../platform/db/fairSlots.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import type { AuditRecord } from '../model/dashboard/audit.ts';
 import type { IdentityProvider } from '../platform/security/identityProvider.ts';
-import type { KeyRing } from '../platform/security/openKeys.ts';
+import type { KeyRing } from '../platform/security/keys.ts';
 import type { Outbound } from '../platform/security/outbound.ts';
-import type { SystemKeys } from '../platform/security/systemKeys.ts';
+import type { SystemKeys } from '../platform/security/masterKeys.ts';
 import type { Vault } from '../platform/security/vault.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 

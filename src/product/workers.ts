@@ -27,7 +27,7 @@ import { sync } from './records/sync.ts';
 import { deliver } from './webhooks/deliver.ts';
 import { boundDeliveryPauses } from './webhooks/deliveries.ts';
 import { purgeEvents } from './webhooks/events.ts';
-import { openCircuits } from '../platform/worker/circuits.ts';
+import { openCircuits } from '../platform/worker/backoff.ts';
 import { type ScheduledTask, startScheduledTasks } from '../platform/worker/scheduledTasks.ts';
 import { startWorker, type WorkSource } from '../platform/worker/worker.ts';
 import { writes } from './writes/writes.ts';

@@ -6,9 +6,8 @@ import { connect, openDatabase, type Sql } from '../../src/platform/db/database.
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
-import { identified } from '../../src/platform/security/masterKeys.ts';
+import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
-import { openSystemKeys } from '../../src/platform/security/systemKeys.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

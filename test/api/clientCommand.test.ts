@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test, vi } from 'vitest';
-import { createClientCommand } from '../../src/surfaces/cli/createClient.ts';
-import { rotateKeysCommand } from '../../src/surfaces/cli/rotateKeys.ts';
+import { createClientCommand, rotateKeysCommand } from '../../src/surfaces/cli/credentials.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 

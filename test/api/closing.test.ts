@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { endConnectionsOnClose } from '../../src/http/limits/closeConnections.ts';
+import { endConnectionsOnClose } from '../../src/http/limits/connections.ts';
 
 test('the response to a running request closes its connection, so that closing does not wait for it', async () => {
   const server = Fastify();

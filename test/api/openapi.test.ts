@@ -5,13 +5,13 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { errors } from '../../src/catalog/errors.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
-import { type EventType, event_types } from '../../src/model/events.ts';
+import { event_types, type EventType } from '../../src/model/events.ts';
 import { bodyPart, type Endpoint } from '../../src/http/endpoint.ts';
 import { reader } from '../../src/http/validate.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
 import { unnamed_text } from '../../src/http/openapi/composeExample.ts';
-import { dereference } from '../../src/http/openapi/dereference.ts';
-import { envelopeOf } from '../../src/http/openapi/describeEvent.ts';
+import { dereference } from '../../src/http/openapi/describeSchema.ts';
+import { envelopeOf } from '../../src/http/openapi/describeOperation.ts';
 import type { Operation, Schema } from '../../src/http/openapi/document.ts';
 import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
 

@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { createClient } from '../../src/product/clients/clients.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { type Database, openDatabase } from '../../src/platform/db/database.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { type Service, startService } from '../../src/main.ts';

@@ -9,7 +9,7 @@ const owners: Record<string, string> = {
   client_secrets: 'product/clients/clients.ts',
   data_keys: 'platform/security/vault.ts',
   delivery_attempts: 'product/webhooks/deliveries.ts',
-  master_keys: 'platform/security/checkMasterKey.ts',
+  master_keys: 'platform/security/keys.ts',
   role_secrets: 'platform/db/roles.ts',
   schema_migrations: 'platform/db/migrate.ts',
   webhook_endpoints: 'product/webhooks/endpoints.ts',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { destinationOf } from '../../src/platform/security/destinations.ts';
+import { destinationOf } from '../../src/platform/security/outbound.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -3,8 +3,7 @@ import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { identified } from '../../src/platform/security/masterKeys.ts';
-import { openSystemKeys } from '../../src/platform/security/systemKeys.ts';
+import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant } from '../harness/tenant.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { reanchorAuditCommand, verifyAuditCommand } from '../../src/surfaces/cli/audit.ts';
-import { createClientCommand } from '../../src/surfaces/cli/createClient.ts';
+import { createClientCommand } from '../../src/surfaces/cli/credentials.ts';
 import { connect } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';

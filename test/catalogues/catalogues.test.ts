@@ -10,7 +10,7 @@ import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { version } from '../../src/catalog/version.ts';
 import { event_types } from '../../src/model/events.ts';
 import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
-import { dereference } from '../../src/http/openapi/dereference.ts';
+import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
 
 const root = resolve(import.meta.dirname, '../..');

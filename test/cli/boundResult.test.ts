@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { boundResult, result_bytes_max } from '../../src/surfaces/cli/mcp/boundResult.ts';
+import { boundResult, result_bytes_max } from '../../src/surfaces/cli/mcp/callTool.ts';
 
 const visit = (n: number) => ({ id: n, reason: 'r'.repeat(300) });
 

@@ -10,7 +10,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { result_bytes_max } from '../../src/surfaces/cli/mcp/boundResult.ts';
+import { result_bytes_max } from '../../src/surfaces/cli/mcp/callTool.ts';
 import { apiTools, withheld } from '../../src/surfaces/cli/mcp/tools.ts';
 import type { Schema } from '../../src/http/openapi/document.ts';
 import { documents } from '../harness/documents.ts';

@@ -10,7 +10,7 @@ import { type Endpoint, isRead } from '../../src/http/endpoint.ts';
 import { codeSamples, type SampleValues } from '../../src/http/openapi/codeSamples.ts';
 import { credentialsOf, examplesOf } from '../../src/http/openapi/describeOperation.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';
-import { tryItValues } from '../../src/surfaces/sandbox/tryItValues.ts';
+import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { signWebhook } from '../../src/platform/security/signatures.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DatabaseAddress } from '../../sql/address.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { freshDatabase, onDatabase, template } from '../harness/postgres.ts';
 
 test('a new database is empty, reachable by its options and its URL, and gone after drop', async () => {

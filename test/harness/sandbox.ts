@@ -9,7 +9,7 @@ import { freePort } from '../../scripts/freePort.ts';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import type { Context } from '../../src/product/context.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { startService } from '../../src/main.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';

@@ -7,7 +7,7 @@ import type { Job } from '../../src/product/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/product/jobs/run.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
-import { openCircuits } from '../../src/platform/worker/circuits.ts';
+import { openCircuits } from '../../src/platform/worker/backoff.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 

@@ -5,7 +5,7 @@ import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import type { Access, Connector } from '../../src/emr/connector.ts';
 import type { Context } from '../../src/product/context.ts';
-import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
+import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';
 import { openVault } from '../../src/platform/security/vault.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';

@@ -7,7 +7,7 @@ import { type Access, type Connector, EmrFailure, type Grant } from '../../src/e
 import type { Context } from '../../src/product/context.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases } from '../../src/platform/db/lease.ts';
-import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
+import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';
 import { openVault } from '../../src/platform/security/vault.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { signOutAccounts } from '../../src/product/accounts/signOutAccounts.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { apiOf, expectApiError, expectSchema, newClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

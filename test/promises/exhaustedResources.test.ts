@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { parseDatabaseUrl } from '../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { onServer } from '../harness/postgres.ts';
 import { newFolder, spawnSandbox, startProcess, type TestProcess } from '../harness/sandbox.ts';

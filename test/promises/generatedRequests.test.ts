@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { dereference } from '../../src/http/openapi/dereference.ts';
+import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import type { Operation, Schema } from '../../src/http/openapi/document.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkUrl } from '../../src/platform/security/addresses.ts';
-import { classifyAddress } from '../../src/platform/security/classifyAddress.ts';
+import { checkUrl, classifyAddress } from '../../src/platform/security/addresses.ts';
 
 describe('classifyAddress', () => {
   const table: [kind: string, ...addresses: string[]][] = [

@@ -1,6 +1,6 @@
 import { parseOptions } from '@node-rs/argon2';
 import { expect, test } from 'vitest';
-import { hashToken, sameHash } from '../../src/platform/security/hash.ts';
+import { hashToken, sameHash } from '../../src/platform/security/signatures.ts';
 import { hashPassword, password_cost, verifyPassword } from '../../src/platform/security/passwords.ts';
 
 test('a token is stored as its SHA-256', () => {

@@ -12,7 +12,7 @@ import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { type Keys, openKeys, rotation_steps } from '../../src/platform/security/openKeys.ts';
+import { type Keys, openKeys, rotation_steps } from '../../src/platform/security/keys.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import { freshDatabase, template, urlOf } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';

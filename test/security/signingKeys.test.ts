@@ -4,12 +4,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { connect, type Database, openDatabase, type Sql, type Tx } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
-import { identified, type MasterKeys } from '../../src/platform/security/masterKeys.ts';
+import { checkMasterKey } from '../../src/platform/security/keys.ts';
+import { identified, MasterKeyMissing, type MasterKeys } from '../../src/platform/security/masterKeys.ts';
 import { SealFailure } from '../../src/platform/security/seal.ts';
 import { type ClientKeys, clientKeys, signing_algorithms } from '../../src/platform/security/signingKeys.ts';
 import { openVault } from '../../src/platform/security/vault.ts';
-import { MasterKeyMissing } from '../../src/platform/security/wrapKey.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 import { createTenant } from '../harness/tenant.ts';
 

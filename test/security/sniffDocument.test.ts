@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { sniffDocument } from '../../src/platform/security/sniffDocument.ts';
+import { sniffDocument } from '../../src/platform/security/documents.ts';
 import { documents, pdfOf } from '../harness/documents.ts';
 
 const kinds = [

@@ -3,12 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
-import { checkMasterKey } from '../../src/platform/security/checkMasterKey.ts';
-import { identified, type MasterKeys } from '../../src/platform/security/masterKeys.ts';
+import { checkMasterKey } from '../../src/platform/security/keys.ts';
+import { identified, MasterKeyMissing, type MasterKeys, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { SealFailure } from '../../src/platform/security/seal.ts';
-import { openSystemKeys } from '../../src/platform/security/systemKeys.ts';
-import { type Owner, openVault, type Vault } from '../../src/platform/security/vault.ts';
-import { MasterKeyMissing } from '../../src/platform/security/wrapKey.ts';
+import { openVault, type Owner, type Vault } from '../../src/platform/security/vault.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openCircuits } from '../../src/platform/worker/circuits.ts';
+import { openCircuits } from '../../src/platform/worker/backoff.ts';
 
 function circuitsAt(start = 0) {
   const clock = { ms: start };

@@ -4,7 +4,7 @@
  * exit code 1 if an invariant is broken.
  */
 import { parseArgs } from 'node:util';
-import { parseDatabaseUrl } from '../../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 import { connect } from '../../../src/platform/db/database.ts';
 import { print, RunError, runMain } from '../../cluster/programs.ts';
 import {

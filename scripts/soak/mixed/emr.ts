@@ -1,6 +1,6 @@
 /** Runs Larkspur alone, so that it outlives the processes of the service and can be killed like them. */
 import { startLarkspur } from '../../../larkspur/start.ts';
-import { parseDatabaseUrl } from '../../../src/platform/db/address.ts';
+import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 
 const { LARKSPUR_DATABASE_URL = '', LARKSPUR_PORT = '' } = process.env;
 const database = parseDatabaseUrl('LARKSPUR_DATABASE_URL', LARKSPUR_DATABASE_URL);

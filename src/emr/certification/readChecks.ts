@@ -5,7 +5,7 @@ import { activity, nullable } from '../../model/fields.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
 import { AppointmentSource } from '../../model/records/appointments.ts';
 import { PatientSource } from '../../model/records/patients.ts';
-import { CodeLists } from '../../model/settings.ts';
+import { CodeLists } from '../../model/providerSettings.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
 import { dropConnection, respondWith, tooManyRequests, unreachable, unusable_responses } from './interceptors.ts';

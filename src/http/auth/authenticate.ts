@@ -6,7 +6,7 @@ import type { Context } from '../../product/context.ts';
 import { lookUpLink } from '../../product/link/linkTokens.ts';
 import { roleIn } from '../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../product/operators/operators.ts';
-import { hashCredential } from '../../platform/security/hash.ts';
+import { hashCredential } from '../../platform/security/signatures.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from '../endpoint.ts';
 

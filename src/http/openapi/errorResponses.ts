@@ -1,10 +1,9 @@
 import { apiError, type ErrorCode, errors, type Fills } from '../../catalog/errors.ts';
 import { connectors } from '../../emr/index.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { ErrorBody, LoginRequiredBody } from '../../model/error.ts';
+import { ErrorBody, LoginRequiredBody } from '../../model/job.ts';
 import type { Describer } from './describeSchema.ts';
-import type { Example, Operation, Response, Schema } from './document.ts';
-import { pascalCase } from './names.ts';
+import { type Example, type Operation, pascalCase, type Response, type Schema } from './document.ts';
 
 const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
 const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';

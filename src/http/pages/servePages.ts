@@ -3,7 +3,9 @@ import helmet from '@fastify/helmet';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { pages_folder } from '../../catalog/installation.ts';
-import { type PreparedText, sendPrepared } from './preparedText.ts';
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 
 /**
  * Adds pages in a scope of their own, so that API requests do not run helmet's hooks. Pages are sent with `sendPage`;
@@ -154,3 +156,86 @@ const isolation_headers = {
   crossOriginOpenerPolicy: { policy: 'same-origin' },
   crossOriginResourcePolicy: { policy: 'same-origin' },
 } as const;
+
+/** A text that is compressed once and then sent many times, with an ETag for each of its encodings. */
+export type PreparedText = { hash: string; bodies: Record<Encoding, Buffer> };
+
+type Encoding = 'br' | 'gzip' | 'identity';
+
+export async function prepareText(text: string): Promise<PreparedText> {
+  const identity = Buffer.from(text);
+  const [br, gzipped] = await Promise.all([
+    // Quality 11 takes ten times as long and saves another 5 %.
+    promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+    promisify(gzip)(identity, { level: 9 }),
+  ]);
+  const hash = createHash('sha256').update(identity).digest('base64url').slice(0, 22);
+  return { hash, bodies: { br, gzip: gzipped, identity } };
+}
+
+/** Sends the encoding that the browser prefers, or 304 if it has the text already. */
+export function sendPrepared(reply: FastifyReply, { hash, bodies }: PreparedText): FastifyReply {
+  const { headers } = reply.request;
+  const encoding = encodingFor(headers['accept-encoding']);
+  const etag = `"${hash}-${encoding}"`;
+  reply.headers({ etag, vary: 'accept-encoding' });
+  // A proxy that compresses by itself makes the ETag weak.
+  const known = (headers['if-none-match'] ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
+  if (reply.statusCode === 200 && known.includes(etag)) return reply.status(304).send();
+  if (encoding !== 'identity') reply.header('content-encoding', encoding);
+  return reply.send(bodies[encoding]);
+}
+
+function encodingFor(accepted = ''): Encoding {
+  const offers = accepted.split(',').map((each) => each.trim().toLowerCase());
+  const accepts = (name: string) =>
+    offers.some((each) => new RegExp(`^${name}\\s*(;(?!\\s*q=0(\\.0*)?$)|$)`).test(each));
+  return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : 'identity';
+}
+
+export type ShellPage = {
+  title: string;
+  icon: string;
+  style: string;
+  script: string;
+  /** Additional head elements and attributes. They are inserted as they are and must be safe HTML. */
+  head?: string;
+  html?: string;
+  body?: string;
+  root: string;
+  /** Shown in a browser without JavaScript. */
+  without_script: string;
+};
+
+/** An HTML page without content; its script renders everything. */
+export function shellPage({
+  title,
+  icon,
+  style,
+  script,
+  head = '',
+  html = 'lang="en"',
+  body = '',
+  root,
+  without_script,
+}: ShellPage): string {
+  return `<!doctype html>
+<html ${html}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+${head}<title>${title}</title>
+<link rel="icon" href="${icon}">
+<link rel="stylesheet" href="${style}">
+<script type="module" src="${script}"></script>
+</head>
+<body${body}>
+${root}
+<noscript><p>${without_script}</p></noscript>
+</body>
+</html>
+`;
+}

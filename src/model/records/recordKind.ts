@@ -1,7 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import { choices, days, text } from '../fields.ts';
+import { choices, days, phoneDigits, text } from '../fields.ts';
 import type { Group } from '../groups.ts';
-import { phoneDigits } from '../usPlaces.ts';
 
 /**
  * A kind of record that the service copies from an EMR. Sync, paging, totals, list endpoints, the dashboard's lists and

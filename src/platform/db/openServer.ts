@@ -1,10 +1,10 @@
 import type { Config } from '../../catalog/settings/config.ts';
-import { parseDatabaseUrl } from './address.ts';
 import { connect, type DatabaseAddress } from './database.ts';
 import { type EmbeddedServer, startEmbedded } from './embedded/start.ts';
-import { ensureDatabase } from './ensureDatabase.ts';
 import { databaseFailure, migrate } from './migrate.ts';
 import { type RoleAddresses, throughPooler } from './roles.ts';
+import { AddressError, type DatabaseAddress, parseAddress } from '../../../sql/address.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 
 /** The PostgreSQL server of an installation: the one of DATABASE_URL, or the embedded one. */
 export type DatabaseServer = {
@@ -119,5 +119,36 @@ async function hasOtherUsers(address: DatabaseAddress): Promise<boolean> {
     return false;
   } finally {
     await sql.end({ timeout_ms: 1_000 });
+  }
+}
+
+/** Creates the database of an address if it does not exist. */
+export async function ensureDatabase(address: DatabaseAddress): Promise<void> {
+  const sql = connect(address, { max: 1 });
+  try {
+    await sql`SELECT 1`;
+  } catch (error) {
+    if ((error as { code?: string }).code !== '3D000') throw error;
+    const maintenance = connect({ ...address, database: 'postgres' }, { max: 1 });
+    try {
+      await maintenance`CREATE DATABASE ${maintenance(address.database)}`;
+    } catch (created) {
+      // Another process may have created it at the same moment.
+      if (!['42P04', '23505'].includes((created as { code?: string }).code ?? '')) throw created;
+    } finally {
+      await maintenance.end({ timeout_ms: 5_000 });
+    }
+  } finally {
+    await sql.end({ timeout_ms: 5_000 });
+  }
+}
+
+/** Reads the database URL of a setting. */
+export function parseDatabaseUrl(setting: string, text: string): DatabaseAddress {
+  try {
+    return parseAddress(text);
+  } catch (error) {
+    if (!(error instanceof AddressError)) throw error;
+    throw new StartFailure(`${setting} ${error.message}.`, { cause: error });
   }
 }

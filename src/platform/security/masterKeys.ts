@@ -1,7 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
+import { SealFailure, sealWith, unsealWith } from './seal.ts';
+import type { Sql } from '../db/database.ts';
 
 export type MasterKey = { id: string; key: Buffer };
 
@@ -157,4 +159,97 @@ async function syncFolder(folder: string): Promise<void> {
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** A key as stored in the database. */
+export type WrappedKey = { master_key_id: string; wrapped: Buffer };
+
+/** The secret is wrapped by a master key that this process does not have. */
+export class MasterKeyMissing extends SealFailure {
+  readonly master_key_id: string;
+
+  constructor(master_key_id: string) {
+    super(
+      `A data key is wrapped by the master key ${master_key_id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`,
+    );
+    this.name = 'MasterKeyMissing';
+    this.master_key_id = master_key_id;
+  }
+}
+
+/** Something refers to a master key that is not known to the database, or not anymore. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23503';
+}
+
+/** Wraps a key with the current master key; the binding names its row. */
+export function wrapKey({ current }: MasterKeys, key: Buffer, binding: string): WrappedKey {
+  return { master_key_id: current.id, wrapped: sealWith(current.key, key, binding) };
+}
+
+/** Unwraps the result of `wrapKey` with the current or the previous master key. */
+export function unwrapKey(master: MasterKeys, { master_key_id, wrapped }: WrappedKey, binding: string): Buffer {
+  const found = [master.current, master.previous].find((key) => key?.id === master_key_id);
+  if (!found) throw new MasterKeyMissing(master_key_id);
+  return unsealWith(found.key, wrapped, binding);
+}
+
+/** What a key is used for. A value made for one purpose is not valid for another. */
+export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators' | 'erasure' | 'emr_apps';
+
+/** Keys for data that belongs to no tenant. */
+export type SystemKeys = {
+  /** 256 bits for one purpose, the same in every process and after every rotation of the master key. */
+  key(purpose: SystemPurpose): Buffer;
+  /** Seals a text. The binding names its place ('operators.totp:<id>'); it cannot be unsealed anywhere else. */
+  seal(purpose: SystemPurpose, binding: string, text: string): Buffer;
+  unseal(purpose: SystemPurpose, binding: string, sealed: Buffer): string;
+};
+
+/** Unwraps the installation's random root key, created at the first start. Owns the table `system_keys`. */
+export async function openSystemKeys(system: Sql, master: MasterKeys): Promise<SystemKeys> {
+  const root = unwrapKey(master, await ensureRow(system, master), binding);
+  const derived = new Map<SystemPurpose, Buffer>();
+  const key = (purpose: SystemPurpose): Buffer => {
+    const known = derived.get(purpose);
+    if (known) return known;
+    const derived_key = Buffer.from(hkdfSync('sha256', root, '', `chartwire ${purpose}`, 32));
+    derived.set(purpose, derived_key);
+    return derived_key;
+  };
+  return {
+    key,
+    seal: (purpose, bound_to, text) => sealWith(key(purpose), Buffer.from(text, 'utf8'), bound_to),
+    unseal: (purpose, bound_to, sealed) => unsealWith(key(purpose), sealed, bound_to).toString('utf8'),
+  };
+}
+
+/** Re-wraps the root key if it is still under the previous master key; returns how many keys changed. */
+export async function rewrapSystemKeys(system: Sql, master: MasterKeys): Promise<number> {
+  const { previous } = master;
+  if (!previous) return 0;
+  return system.begin(async (tx) => {
+    const [row] = await tx<WrappedKey[]>`SELECT master_key_id, wrapped FROM system_keys
+      WHERE name = ${name} AND master_key_id = ${previous.id} FOR NO KEY UPDATE SKIP LOCKED`;
+    if (!row) return 0;
+    const { master_key_id, wrapped } = wrapKey(master, unwrapKey(master, row, binding), binding);
+    await tx`UPDATE system_keys SET master_key_id = ${master_key_id}, wrapped = ${wrapped} WHERE name = ${name}`;
+    return 1;
+  });
+}
+
+const name = 'system';
+const binding = `system_keys:${name}`;
+
+/** If two processes start for the first time at once, one key is stored and both read it. */
+async function ensureRow(system: Sql, master: MasterKeys): Promise<WrappedKey> {
+  const find = () => system<WrappedKey[]>`SELECT master_key_id, wrapped FROM system_keys WHERE name = ${name}`;
+  const [known] = await find();
+  if (known) return known;
+  const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), binding);
+  await system`INSERT INTO system_keys (name, master_key_id, wrapped) VALUES (${name}, ${master_key_id}, ${wrapped})
+    ON CONFLICT DO NOTHING`;
+  const [stored] = await find();
+  if (!stored) throw new Error('The system key is missing after it was stored.');
+  return stored;
 }

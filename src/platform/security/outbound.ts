@@ -1,10 +1,9 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
-import { Agent, Pool } from 'undici';
+import { Agent, type Dispatcher, Pool } from 'undici';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import { isWithin, private_address, reachOf, refusalOf, type UrlRules } from './addresses.ts';
-import { exchange, type OutboundRequest, type OutboundResponse } from './exchange.ts';
-import { OutboundFailure } from './outboundFailure.ts';
+import type { IncomingHttpHeaders } from 'node:http';
 
 export type { OutboundRequest, OutboundResponse } from './exchange.ts';
 export { OutboundFailure, type OutboundFailureKind } from './outboundFailure.ts';
@@ -71,4 +70,213 @@ function guardedLookup(origin: URL, rules: UrlRules, lookup: Lookup): LookupFunc
       .catch((error: NodeJS.ErrnoException) => () => callback(error, []))
       .then((respond) => respond());
   };
+}
+
+/**
+ * - `refused_address`: the address is not allowed
+ * - `unreachable`: DNS, connection or TLS failed; nothing was sent
+ * - `timeout`: `sent` says whether the request had gone out
+ * - `broken`: the request may have arrived, but no complete response came back
+ */
+export type OutboundFailureKind = 'refused_address' | 'unreachable' | 'timeout' | 'broken';
+
+/**
+ * Why a request got no response. The message contains the host name only, so it may be shown and logged.
+ * `sent: false` means that the other side cannot have received the request; `true` that it may have.
+ */
+export class OutboundFailure extends Error {
+  readonly kind: OutboundFailureKind;
+  readonly sent: boolean;
+  /** The host name, if it does not exist. A resolver that does not respond is not a reason to say so. */
+  readonly unknown_host: string | undefined;
+
+  constructor(
+    kind: OutboundFailureKind,
+    message: string,
+    details: { sent?: boolean; unknown_host?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(message, { cause: details.cause });
+    this.name = 'OutboundFailure';
+    this.kind = kind;
+    this.sent = details.sent ?? false;
+    this.unknown_host = details.unknown_host;
+  }
+}
+
+export function timedOut(host: string, timeout_ms: number, sent: boolean): OutboundFailure {
+  return new OutboundFailure('timeout', `${host} did not respond within ${timeout_ms / 1000} s.`, { sent });
+}
+
+/** Aborted by our side (a shutdown, a lost lease): the outcome is unknown if the request had been sent. */
+export function stopped(host: string, sent: boolean): OutboundFailure {
+  return new OutboundFailure(sent ? 'broken' : 'unreachable', `The request to ${host} was aborted.`, { sent });
+}
+
+/** Maps an error from undici, net or tls. */
+export function failureOf(error: Error, host: string, sent: boolean): OutboundFailure {
+  if (error instanceof OutboundFailure) return error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown';
+  // No cause after sending: undici's parser errors contain response bytes, which may be health data.
+  if (sent) return new OutboundFailure('broken', `The connection to ${host} was lost (${code}).`, { sent });
+  const reason =
+    reasons[code] ?? (isCertificateError(code) ? 'has a certificate that is not trusted' : 'cannot be reached');
+  const unknown_host = code === 'ENOTFOUND' ? host.replace(/:\d+$/, '') : undefined;
+  return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, { cause: error, unknown_host });
+}
+
+const reasons: Record<string, string> = {
+  ENOTFOUND: 'could not be found',
+  EAI_AGAIN: 'could not be resolved',
+  ECONNREFUSED: 'refused the connection',
+  UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time',
+};
+
+function isCertificateError(code: string): boolean {
+  return /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test(code);
+}
+
+export type OutboundRequest = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+  headers?: Record<string, string> | undefined;
+  body?: string | Buffer | undefined;
+  /** For the whole exchange: DNS, connection, TLS, request and complete response. */
+  timeout_ms: number;
+  signal?: AbortSignal | undefined;
+  /** A longer response is cut off here and its connection closed. */
+  response_bytes_max: number;
+  /** The same for status 400 and above. Default: `response_bytes_max`. */
+  error_bytes_max?: number | undefined;
+};
+
+export type OutboundResponse = {
+  status: number;
+  /** Names in lower case; a header sent several times is joined with `, `. */
+  headers: Record<string, string>;
+  /** Never decompressed, so a small response cannot expand into a large one. */
+  body: Buffer;
+  truncated: boolean;
+};
+
+/**
+ * One request and its response over undici's lowest-level interface, the only one that reports when the request was
+ * handed to a connection. That moment separates "nothing was sent" from "may have arrived", which a write must know.
+ */
+export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): Promise<OutboundResponse> {
+  const { method, timeout_ms, signal, response_bytes_max, error_bytes_max = response_bytes_max } = request;
+  return new Promise((resolve, reject) => {
+    let sent = false;
+    let done = false;
+    let controller: Dispatcher.DispatchController | undefined;
+    let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
+    const chunks: Buffer[] = [];
+    let received_bytes = 0;
+
+    const timer = setTimeout(() => fail(timedOut(url.host, timeout_ms, sent)), timeout_ms);
+    const onAbort = () => fail(stopped(url.host, sent));
+
+    function finish(settle: () => void): void {
+      if (done) return;
+      done = true;
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      settle();
+    }
+    function fail(failure: OutboundFailure): void {
+      finish(() => reject(failure));
+      controller?.abort(failure);
+    }
+    function respond(truncated: boolean): void {
+      const received = head;
+      if (received) finish(() => resolve({ ...received, body: Buffer.concat(chunks), truncated }));
+    }
+
+    if (signal?.aborted) return onAbort();
+    signal?.addEventListener('abort', onAbort);
+    const { headers = {}, body = null } = request;
+    via.dispatch(
+      { origin: url.origin, path: url.pathname + url.search, method, headers, body },
+      {
+        onRequestStart: (started) => {
+          controller = started;
+          // Aborted while waiting for a connection: undici writes nothing.
+          if (done) return started.abort(stopped(url.host, false));
+          sent = true;
+        },
+        onResponseStart: (_, status, fields) => {
+          // 1xx responses precede the real one.
+          if (status >= 200) head = { status, headers: joined(fields) };
+        },
+        onResponseData: (current, chunk) => {
+          const bytes_max = (head?.status ?? 0) >= 400 ? error_bytes_max : response_bytes_max;
+          const part = chunk.subarray(0, bytes_max - received_bytes);
+          received_bytes += part.length;
+          chunks.push(part);
+          if (part.length === chunk.length) return;
+          respond(true);
+          current.abort(stopped(url.host, true));
+        },
+        onResponseEnd: () => respond(false),
+        onResponseError: (_, error) => finish(() => reject(failureOf(error, url.host, sent))),
+      },
+    );
+  });
+}
+
+function joined(fields: IncomingHttpHeaders): Record<string, string> {
+  const entries = Object.entries(fields).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(', ') : value,
+  ]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** What a destination is for: where events, people with tokens in their address bar, or EMR credentials are sent. */
+export type DestinationKind = 'webhook' | 'callback_url' | 'frame_origin' | 'emr_app' | 'emr';
+
+/** A destination that was added (`old` is null), removed (`new` is null) or replaced. Part of an audit record. */
+export type DestinationChange = { kind: DestinationKind; old: string | null; new: string | null };
+
+const masked = '***';
+const secret_length_min = 16;
+
+/**
+ * A URL as the audit log and alerts show it: scheme, host and path. User info, query and fragment are left out, and path
+ * segments that look like a secret are masked: many receivers authenticate a sender by the URL alone.
+ */
+export function destinationOf(text: string): string {
+  const url = parseUrl(text);
+  // Names of hosts, with or without `*.`, are shown as they are.
+  if (!url) return text.slice(0, 200);
+  const path = url.pathname.split('/').map((segment) => (looksSecret(segment) ? masked : segment));
+  return `${url.protocol}//${url.host}${url.pathname === '/' ? '' : path.join('/')}`;
+}
+
+/** The change from one URL to another, or null for none. Empty if nothing changed. */
+export function destinationChange(
+  kind: DestinationKind,
+  before: string | null | undefined,
+  after: string | null | undefined,
+): DestinationChange[] {
+  const [old_url, new_url] = [before ?? null, after ?? null];
+  if (old_url === new_url) return [];
+  return [{ kind, old: old_url && destinationOf(old_url), new: new_url && destinationOf(new_url) }];
+}
+
+/** The same for lists of URLs. */
+export function destinationChanges(
+  kind: DestinationKind,
+  before: readonly string[],
+  after: readonly string[],
+): DestinationChange[] {
+  const removed = before.filter((each) => !after.includes(each));
+  const added = after.filter((each) => !before.includes(each));
+  return [
+    ...removed.flatMap((each) => destinationChange(kind, each, null)),
+    ...added.flatMap((each) => destinationChange(kind, null, each)),
+  ];
+}
+
+/** Long enough to be one, and not only words: with a digit, or with capitals after small letters. */
+function looksSecret(segment: string): boolean {
+  return segment.length >= secret_length_min && (/\d/.test(segment) || /[a-z][A-Z]/.test(segment));
 }

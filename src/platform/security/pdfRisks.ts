@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
-import { carriesProgram } from './activeContent.ts';
+import { carriesProgram } from './documents.ts';
 
 /**
  * - `script`: JavaScript

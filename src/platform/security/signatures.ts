@@ -1,5 +1,4 @@
-import { createHmac } from 'node:crypto';
-import { sameHash } from './hash.ts';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 type Message = {
   /** The same on every attempt, so that receivers can detect duplicates. */
@@ -68,4 +67,33 @@ function keyOf(secret: string): Buffer {
 
 function hmac(key: string | Buffer, content: string | Buffer): Buffer {
   return createHmac('sha256', key).update(content).digest();
+}
+
+/**
+ * The stored form of a token. SHA-256 is enough: a token has 256 random bits and cannot be guessed, and a slow hash
+ * would slow down every request. For passwords see passwords.ts.
+ */
+export function hashToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}
+
+/**
+ * The same for credentials that a client sends with every request. Only a few are kept: made-up ones make the cache
+ * start again.
+ */
+export function hashCredential(credential: string): Buffer {
+  const known = hashes.get(credential);
+  if (known) return known;
+  const hashed = hashToken(credential);
+  if (hashes.size >= hashes_max) hashes.clear();
+  hashes.set(credential, hashed);
+  return hashed;
+}
+
+const hashes = new Map<string, Buffer>();
+const hashes_max = 1_000;
+
+/** Compares two hashes in constant time. */
+export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { newId } from '../../catalog/ids.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import type { MasterKeys } from './masterKeys.ts';
+import { isForeignKeyViolation, MasterKeyMissing, type MasterKeys, rewrapSystemKeys, unwrapKey, wrapKey } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
-import { rewrapSystemKeys } from './systemKeys.ts';
-import { isForeignKeyViolation, MasterKeyMissing, unwrapKey, wrapKey } from './wrapKey.ts';
 
 /** The owner of a secret: a linked account, a webhook endpoint or a client. Each has one data key. */
 export type Owner = { client_id: string; owner_id: string };

@@ -1,19 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { hostname } from 'node:os';
-import { type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { type Attributes, type HrTime, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { resourceFromAttributes } from '@opentelemetry/resources';
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { emptyResource, resourceFromAttributes } from '@opentelemetry/resources';
+import { AggregationTemporality, type DataPoint, DataPointType, type Histogram, MeterProvider, type MetricData, type MetricProducer, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { AlwaysOffSampler, AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, type Sampler, SamplingDecision, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import type { Config } from '../../catalog/settings/config.ts';
 import { version } from '../../catalog/version.ts';
-import { waitAtMost } from '../worker/waitAtMost.ts';
-import { metricProducer } from './metricProducer.ts';
-import { openSampler } from './sampler.ts';
-import type { OpenSpan, SpanAttributes, SpanOptions, Telemetry } from './telemetry.ts';
-import { formatTraceparent, isSampled, parseTraceparent, type TracePosition } from './traceparent.ts';
+import { waitAtMost } from '../worker/worker.ts';
+import { formatTraceparent, isSampled, type OpenSpan, parseTraceparent, type SpanAttributes, type SpanOptions, type Telemetry, type TracePosition } from './telemetry.ts';
+import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
+import type { SamplerName } from '../../catalog/settings/settingValues.ts';
 
 /** Part of the two seconds of a shutdown that are not reserved for running work. */
 const close_ms = 1_000;
@@ -156,3 +155,103 @@ function reportFailures<Items, E extends Exporter<Items>>(exporter: E & Exporter
     });
   return exporter;
 }
+
+type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>;
+
+/** The metrics of /metrics for OpenTelemetry, under the same names, so that there is one catalogue. */
+export function metricProducer(registry: Registry, refresh: () => Promise<void>): MetricProducer {
+  const started = hrTime(Date.now());
+  return {
+    collect: async () => {
+      await refresh();
+      // Declared without its values, which it has.
+      const metrics = (await registry.getMetricsAsJSON()) as Metric[];
+      const times = { startTime: started, endTime: hrTime(Date.now()) };
+      return {
+        // The reader uses its own.
+        resourceMetrics: {
+          resource: emptyResource(),
+          scopeMetrics: [
+            { scope: { name: 'chartwire', version }, metrics: metrics.flatMap((metric) => convert(metric, times)) },
+          ],
+        },
+        errors: [],
+      };
+    },
+  };
+}
+
+type Times = Pick<DataPoint<unknown>, 'startTime' | 'endTime'>;
+
+function hrTime(ms: number): HrTime {
+  return [Math.floor(ms / 1000), (ms % 1000) * 1_000_000];
+}
+
+/** We have no summaries. */
+function convert(metric: Metric, times: Times): MetricData[] {
+  const unit = /_seconds(_total)?$/.test(metric.name) ? 's' : /_bytes(_total)?$/.test(metric.name) ? 'By' : '';
+  const shared = {
+    descriptor: { name: metric.name, description: metric.help, unit, valueType: ValueType.DOUBLE },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  // An enum in the declarations, a string at run time.
+  const type = String(metric.type);
+  if (type === 'histogram') {
+    return [{ ...shared, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(metric, times) }];
+  }
+  const dataPoints = metric.values
+    .filter(({ value }) => Number.isFinite(value))
+    .map(({ value, labels }) => ({ ...times, value, attributes: attributesOf(labels) }));
+  if (type === 'counter') return [{ ...shared, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints }];
+  return type === 'gauge' ? [{ ...shared, dataPointType: DataPointType.GAUGE, dataPoints }] : [];
+}
+
+/** Prometheus counts are cumulative over the buckets, those of OpenTelemetry are per bucket. */
+function histograms({ name, values }: Metric, times: Times): DataPoint<Histogram>[] {
+  const series = new Map<string, { attributes: Attributes; buckets: [le: number, count: number][]; sum: number }>();
+  for (const { labels, value, metricName } of values) {
+    const { le, ...rest } = labels;
+    const key = JSON.stringify(Object.entries(rest).sort());
+    const found = series.get(key) ?? { attributes: attributesOf(rest), buckets: [], sum: 0 };
+    series.set(key, found);
+    if (metricName === `${name}_bucket`) found.buckets.push([le === '+Inf' ? Infinity : Number(le), value]);
+    else if (metricName === `${name}_sum`) found.sum = value;
+  }
+  return [...series.values()].map(({ attributes, buckets, sum }) => {
+    buckets.sort(([a], [b]) => a - b);
+    const counts = buckets.map(([, count], n) => count - (buckets[n - 1]?.[1] ?? 0));
+    const boundaries = buckets.map(([le]) => le).filter(Number.isFinite);
+    const count = buckets.at(-1)?.[1] ?? 0;
+    return { ...times, attributes, value: { buckets: { boundaries, counts }, sum, count } };
+  });
+}
+
+function attributesOf(labels: Partial<Record<string, string | number>>): Attributes {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]));
+}
+
+/**
+ * The configured sampler, except that queued work is recorded if the request that queued it was: a write is recorded from
+ * the request to the webhook, or not at all.
+ */
+export function openSampler(name: SamplerName, ratio: number): Sampler {
+  const configured = samplers[name](ratio);
+  return {
+    shouldSample: (context, trace_id, span_name, kind, attributes, links) => {
+      const [origin] = links;
+      if (!origin) return configured.shouldSample(context, trace_id, span_name, kind, attributes, links);
+      const sampled = (origin.context.traceFlags & 1) !== 0;
+      return { decision: sampled ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD };
+    },
+    toString: () => configured.toString(),
+  };
+}
+
+const samplers: Record<SamplerName, (ratio: number) => Sampler> = {
+  always_on: () => new AlwaysOnSampler(),
+  always_off: () => new AlwaysOffSampler(),
+  traceidratio: (ratio) => new TraceIdRatioBasedSampler(ratio),
+  parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+  parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
+  parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+};

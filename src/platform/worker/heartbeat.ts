@@ -3,7 +3,7 @@ import { newId } from '../../catalog/ids.ts';
 import { version } from '../../catalog/version.ts';
 import type { Database } from '../db/database.ts';
 import { recordProcess, removeProcess } from '../db/processes.ts';
-import { waitAtMost } from './waitAtMost.ts';
+import { waitAtMost } from './worker.ts';
 
 /** Reports to the other processes that this one runs, which also shows whether the database can be written to. */
 export type Heartbeat = {

@@ -1,4 +1,4 @@
-import { waitAtMost } from './waitAtMost.ts';
+import { waitAtMost } from './worker.ts';
 
 /** Work that is repeated at an interval, in every worker process. Each task must be safe to run concurrently. */
 export type ScheduledTask = { name: string; every_ms: number; run: () => Promise<unknown> };

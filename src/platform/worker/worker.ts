@@ -1,6 +1,5 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Lease } from '../db/lease.ts';
-import { waitAtMost } from './waitAtMost.ts';
 
 /** A queue of leased work. The worker knows only how to claim it, extend its leases and run it. */
 export type WorkSource = {
@@ -112,4 +111,44 @@ export function startWorker(
       clearInterval(heartbeat);
     },
   };
+}
+
+/**
+ * How many jobs of a client this worker is running. A transaction of one of them waits a few milliseconds for the
+ * others: EMR responses arrive at different times, and jobs that could share a commit would miss each other.
+ */
+export type InProgress = () => number;
+
+/** For a job that waits for no other. */
+export const alone: InProgress = () => 1;
+
+/** Counts what is in progress, by client. */
+export function countByClient() {
+  const counts = new Map<string, number>();
+  return {
+    of:
+      (client_id: string): InProgress =>
+      () =>
+        counts.get(client_id) ?? 1,
+    during: async (client_id: string, work: () => Promise<void>): Promise<void> => {
+      counts.set(client_id, (counts.get(client_id) ?? 0) + 1);
+      try {
+        await work();
+      } finally {
+        const left = (counts.get(client_id) ?? 1) - 1;
+        if (left > 0) counts.set(client_id, left);
+        else counts.delete(client_id);
+      }
+    },
+  };
+}
+
+/** Waits for the promise to settle, or until the time is up, whichever comes first. */
+export async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise, timeout]);
+  clearTimeout(timer);
 }

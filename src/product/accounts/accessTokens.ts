@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { bindings, getAccount, lockAccount, replaceToken } from './accounts.ts';
 import { newToken } from '../../catalog/ids.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import type { LinkedAccount } from '../../model/activity.ts';
 import { connectorOf } from './openAccount.ts';
 

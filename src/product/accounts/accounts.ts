@@ -6,7 +6,7 @@ import { readBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Job, UsedSession } from '../jobs/jobs.ts';
 import type { Attention } from '../../model/dashboard/overview.ts';
-import { hashCredential } from '../../platform/security/hash.ts';
+import { hashCredential } from '../../platform/security/signatures.ts';
 import { knownToWork, mrnRule } from './capabilities.ts';
 import { parkJobs } from '../jobs/park.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';

@@ -5,7 +5,7 @@ import { type EndpointPins, fillPin, isAddress, matchHost, same_host, wildcardOf
 import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { unparkJobs } from '../jobs/park.ts';
-import { type DestinationChange, destinationChanges } from '../../platform/security/destinations.ts';
+import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
 import { reactivateAccounts } from './accounts.ts';
 import type { MrnSetting } from './capabilities.ts';
 import { createHmac } from 'node:crypto';

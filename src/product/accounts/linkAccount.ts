@@ -4,7 +4,7 @@ import type { Credentials, SignIn } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { unparkJobs } from '../jobs/park.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { forgetRefusals, offeredOf, storeEvidence } from './capabilities.ts';
 import { addAccount, bindings, relinkAccount, replaceToken } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';

@@ -4,7 +4,7 @@ import type { MrnRule } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { OrganizationChoice } from '../../model/dashboard/records.ts';
-import type { CodeLists } from '../../model/settings.ts';
+import type { CodeLists } from '../../model/providerSettings.ts';
 import type { MrnSetting } from './capabilities.ts';
 import { connectorOf } from './openAccount.ts';
 

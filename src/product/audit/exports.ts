@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { csvLine } from '../../platform/csv.ts';
-import type { ClientScope } from '../../platform/db/clientScope.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
 import type { AuditFault, AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
 import { listAudit } from './listAudit.ts';
 import { type AuditRow, type ExportedRow, type ExportRange, lastPosition, openStamp, type Place, readChainOf, readRestOf } from './auditRecords.ts';

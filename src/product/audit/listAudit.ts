@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { ClientScope } from '../../platform/db/clientScope.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
 import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
 import { findRecords, openStamp } from './auditRecords.ts';
 

@@ -16,7 +16,7 @@ import { openEmbedded } from '../../platform/db/openServer.ts';
 import { roleAddresses } from '../../platform/db/roles.ts';
 import { startTableCopy } from '../../platform/db/tableCopy.ts';
 import { key_files } from '../../platform/security/masterKeys.ts';
-import { rotationLock } from '../../platform/security/rotationLock.ts';
+import { rotationLock } from '../../platform/security/keys.ts';
 import { any_platform, type ArchiveEnd, type ArchiveFile, encrypt, own_platform, pack, table_folder } from './archive.ts';
 import { checkBackup } from './restoreBackup.ts';
 

@@ -9,9 +9,8 @@ import { any_platform, type ArchiveEnd, type ArchiveFile, type ArchiveStart, dam
 import { createReadStream, existsSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { ensureDatabase } from '../../platform/db/ensureDatabase.ts';
+import { ensureDatabase, openEmbedded } from '../../platform/db/openServer.ts';
 import { migrationNames } from '../../platform/db/migrate.ts';
-import { openEmbedded } from '../../platform/db/openServer.ts';
 import { loadTableCopy } from '../../platform/db/tableCopy.ts';
 
 /**

@@ -2,7 +2,7 @@ import { resetSync } from '../accounts/organizations.ts';
 import { setInputsDeletedThrough } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import type { Fragment, Tx } from '../../platform/db/database.ts';
-import { limitTo } from '../../platform/db/limitTo.ts';
+import { limitTo } from '../../platform/db/fragments.ts';
 import { deleteSteps } from '../jobs/jobSteps.ts';
 import { clearErrors } from '../jobs/jobs.ts';
 import { clearInputs } from '../jobs/operations.ts';

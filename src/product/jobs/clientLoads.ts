@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { type ClientScope, inScope } from '../../platform/db/clientScope.ts';
+import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import type { Database } from '../../platform/db/database.ts';
 import type { Attention, ClientLoad } from '../../model/dashboard/overview.ts';
 

@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import { type EventOf, patientsOf } from '../../model/events.ts';
 import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
-import { alone, type InProgress } from '../../platform/worker/inProgress.ts';
+import { alone, type InProgress } from '../../platform/worker/worker.ts';
 import { insertSteps } from './jobSteps.ts';
 import { type Job, type JobFailure, setFinished } from './jobs.ts';
 import { advanceLanes, lockLeases } from './lanes.ts';

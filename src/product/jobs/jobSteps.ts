@@ -1,9 +1,8 @@
-import type { EmrWrite } from '../../emr/connector.ts';
-import { EmrFailure } from '../../emr/connector.ts';
+import { EmrFailure, type EmrWrite } from '../../emr/connector.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
-import { alone, type InProgress } from '../../platform/worker/inProgress.ts';
+import { alone, type InProgress } from '../../platform/worker/worker.ts';
 import type { Job, StoredStep } from './jobs.ts';
 import { checkLease, lockLeases } from './lanes.ts';
 import { type RestoredOperation, restoredOperation } from './restores.ts';

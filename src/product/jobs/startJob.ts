@@ -1,7 +1,7 @@
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
-import { alone, type InProgress } from '../../platform/worker/inProgress.ts';
+import { alone, type InProgress } from '../../platform/worker/worker.ts';
 import { historyOf, insertStarts } from './jobSteps.ts';
 import type { Job } from './jobs.ts';
 import { advanceLanes } from './lanes.ts';

@@ -5,7 +5,7 @@ import type { ConnectionReport } from '../../emr/connectionReport.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { ReportDetails, ReportRow } from '../../model/connectionReport.ts';
 import type { MrnRuleRow } from '../../model/dashboard/accounts.ts';
-import { sizeText } from '../../model/sizeText.ts';
+import { sizeText } from '../../model/fields.ts';
 
 /** How a reported sign-in ended; undefined if it succeeded. */
 export type ReportedError = { code: ErrorCode; message: string };

@@ -10,7 +10,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { LinkTokenRequest } from '../../model/link.ts';
 import { connectorOf, currentCredentials, needsApp } from '../accounts/openAccount.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 
 type Organization = { connector: string; emr_address: string };
 type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;

@@ -10,7 +10,7 @@ import { findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { callbackId, returnAddress } from './registrations.ts';
 import { knownCredentials } from './credentials.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { type DestinationChange, destinationOf } from '../../platform/security/destinations.ts';
+import { type DestinationChange, destinationOf } from '../../platform/security/outbound.ts';
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {

@@ -2,7 +2,7 @@ import { apiError, ApiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
 import type { Credentials, Grant } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
 import { type LinkPurpose, lookUpLinkByHash } from './linkTokens.ts';
 import { callbackId, findKeySetUrl, returnAddress } from './registrations.ts';

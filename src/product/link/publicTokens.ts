@@ -7,7 +7,7 @@ import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../e
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { requestSyncAfterLink } from '../records/requestSync.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
 import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
 import { appRequired, consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
-import { hashToken } from '../../platform/security/hash.ts';
-import { IdentityFailure } from '../../platform/security/identityFailure.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
+import { IdentityFailure } from '../../platform/security/providerClaims.ts';
 import type { IdentityProvider } from '../../platform/security/identityProvider.ts';
 import { claimProviderCheck, endSession, findSession, keepProviderTokens, type ProviderCheck } from './operatorSessions.ts';
 import type { Operator } from './operators.ts';

@@ -1,5 +1,5 @@
 import { type ClientRole, higherRole, includesRole, type OperatorRole } from '../../catalog/roles.ts';
-import type { ClientScope } from '../../platform/db/clientScope.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 
 /** What an operator may do, and where. */

@@ -3,7 +3,7 @@ import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { InvitationRow } from '../../model/dashboard/invitations.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import type { ClientAccess } from './operatorAccess.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
 import { endSessionsOf } from './operatorSessions.ts';

@@ -2,7 +2,7 @@ import { newId, newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
 import type { Database, Sql, Tx } from '../../platform/db/database.ts';
 import type { SessionMethod, SessionRow } from '../../model/dashboard/session.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { accessColumns } from './operatorAccess.ts';
 import type { Operator } from './operators.ts';
 import type { RevealKind } from '../../model/dashboard/reveals.ts';

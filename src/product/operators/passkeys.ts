@@ -5,7 +5,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { PasskeyAssertion, PasskeyRegistration, PasskeyRow } from '../../model/dashboard/session.ts';
 import type { Operator } from './operators.ts';
 import { newId } from '../../catalog/ids.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 
 const timeout = challenge_minutes * 60_000;
 const user_verification = 'required';

@@ -5,7 +5,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { deletePasskeysOf, hasPasskeys } from './passkeys.ts';
 import { consumeTotpStep, lockOperator, setTotp } from './operators.ts';
 import { randomBytes } from 'node:crypto';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 
 const period_s = 30;
 

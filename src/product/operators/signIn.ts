@@ -7,7 +7,7 @@ import { findOperator, type KnownOperator } from './operators.ts';
 import { checkPasskey } from './passkeys.ts';
 import { requireCode } from './secondFactor.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { newToken } from '../../catalog/ids.ts';
 
 /** A started session: its token, and the token of the browser's device cookie. */

@@ -1,6 +1,6 @@
 import { newToken } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
-import { hashToken } from '../../platform/security/hash.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import type { SignInChecks } from '../../platform/security/identityProvider.ts';
 import type { ProviderTokens } from '../../platform/security/providerClaims.ts';
 

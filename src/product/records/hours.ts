@@ -3,16 +3,10 @@ import type { Hours } from './availability/types.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { DefaultHours } from '../../model/dashboard/records.ts';
-import {
-  type HoursRequest,
-  type RecurrenceUnit,
-  recurrence_units,
-  type ShiftRequest,
-} from '../../model/providerSettings.ts';
+import { type HoursRequest, recurrence_units, type RecurrenceUnit, type ShiftRequest, weekdays } from '../../model/providerSettings.ts';
 import type { KindName } from '../../model/records/kinds.ts';
 import type { Provider } from '../../model/records/providers.ts';
 import type { VisitCode } from '../../model/records/visitTypes.ts';
-import { weekdays } from '../../model/weekdays.ts';
 import { parseDay } from '../../platform/time/days.ts';
 import { referenceError } from './firstSync.ts';
 import { inactiveLocations, locationNames } from './locations.ts';

@@ -1,5 +1,5 @@
 import type { Database, Fragment, Query } from '../../platform/db/database.ts';
-import { limitTo } from '../../platform/db/limitTo.ts';
+import { limitTo } from '../../platform/db/fragments.ts';
 import type { EventRow } from '../../model/dashboard/events.ts';
 import { type DeliveryStatus, event_days_max } from './events.ts';
 import { instantOf } from './instantOf.ts';

@@ -1,4 +1,4 @@
-import { destinationChange, destinationOf } from '../../platform/security/destinations.ts';
+import { destinationChange, destinationOf } from '../../platform/security/outbound.ts';
 import type { Endpoint } from './endpoints.ts';
 
 /** The audit detail of a change of an endpoint: where events went and go, and which ones. */

@@ -69,7 +69,7 @@ function addClients(program: Command, config: LoadConfig): void {
     .option('--colour <#rrggbb>', 'button color in Link')
     .option(...json)
     .action(async (options) =>
-      (await import('./createClient.ts')).createClientCommand(await config(), asWritten(options)),
+      (await import('./credentials.ts')).createClientCommand(await config(), asWritten(options)),
     );
   program
     .command('operators')
@@ -79,7 +79,7 @@ function addClients(program: Command, config: LoadConfig): void {
     .option('--email <email>', 'email address of the operator (required)')
     .option(...json)
     .action(async ({ email, json }) =>
-      (await import('./resetOperator.ts')).resetOperatorCommand(await config(), email, { json }),
+      (await import('./credentials.ts')).resetOperatorCommand(await config(), email, { json }),
     );
   program
     .command('keys')
@@ -88,7 +88,7 @@ function addClients(program: Command, config: LoadConfig): void {
     .description('create new signing keys of a client, for EMRs that use its published key sets')
     .option('--client <client_id>', 'the client (required)')
     .option(...json)
-    .action(async (options) => (await import('./rotateKeys.ts')).rotateKeysCommand(await config(), options));
+    .action(async (options) => (await import('./credentials.ts')).rotateKeysCommand(await config(), options));
 }
 
 function addConnectors(program: Command, config: LoadConfig): void {
@@ -156,7 +156,7 @@ function addAudit(program: Command, config: LoadConfig): void {
     .option('--output <file>', 'output file; default: standard output')
     .option('--force', 'replace the file if it exists')
     .option('--json', 'print the number of records as JSON; needs --output')
-    .action(async (options) => (await import('./exportAudit.ts')).exportAuditCommand(await config(), options));
+    .action(async (options) => (await import('./audit.ts')).exportAuditCommand(await config(), options));
   audit
     .command('reanchor')
     .description('accept the current audit log after a restore from a backup')
@@ -223,7 +223,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .action(async (options) => {
       const { loadConfig } = await import('../../catalog/settings/config.ts');
       const load = (settings: Environment) => loadConfig({ ...env, ...settings });
-      await (await import('./restore.ts')).restoreCommand(load, asWritten(options));
+      await (await import('./backup.ts')).restoreCommand(load, asWritten(options));
     });
   restore
     .command('mark')
@@ -231,7 +231,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .option('--backup-time <time>', 'when the backup was made (required)')
     .option(...json)
     .action(async ({ backupTime }, command: Command) =>
-      (await import('./restore.ts')).markRestoredCommand(await config(), backupTime, command.optsWithGlobals()),
+      (await import('./backup.ts')).markRestoredCommand(await config(), backupTime, command.optsWithGlobals()),
     );
 }
 

@@ -5,7 +5,7 @@ import type { Config } from '../../catalog/settings/config.ts';
 import { webhookRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';
-import { withAudit } from './withAudit.ts';
+import { withAudit } from './audit.ts';
 
 /** Lists the open alerts. Works whether or not the service is running; the service opens and resolves them. */
 export async function listAlertsCommand(config: Config, { json }: JsonOption): Promise<void> {

@@ -1,13 +1,23 @@
 import { open } from 'node:fs/promises';
 import { resetAnchor } from '../../product/audit/anchors.ts';
 import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
-import { type ExportFault, verifyExport } from '../../product/audit/exports.ts';
+import { exportChain, type ExportFault, type ExportFormat, verifyExport } from '../../product/audit/exports.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import type { Context } from '../../product/context.ts';
+import type { Audit, Context } from '../../product/context.ts';
 import type { AuditFault } from '../../model/dashboard/audit.ts';
-import { type JsonOption, printResult } from './output.ts';
-import { command_line, withAudit } from './withAudit.ts';
+import { type JsonOption, printProgress, printResult } from './output.ts';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ExportRange } from '../../product/audit/auditRecords.ts';
+import { checkIsNew, writeFinishedFile } from '../../product/backup/createBackup.ts';
+import { openAudit, recordRotation } from '../../product/audit/openAudit.ts';
+import { sealLastRecords } from '../../product/audit/seals.ts';
+import { type Database, openDatabase } from '../../platform/db/database.ts';
+import { type DatabaseServer, openServer } from '../../platform/db/openServer.ts';
+import { type Keys, openKeys } from '../../platform/security/keys.ts';
 
 const fault_texts: Record<AuditFault['what'], string> = {
   changed: 'was changed',
@@ -112,4 +122,107 @@ function describe({ position, id, what }: AuditFault): string {
   const named = what === 'missing' && id !== null;
   if (position === null) return `${named ? `The new record ${id}` : 'A new record'} ${fault_texts[what]}`;
   return `Record ${position}${named ? ` (${id})` : ''} ${fault_texts[what]}`;
+}
+
+type Values = JsonOption & {
+  format: ExportFormat;
+  since?: string | undefined;
+  until?: string | undefined;
+  client?: string | undefined;
+  output?: string | undefined;
+  force?: boolean | undefined;
+};
+
+/**
+ * Writes records of the audit log to a file or the standard output. Needs the same memory for a log of any length. The
+ * export is recorded before the first record is written.
+ */
+export async function exportAuditCommand(config: Config, values: Values): Promise<void> {
+  const { format, output, force = false } = values;
+  if (values.json && output === undefined) throw new StartFailure('--json needs --output FILE for the records.');
+  const [since, until = new Date()] = [timeOf('--since', values.since), timeOf('--until', values.until)];
+  const file = output === undefined ? undefined : resolve(output);
+  if (file !== undefined && !force) await checkIsNew(file, ' To replace it, add --force.');
+  const records = await withAudit(config, async (db, audit) => {
+    const client_id = values.client === undefined ? undefined : await findClient(db, values.client);
+    const detail = { since: since?.toISOString() ?? null, until: until.toISOString(), format };
+    const entry = { client_id: client_id ?? null, ...command_line, action: 'audit.export', outcome: 'ok', detail };
+    await audit.record(entry);
+    const range: ExportRange = { since, until, client_id };
+    return file === undefined
+      ? print(exportChain({ db }, range, format))
+      : writeFile(file, exportChain({ db }, range, format), force);
+  });
+  if (file === undefined) printProgress(`Records: ${records}.`);
+  else printResult(values, { file, format, records }, `${file}: ${records} records.\n`);
+}
+
+type Parts = ReturnType<typeof exportChain>;
+
+async function print(parts: Parts): Promise<number> {
+  let count = 0;
+  for await (const { text, records } of parts) {
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+    count += records;
+  }
+  return count;
+}
+
+async function writeFile(to: string, parts: Parts, overwrite: boolean): Promise<number> {
+  let count = 0;
+  const texts = async function* () {
+    for await (const { text, records } of parts) {
+      yield text;
+      count += records;
+    }
+  };
+  await writeFinishedFile(to, (file) => pipeline(Readable.from(texts()), file.createWriteStream({ flush: true })), {
+    overwrite,
+  });
+  return count;
+}
+
+/** A date means its start in UTC, the zone of all times of the log. */
+function timeOf(option: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const at_ms = Date.parse(text);
+  const has_zone = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text);
+  // No record is older than 1970, where the times in ids start.
+  if (has_zone && !Number.isNaN(at_ms)) return new Date(Math.max(0, at_ms));
+  throw new StartFailure(`${option} must be a date or a time with its zone, such as 2031-03-03T14:00:00Z.`);
+}
+
+/** The actor in the audit log. */
+export const command_line = { actor_kind: 'system', actor: 'command line' } as const;
+
+/** Opens the database and the audit log for a command. Works whether or not the service is running. */
+export async function withAudit<T>(
+  config: Config,
+  work: (db: Database, audit: Audit, keys: Keys, server: DatabaseServer) => Promise<T>,
+): Promise<T> {
+  const server = await openServer(config, () => {});
+  const db = openDatabase(server.roles, 2);
+  try {
+    await db.checkRoles();
+    const print = (text: string) => void process.stderr.write(text);
+    const keys = await openKeys(config, db.system, { print, record: recordRotation });
+    const audit = await openAudit(db, keys.system_keys);
+    try {
+      return await work(db, audit, keys, server);
+    } finally {
+      await audit.close();
+      // A running service adds them too. A broken chain must not keep the command from reporting it.
+      await sealLastRecords({ db, system_keys: keys.system_keys }).catch((error: Error) => print(`${error.message}\n`));
+    }
+  } finally {
+    await db.close();
+    await server.release();
+  }
+}
+
+/** The id of the client that the option --client names. */
+export async function findClient(db: Database, client_id: string | undefined): Promise<string> {
+  const [client] = await db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${client_id ?? ''}`;
+  if (!client) throw new StartFailure('--client must be the client_id of an existing client.');
+  return client.id;
 }

@@ -9,9 +9,8 @@ import { connectors } from '../../emr/index.ts';
 import { emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
-import { findClient } from './findClient.ts';
+import { findClient, withAudit } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
-import { withAudit } from './withAudit.ts';
 
 type Values = JsonOption & {
   address?: string | undefined;

@@ -7,12 +7,11 @@ import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { connectors } from '../../emr/index.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../product/link/registrations.ts';
-import type { SystemKeys } from '../../platform/security/systemKeys.ts';
+import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { Vault } from '../../platform/security/vault.ts';
-import { readLogo } from './createClient.ts';
-import { findClient } from './findClient.ts';
+import { readLogo } from './credentials.ts';
+import { command_line, findClient, withAudit } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
-import { command_line, withAudit } from './withAudit.ts';
 
 type Values = JsonOption & {
   client?: string | undefined;

@@ -9,9 +9,8 @@ import type { ErasureScope } from '../../product/erasure/tables.ts';
 import { openLog } from '../../platform/telemetry/log.ts';
 import { emrRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
-import { findClient } from './findClient.ts';
+import { command_line, findClient, withAudit } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
-import { command_line, withAudit } from './withAudit.ts';
 
 type Values = JsonOption & {
   client?: string | undefined;

@@ -1,3 +1,5 @@
+import { InvalidArgumentError } from 'commander';
+
 /** Prints lines for people. Control characters, which could change the terminal, are removed. */
 export function printLine(text = ''): void {
   process.stdout.write(`${plain(text)}\n`);
@@ -39,4 +41,50 @@ export function timeOf(iso: string | null): string {
 
 function plain(text: string): string {
   return text.replace(/\p{Cc}/gu, ' ');
+}
+
+/** The exit codes of the program. docs/guides/command-line.md explains them. */
+export const exit_codes = { error: 1, usage: 2, job_failed: 3, unreachable: 4, credentials: 5 } as const;
+
+/** An error of a command: one sentence or two with the cause and the remedy, and the exit code. */
+export class CommandFailure extends Error {
+  readonly exit: keyof typeof exit_codes;
+
+  constructor(message: string, exit: keyof typeof exit_codes = 'error', options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'CommandFailure';
+    this.exit = exit;
+  }
+}
+
+/** How often a terminal's line changes. */
+const terminal_ms = 100;
+
+/** Shows progress: a percentage that changes in place on a terminal, otherwise one line per quarter. */
+export function showProgress(
+  output: NodeJS.WriteStream = process.stderr,
+): (label: string, done: number, total: number) => void {
+  let shown = { label: '', quarter: -1, at: 0 };
+  return (label, done, total) => {
+    const percent = total === 0 ? 100 : Math.floor((100 * done) / total);
+    const quarter = Math.floor(percent / 25);
+    const finished = done >= total;
+    const line = `${label}: ${percent} %`;
+    if (output.isTTY) {
+      if (!finished && label === shown.label && Date.now() - shown.at < terminal_ms) return;
+      if (finished && label === shown.label && shown.quarter === quarter) return;
+      output.write(`\r${line}${finished ? '\n' : ''}`);
+    } else {
+      if (label === shown.label && quarter === shown.quarter) return;
+      output.write(`${line}\n`);
+    }
+    shown = { label, quarter, at: Date.now() };
+  };
+}
+
+/** Reads an option that is a number of records or seconds. */
+export function readCount(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= 10_000) return count;
+  throw new InvalidArgumentError('It must be a number from 1 to 10000.');
 }

@@ -3,20 +3,17 @@ import { ConnectionError } from '../../../sql/errors.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import { version } from '../../catalog/version.ts';
 import { addAdministration, administration } from './administration.ts';
-import { addAccounts } from './client/accounts.ts';
+import { addAccounts, addLink } from './client/accounts.ts';
 import { addApi } from './client/api.ts';
-import { addEvents } from './client/events.ts';
+import { addEvents, addWebhooks } from './client/events.ts';
 import { addJobs } from './client/jobs.ts';
-import { addLink } from './client/link.ts';
 import { addListen } from './client/listen.ts';
 import { addMcp } from './client/mcp.ts';
 import { addOpen } from './client/open.ts';
 import { addProfiles } from './client/profileCommands.ts';
 import { addRequests } from './client/requests.ts';
-import { addSandbox } from './client/sandbox.ts';
-import { addTrigger } from './client/trigger.ts';
-import { addWebhooks } from './client/webhooks.ts';
-import { CommandFailure, exit_codes } from './exits.ts';
+import { addSandbox, addTrigger } from './client/sandbox.ts';
+import { CommandFailure, exit_codes } from './output.ts';
 import type { LoadService } from './serve.ts';
 
 /** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets an exit code. */

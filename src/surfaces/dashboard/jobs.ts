@@ -16,7 +16,7 @@ import { details_hidden } from '../../model/dashboard/reveals.ts';
 import { nullable, success, text } from '../../model/fields.ts';
 import { patients } from '../../model/records/patients.ts';
 import { readRecord } from '../../product/records/readRecords.ts';
-import { recordedTraceId } from '../../platform/telemetry/traceparent.ts';
+import { recordedTraceId } from '../../platform/telemetry/telemetry.ts';
 import { describeEvent } from '../../product/webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../../product/writes/defineWrite.ts';
 import { jobsOfPatient } from '../../product/writes/patients/patientLane.ts';

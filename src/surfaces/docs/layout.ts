@@ -1,6 +1,8 @@
 import { type Html, html } from './html.ts';
 import type { Heading } from './markdown.ts';
 import { type DocPage, markdownPath, pages, sections } from './navigation.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { BlockList, isIP } from 'node:net';
 
 export type PageContent = {
   page: DocPage;
@@ -117,4 +119,34 @@ function neighbors(page: DocPage): Html {
   return html`<nav class="neighbors" aria-label="Previous and next page">${
     before && html`<a class="before" href="${before.path}"><span>Previous</span> ${before.title}</a>`
   }${after && html`<a class="after" href="${after.path}"><span>Next</span> ${after.title}</a>`}</nav>`;
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/**
+ * Whether a request comes from our own page in a browser on this machine. Only then are the sandbox's credentials sent:
+ * - not over a network: the peer is this machine and no proxy forwards for another one;
+ * - not to a foreign name that resolves to this machine (DNS rebinding): Host is a loopback name;
+ * - not to another site's script or a server: only browsers send Sec-Fetch-Site, and scripts cannot set it.
+ */
+export function isOwnPage(peer: string | undefined, headers: IncomingHttpHeaders): boolean {
+  if (peer === undefined || !isLoopback(peer.replace(/^::ffff:/, ''))) return false;
+  if (['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'].some((name) => name in headers))
+    return false;
+  const host = headers.host ?? '';
+  if (!isLoopbackName(host)) return false;
+  if (headers.origin !== undefined && headers.origin !== `http://${host}`) return false;
+  return headers['sec-fetch-site'] === 'same-origin';
+}
+
+function isLoopbackName(host: string): boolean {
+  const name = host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  return name.toLowerCase() === 'localhost' || isLoopback(name);
+}
+
+function isLoopback(address: string): boolean {
+  const version = isIP(address);
+  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
-import { codeBlock } from './codeBlock.ts';
-import { breakable, Html, html } from './html.ts';
+import { breakable, codeBlock, Html, html } from './html.ts';
 import { markdownPath, pages } from './navigation.ts';
 
 export type Heading = { id: string; title: string; depth: number };

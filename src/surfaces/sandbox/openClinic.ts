@@ -1,7 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import type { SandboxState } from '../../model/dashboard/sandbox.ts';
-import { callControl, emr } from './callControl.ts';
-import { fault_switches, type Switch } from './faultSwitches.ts';
+import { callControl, emr, fault_switches, type Switch } from './faultSwitches.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
 /** Controls the reference EMR for the Sandbox page. It uses Larkspur's control API; the control token stays here. */

@@ -178,3 +178,26 @@ async function link(ctx: Context, client: Client, larkspur: LarkspurFacts): Prom
   });
   await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link_token, signed_in));
 }
+
+/** The content of sandbox.json. Undefined if it is damaged, or if another version of the service wrote it. */
+export function parseSandbox(text: string): Sandbox | undefined {
+  try {
+    const sandbox: Partial<Sandbox> = JSON.parse(text);
+    const { base_url, larkspur, example } = sandbox;
+    // Written in one piece: a file with these parts has the others too.
+    return base_url && larkspur?.url && example ? (sandbox as Sandbox) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The pages that `chartwire open` knows, by name. */
+export function pagesOf(base_url: string, sandbox: Sandbox | undefined): Map<string, string> {
+  const own = base_url.replace(/\/+$/, '');
+  const pages = new Map([
+    ['dashboard', `${own}/dashboard`],
+    ['docs', `${own}/docs`],
+  ]);
+  if (sandbox) pages.set('larkspur', sandbox.larkspur.url);
+  return pages;
+}

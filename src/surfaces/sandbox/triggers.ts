@@ -5,7 +5,7 @@ import { Chartwire } from '../../../sdk/src/client.ts';
 import { JobFailedError, LoginRequiredError } from '../../../sdk/src/errors.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { EventType } from '../../model/events.ts';
-import { callControl } from './callControl.ts';
+import { callControl } from './faultSwitches.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
 /** An event as `GET /v1/webhook-events` returns it, or as it was sent. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { zoneOfState } from '../../../src/emr/fhir/sign-in/stateZones.ts';
-import { us_state } from '../../../src/model/usPlaces.ts';
+import { us_state } from '../../../src/model/fields.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';

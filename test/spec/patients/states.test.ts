@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { dereference } from '../../../src/http/openapi/dereference.ts';
+import { dereference } from '../../../src/http/openapi/describeSchema.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';

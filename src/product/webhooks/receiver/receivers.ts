@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../../../platform/db/database.ts';
-import { hashToken } from '../../../platform/security/hash.ts';
+import { hashToken } from '../../../platform/security/signatures.ts';
 
 /** How the built-in receiver responds. */
 export type ReceiverResponse = {

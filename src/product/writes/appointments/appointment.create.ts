@@ -7,7 +7,7 @@ import type { Steps } from '../../jobs/jobSteps.ts';
 import { AppointmentRequest } from '../../../model/appointmentRequest.ts';
 import { appointments } from '../../../model/records/appointments.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
-import { standard_minutes } from '../../../model/settings.ts';
+import { standard_minutes } from '../../../model/providerSettings.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { storeOwnRecord } from '../../records/storeRecords.ts';
 import { defineWrite, failureFields, patientNotFound } from '../defineWrite.ts';

@@ -2,10 +2,10 @@ import type { Account } from '../../accounts/accounts.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import type { Context } from '../../context.ts';
 import { DocumentRequest } from '../../../model/document.ts';
-import { sizeText } from '../../../model/sizeText.ts';
+import { sizeText } from '../../../model/fields.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
-import { sniffDocument } from '../../../platform/security/sniffDocument.ts';
+import { sniffDocument } from '../../../platform/security/documents.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
 

@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/accounts.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
-import { hashToken } from '../../../platform/security/hash.ts';
+import { hashToken } from '../../../platform/security/signatures.ts';
 import type { Lane, RerunJob, RerunRules } from '../defineWrite.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import type { PatientStatus } from '../../../model/records/patients.ts';

@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure } from '../exits.ts';
-import { printJson } from '../output.ts';
-import { type ServiceOptions, serviceCommand, withService } from './service.ts';
+import { CommandFailure, printJson } from '../output.ts';
+import { serviceCommand, type ServiceOptions, withService } from './service.ts';
 
 type ApiOptions = ServiceOptions & { data?: string; idempotencyKey?: string };
 

@@ -4,10 +4,8 @@ import type { Chartwire } from '../../../../sdk/src/client.ts';
 import { NotFoundError } from '../../../../sdk/src/errors.ts';
 import type { Job, JobSummary, JobTimelineEntry } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure } from '../exits.ts';
-import { printJson, printLine, printTable, timeOf } from '../output.ts';
-import { readCount } from './readCount.ts';
-import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
+import { CommandFailure, printJson, printLine, printTable, readCount, timeOf } from '../output.ts';
+import { type Service, serviceCommand, type ServiceOptions, withService } from './service.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'] as const;
 type ListOptions = ServiceOptions & { status?: (typeof statuses)[number]; type?: string; limit: number };

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import type { ToolOptions } from '../mcp/serveTools.ts';
-import { readCount } from './readCount.ts';
+import { readCount } from '../output.ts';
 import { type ServiceOptions, withService } from './service.ts';
 
 /** Below the minute that clients of the protocol wait for a tool. */

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { pagesOf } from '../../sandbox/pages.ts';
-import { CommandFailure } from '../exits.ts';
-import { printJson, printLine } from '../output.ts';
-import { openInBrowser } from './browser.ts';
-import { findCredentials, readSandbox } from './credentials.ts';
-import { type ServiceOptions, serviceCommand } from './service.ts';
+import { pagesOf } from '../../sandbox/seedSandbox.ts';
+import { CommandFailure, printJson, printLine } from '../output.ts';
+import { findCredentials, readSandbox, serviceCommand, type ServiceOptions } from './service.ts';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 
 export function addOpen(program: Command, env: Environment): void {
   serviceCommand(program, 'open <page>', 'open a page in the browser: dashboard, docs, or the sandbox EMR')
@@ -25,4 +24,24 @@ export function addOpen(program: Command, env: Environment): void {
       else printLine(url);
       if (!options.json) await openInBrowser(url, env);
     });
+}
+
+/** Opens a URL in the browser of the desktop, if there is one. */
+export async function openInBrowser(url: string, env: Environment): Promise<boolean> {
+  const opener = openerFor(env);
+  if (!opener) return false;
+  const [program, ...args] = opener;
+  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+  const started = await once(child, 'spawn').then(
+    () => true,
+    () => false,
+  );
+  child.unref();
+  return started;
+}
+
+function openerFor(env: Environment): [string, ...string[]] | undefined {
+  if (process.platform === 'darwin') return ['open'];
+  if (process.platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
+  return env.DISPLAY || env.WAYLAND_DISPLAY ? ['xdg-open'] : undefined;
 }

@@ -5,10 +5,8 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure } from '../exits.ts';
-import { printJson, printLine, printTable } from '../output.ts';
-import { exposure_remedy, isExposed } from './credentials.ts';
-import { readProfiles, writeProfiles } from './profiles.ts';
+import { CommandFailure, printJson, printLine, printTable } from '../output.ts';
+import { exposure_remedy, isExposed, readProfiles, writeProfiles } from './service.ts';
 
 type AddOptions = { baseUrl: string; clientId: string; clientSecretFile?: string; accessTokenFile?: string };
 

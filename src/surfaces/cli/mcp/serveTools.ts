@@ -5,8 +5,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { version } from '../../../catalog/version.ts';
 import type { Service } from '../client/service.ts';
-import { CommandFailure } from '../exits.ts';
-import { printProgress } from '../output.ts';
+import { CommandFailure, printProgress } from '../output.ts';
 import { callTool } from './callTool.ts';
 import { apiTools } from './tools.ts';
 

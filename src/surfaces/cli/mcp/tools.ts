@@ -1,7 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { endpoints } from '../../api/endpoints.ts';
 import { version } from '../../../catalog/version.ts';
-import { dereference } from '../../../http/openapi/dereference.ts';
+import { dereference } from '../../../http/openapi/describeSchema.ts';
 import type { Schema } from '../../../http/openapi/document.ts';
 import { alternativesOf, type Method, methodsOf } from '../../../http/openapi/methods.ts';
 import { openApi } from '../../../http/openapi/openApi.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { patientsOf } from '../../../model/events.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
-import { type DashboardKind, dashboard_kinds, isSearched } from '../../../model/dashboard/recordKinds.ts';
+import { dashboard_kinds, type DashboardKind, isSearched } from '../../../model/dashboard/recordKinds.ts';
 import { found_patient } from '../../../model/dashboard/records.ts';
 import { nullable, success } from '../../../model/fields.ts';
 import { findPatients } from '../../../product/records/findPatients.ts';

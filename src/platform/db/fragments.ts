@@ -12,3 +12,11 @@ const usual = new Set([50, 51, 100, 101, 1_000, 1_001]);
 export function limitTo(sql: Query, rows: number): Fragment {
   return usual.has(rows) ? { write: () => `LIMIT ${rows}` } : sql`LIMIT ${rows}::bigint`;
 }
+
+/** The clients, by id, whose data a caller may see across tenants. */
+export type ClientScope = 'all' | readonly string[];
+
+/** The condition for rows of these clients. Rows of no client are visible only with all clients. */
+export function inScope(sql: Query, column: Fragment, scope: ClientScope): Fragment {
+  return scope === 'all' ? sql`true` : sql`${column} = ANY (${[...scope]}::uuid[])`;
+}

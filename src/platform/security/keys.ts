@@ -1,18 +1,10 @@
 import { join } from 'node:path';
 import type { Config } from '../../catalog/settings/config.ts';
-import type { Sql } from '../db/database.ts';
-import { checkMasterKey, retireMasterKey } from './checkMasterKey.ts';
-import {
-  type KeySource,
-  loadMasterKeys,
-  type MasterKeys,
-  newMasterKey,
-  removePreviousKeyFile,
-  replaceKeyFile,
-} from './masterKeys.ts';
-import { rotationLock } from './rotationLock.ts';
-import { openSystemKeys, rewrapSystemKeys, type SystemKeys } from './systemKeys.ts';
-import { openVault, type Vault } from './vault.ts';
+import type { Sql, Tx } from '../db/database.ts';
+import { isForeignKeyViolation, type KeySource, loadMasterKeys, type MasterKey, type MasterKeys, newMasterKey, openSystemKeys, removePreviousKeyFile, replaceKeyFile, rewrapSystemKeys, type SystemKeys } from './masterKeys.ts';
+import { findForeignMasterKey, openVault, type Vault } from './vault.ts';
+import { StartFailure } from '../../catalog/errors.ts';
+import { SealFailure, sealWith, unsealWith } from './seal.ts';
 
 /** Inspects and rotates the master keys. */
 export type KeyRing = {
@@ -163,4 +155,101 @@ async function countWrapped(system: Sql): Promise<{ id: string; keys: number }[]
     SELECT master_key_id AS id, count(*) AS keys FROM (
       SELECT master_key_id FROM data_keys UNION ALL SELECT master_key_id FROM system_keys) AS wrapped
     GROUP BY master_key_id ORDER BY master_key_id`;
+}
+
+/**
+ * Fails the start if the master key cannot decrypt the secrets in the database, before anything is sealed with it.
+ * Owns the table `master_keys`: for each key in use, a constant sealed with it. The first start writes the first row;
+ * a new key is accepted only together with a known one. `sql` must see the data keys of all clients.
+ */
+export async function checkMasterKey(sql: Sql, master: MasterKeys): Promise<void> {
+  await sql.begin(async (tx) => {
+    // Two first starts with different keys must not both find an empty table.
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.master_keys', 0))`;
+    const rows = await tx<CheckRow[]>`SELECT id, check_value FROM master_keys`;
+    if (isKnown(master.current, rows)) return;
+    if (rows.length > 0 && !(master.previous && isKnown(master.previous, rows))) throw wrongKey();
+    await addKey(tx, master.current);
+  });
+  const foreign = await findForeignMasterKey(sql, master);
+  if (foreign === undefined) return;
+  throw new StartFailure(
+    `Some secrets are still under the master key ${foreign}. Set MASTER_KEY_PREVIOUS to that key until all are re-wrapped.`,
+  );
+}
+
+/**
+ * Forgets a key that wraps nothing anymore. From then on no process can wrap with it, because wrapped keys reference
+ * this table. False if something is still wrapped by it.
+ */
+export async function retireMasterKey(system: Sql, id: string): Promise<boolean> {
+  try {
+    await system.pooled`DELETE FROM master_keys WHERE id = ${id}`;
+    return true;
+  } catch (error) {
+    if (isForeignKeyViolation(error)) return false;
+    throw error;
+  }
+}
+
+type CheckRow = { id: string; check_value: Buffer };
+
+const constant = Buffer.from('chartwire master key');
+
+/** The id is only 32 bits of the key's hash; decrypting the constant proves the rest. */
+function isKnown(key: MasterKey, rows: readonly CheckRow[]): boolean {
+  const row = rows.find((candidate) => candidate.id === key.id);
+  if (!row) return false;
+  try {
+    return unsealWith(key.key, row.check_value, bindingOf(key)).equals(constant);
+  } catch (cause) {
+    if (cause instanceof SealFailure) throw wrongKey(cause);
+    throw cause;
+  }
+}
+
+async function addKey(tx: Tx, key: MasterKey): Promise<void> {
+  const check_value = sealWith(key.key, constant, bindingOf(key));
+  await tx`INSERT INTO master_keys (id, check_value) VALUES (${key.id}, ${check_value})`;
+}
+
+function bindingOf(key: MasterKey): string {
+  return `master_keys:${key.id}`;
+}
+
+function wrongKey(cause?: unknown): StartFailure {
+  return new StartFailure(
+    'MASTER_KEY is not the key this database was set up with. Set the correct key, or set MASTER_KEY_PREVIOUS to it during a rotation.',
+    { cause },
+  );
+}
+
+/** Often enough that no timeout for idle transactions ends the one that holds the lock. */
+const heartbeat_ms = 500;
+
+/**
+ * Runs work while no other process of the installation rotates master keys. The lock ends with its connection, so a
+ * killed process leaves none behind.
+ */
+export function rotationLock(system: Sql): <T>(work: () => Promise<T>) => Promise<T> {
+  // Callers of one process queue here: waiting in the database, they would take all connections that the work needs.
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(() => whileLocked(system, work));
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+function whileLocked<T>(system: Sql, work: () => Promise<T>): Promise<T> {
+  return system.begin(async (tx) => {
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.key_rotation', 0))`;
+    // A lost connection fails the commit, and with it the call.
+    const heartbeat = setInterval(() => void tx`SELECT 1`.catch(() => {}), heartbeat_ms);
+    try {
+      return await work();
+    } finally {
+      clearInterval(heartbeat);
+    }
+  });
 }
