@@ -5,8 +5,6 @@ import { parseUrl } from '../../catalog/parseUrl.ts';
 import { isWithin, private_address, reachOf, refusalOf, type UrlRules } from './addresses.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 
-export type { OutboundRequest, OutboundResponse } from './exchange.ts';
-export { OutboundFailure, type OutboundFailureKind } from './outboundFailure.ts';
 
 export type Outbound = {
   /** One HTTP exchange with a URL chosen by a caller. Redirects are returned, never followed. */
