@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newId } from '../src/catalog/ids.ts';
 import { loadConfig } from '../src/catalog/settings/config.ts';
+import { claims } from '../src/model/records/claims.ts';
 import { connect, type Database, openDatabase, type Sql } from '../src/platform/db/database.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
-import { claims } from '../src/model/records/claims.ts';
 import { type Filters, readPage } from '../src/product/records/readRecords.ts';
 import { compare } from './compare.ts';
 

@@ -8,7 +8,7 @@ import { openServer } from '../src/platform/db/openServer.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
 import { memory_mb, startProcess, stopProcess } from './process.ts';
-import { median, report, type Row } from './report.ts';
+import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
 type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: ChildProcess[] };

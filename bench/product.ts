@@ -7,7 +7,7 @@ import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
 import { memory_mb, startProcess, stopProcess } from './process.ts';
-import { median, report, type Row } from './report.ts';
+import { median, type Row, report } from './report.ts';
 
 const starts = 3;
 const writes = 2_000;

@@ -6,13 +6,13 @@ import { newId } from '../src/catalog/ids.ts';
 import { connect, type DatabaseAddress, type Sql } from '../src/platform/db/database.ts';
 import { claimLeases, createClaimer, extendLeases, type LeasedTable } from '../src/platform/db/lease.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
+import { startWorker, type WorkSource } from '../src/platform/worker/worker.ts';
 import { describe, enqueueAll } from '../src/product/jobs/enqueue.ts';
 import { createLaneRunner } from '../src/product/jobs/run.ts';
 import { addEndpoint } from '../src/product/webhooks/addEndpoint.ts';
 import { deliver } from '../src/product/webhooks/deliver.ts';
 import { emitEvent } from '../src/product/webhooks/emitEvent.ts';
-import { startWorker, type WorkSource } from '../src/platform/worker/worker.ts';
-import { median, report, type Row } from './report.ts';
+import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
 type Bench = RunningApi & { owner: Sql; system: DatabaseAddress; pool: pg.Pool; account: Account };

@@ -1,5 +1,5 @@
-import type { Database, Fragment, Query } from '../src/platform/db/database.ts';
 import type { Filter, RecordKind } from '../src/model/records/recordKind.ts';
+import type { Database, Fragment, Query } from '../src/platform/db/database.ts';
 import { type Filters, readList, readPage, type Scope } from '../src/product/records/readRecords.ts';
 
 /** How many rows to insert, and how many of them each filter matches. */

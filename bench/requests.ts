@@ -1,10 +1,10 @@
-import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
 import { connect, type Sql } from '../src/platform/db/database.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
 import { cpuTime_ms } from './cpuTime.ts';
 import { measureRate, type Request } from './measureRate.ts';
-import { median, report, type Row } from './report.ts';
+import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
 type Comparison = {

@@ -1,17 +1,17 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { endpoints as api_endpoints } from '../src/surfaces/api/endpoints.ts';
 import { errors } from '../src/catalog/errors.ts';
 import { failures } from '../src/catalog/failures.ts';
 import { client_roles, operator_roles } from '../src/catalog/roles.ts';
-import { dashboardEndpoints } from '../src/surfaces/dashboard/endpoints.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
-import { link_endpoints } from '../src/surfaces/linkpage/endpoints.ts';
 import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.ts';
 import { ranges } from '../src/model/dashboard/ranges.ts';
-import { weekdays } from '../src/model/providerSettings.ts';
+import { weekdays } from '../src/model/settings.ts';
 import { job_labels } from '../src/product/writes/writes.ts';
+import { endpoints as api_endpoints } from '../src/surfaces/api/endpoints.ts';
+import { dashboardEndpoints } from '../src/surfaces/dashboard/endpoints.ts';
+import { link_endpoints } from '../src/surfaces/linkpage/endpoints.ts';
 
 /** The parts of a JSON schema that TypeBox writes for our declarations. */
 type Schema = {

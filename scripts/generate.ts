@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { endpoints } from '../src/surfaces/api/endpoints.ts';
 import { version } from '../src/catalog/version.ts';
 import { dereference } from '../src/http/openapi/describeSchema.ts';
 import { openApi } from '../src/http/openapi/openApi.ts';
+import { endpoints } from '../src/surfaces/api/endpoints.ts';
 import { conformancePage } from './conformance.ts';
 import { dashboardApi } from './dashboardApi.ts';
 import { alertsPage } from './pages/alerts.ts';

@@ -29,7 +29,8 @@ await runScript(async () => {
   ensureInstalled();
   await build();
   prepare(folder);
-  for (const path of [`dist/${program_folder}`, 'dist/web', 'dist/src/platform/db/migrations', 'deploy']) copy(path, folder);
+  for (const path of [`dist/${program_folder}`, 'dist/web', 'dist/src/platform/db/migrations', 'deploy'])
+    copy(path, folder);
   for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', '.env.example', 'docs', 'sdk/README.md'])
     copy(path, folder);
   for (const path of nativePackages()) copy(path, folder);

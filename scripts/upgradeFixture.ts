@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { loadConfig } from '../src/catalog/settings/config.ts';
 import { version } from '../src/catalog/version.ts';
-import { connect, type Sql } from '../src/platform/db/database.ts';
-import { openEmbedded } from '../src/platform/db/openServer.ts';
 import { startService } from '../src/main.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
+import { connect, type Sql } from '../src/platform/db/database.ts';
+import { openEmbedded } from '../src/platform/db/openServer.ts';
 import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 
 /** The cached lists come from the EMR again, so a few records of each are enough. */

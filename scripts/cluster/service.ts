@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type ProcessRole, settings } from '../../src/catalog/settings/config.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { freePort } from '../freePort.ts';
-import { type Program, root, run, RunError, startProgram } from './programs.ts';
+import { type Program, RunError, root, run, startProgram } from './programs.ts';
 
 /** Processes of one installation, as operators run them. */
 export type Installation = {

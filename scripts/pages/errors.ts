@@ -1,7 +1,7 @@
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { type ErrorCode, errors } from '../../src/catalog/errors.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
 import { errorsOf } from '../../src/http/openapi/openApi.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { code, json, page, table } from './markdown.ts';
 
 /** Above this number of endpoints the page shows the number instead of a list. */

@@ -1,7 +1,7 @@
 import { failures, send_again_texts } from '../../src/catalog/failures.ts';
-import { fieldsOf } from '../../src/surfaces/docs/html.ts';
-import { event_types } from '../../src/model/events.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
+import { event_types } from '../../src/model/events.ts';
+import { fieldsOf } from '../../src/surfaces/docs/html.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function failuresPage(document: Document): string {

@@ -3,9 +3,17 @@ import type { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance, LivePharm
 import type { AppointmentSource } from '../model/records/appointments.ts';
 import type { Kind, SourceOf } from '../model/records/kinds.ts';
 import type { PatientSource } from '../model/records/patients.ts';
-import type { CodeLists } from '../model/providerSettings.ts';
+import type { CodeLists } from '../model/settings.ts';
 import type { FieldCapability } from './fields.ts';
-import type { InsuranceUpdate, NewAppointment, NewInsurance, NewPatient, PatientUpdate, Payer, Saved } from './patientWrites.ts';
+import type {
+  InsuranceUpdate,
+  NewAppointment,
+  NewInsurance,
+  NewPatient,
+  PatientUpdate,
+  Payer,
+  Saved,
+} from './patientWrites.ts';
 
 /**
  * A write to the EMR. The EMR stores our marker with the record, so that `find` can tell after a lost response whether

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
-import { JsonTooComplex, parseJson } from '../platform/security/json.ts';
-import { rejectUnstorable } from './validate.ts';
-import { fairSlots, SlotsBusy } from '../platform/db/fairSlots.ts';
 import { document_bytes_max } from '../model/document.ts';
 import { text_max } from '../model/fields.ts';
+import { fairSlots, SlotsBusy } from '../platform/db/fairSlots.ts';
+import { JsonTooComplex, parseJson } from '../platform/security/json.ts';
+import { rejectUnstorable } from './validate.ts';
 
 /** The deepest body of the API has 7 levels. */
 const body_limits = { depth_max: 32, values_max: 20_000 };

@@ -1,19 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Account } from '../product/accounts/accounts.ts';
 import type { ErrorCode } from '../catalog/errors.ts';
 import type { OperatorRole } from '../catalog/roles.ts';
-import type { Client } from '../product/clients/clients.ts';
 import type { OperationName } from '../emr/connector.ts';
-import type { AuditEntry, Context } from '../product/context.ts';
-import type { ClientScope } from '../platform/db/fragments.ts';
-import type { Tx } from '../platform/db/database.ts';
-import type { EventType } from '../model/events.ts';
-import type { NewJob } from '../product/jobs/enqueue.ts';
-import type { LinkPurpose } from '../product/link/linkTokens.ts';
 import type { RevealKind } from '../model/dashboard/reveals.ts';
 import type { PendingSetup } from '../model/dashboard/session.ts';
+import type { EventType } from '../model/events.ts';
 import type { Group } from '../model/groups.ts';
+import type { Tx } from '../platform/db/database.ts';
+import type { ClientScope } from '../platform/db/fragments.ts';
+import type { Account } from '../product/accounts/accounts.ts';
+import type { Client } from '../product/clients/clients.ts';
+import type { AuditEntry, Context } from '../product/context.ts';
+import type { NewJob } from '../product/jobs/enqueue.ts';
+import type { LinkPurpose } from '../product/link/linkTokens.ts';
 import type { Operator } from '../product/operators/operators.ts';
 
 /**

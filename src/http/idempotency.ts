@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
 import { ApiError, apiError } from '../catalog/errors.ts';
-import type { Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
-import { type IdempotencyKey, insertKey, key_wait, readKey, storeKeyResponse } from '../product/jobs/idempotencyKeys.ts';
+import type { Context } from '../product/context.ts';
+import {
+  type IdempotencyKey,
+  insertKey,
+  key_wait,
+  readKey,
+  storeKeyResponse,
+} from '../product/jobs/idempotencyKeys.ts';
 import { Replayed } from './endpoint.ts';
 
 /**

@@ -1,16 +1,16 @@
-import Fastify from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
 import { apiError } from '../catalog/errors.ts';
-import type { Context } from '../product/context.ts';
-import { measureQueues } from '../product/jobs/queueDepth.ts';
-import { hashToken, sameHash } from '../platform/security/signatures.ts';
-import { routeNotFound, sendError } from './sendError.ts';
+import { parseId } from '../catalog/ids.ts';
 import { isMigrated } from '../platform/db/migrate.ts';
 import { gone_after_s } from '../platform/db/processes.ts';
-import { hasEmrApp } from '../product/accounts/emrApps.ts';
-import { parseId } from '../catalog/ids.ts';
-import { sandbox_label } from '../product/link/registrations.ts';
+import { hashToken, sameHash } from '../platform/security/signatures.ts';
 import { type ClientKeys, clientKeys } from '../platform/security/signingKeys.ts';
+import { hasEmrApp } from '../product/accounts/emrApps.ts';
+import type { Context } from '../product/context.ts';
+import { measureQueues } from '../product/jobs/queueDepth.ts';
+import { sandbox_label } from '../product/link/registrations.ts';
+import { routeNotFound, sendError } from './sendError.ts';
 
 /** Health, readiness and metrics: for load balancers, supervisors and Prometheus. Workers serve them at METRICS_PORT. */
 export function addProbeRoutes(ctx: Context, server: FastifyInstance, health: Health): void {

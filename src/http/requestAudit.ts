@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { parseId } from '../catalog/ids.ts';
-import type { AuditEntry, Context } from '../product/context.ts';
 import type { Tx } from '../platform/db/database.ts';
+import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
 import type { Auth, EndpointRequest } from './endpoint.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type OpenSpan, statusAttributes } from '../platform/telemetry/telemetry.ts';
 import type { Context, LoggedRequest } from '../product/context.ts';
 import type { Endpoint, Surface } from './endpoint.ts';
-import { type OpenSpan, statusAttributes } from '../platform/telemetry/telemetry.ts';
 
 const policies: Record<Surface, { logged: boolean }> = {
   api: { logged: true },

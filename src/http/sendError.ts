@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
-import type { Context } from '../product/context.ts';
 import { document_bytes_max } from '../model/document.ts';
+import type { Context } from '../product/context.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 
 /** Errors of Fastify and Node that the caller caused, by code. */

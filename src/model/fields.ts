@@ -1,4 +1,13 @@
-import { type Static, type TObject, type TOptional, type TProperties, type TSchema, type TSchemaOptions, type TUnsafe, Type } from 'typebox';
+import {
+  type Static,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TSchemaOptions,
+  type TUnsafe,
+  Type,
+} from 'typebox';
 
 /** The maximum length of strings that declare none. */
 export const text_max = 32_000;

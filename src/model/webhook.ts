@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { event_types, events, type EventType as EventTypeName } from './events.ts';
+import { type EventType as EventTypeName, event_types, events } from './events.ts';
 import { choices, nullable, success, text } from './fields.ts';
 
 // Object.fromEntries forgets the names.

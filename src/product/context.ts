@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
 import type { Config } from '../catalog/settings/config.ts';
 import type { Connector } from '../emr/connector.ts';
+import type { AuditRecord } from '../model/dashboard/audit.ts';
 import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
+import type { FairSlots } from '../platform/db/fairSlots.ts';
 import type { Lookups } from '../platform/db/lookups.ts';
 import type { Notifications } from '../platform/db/notifications.ts';
-import type { FairSlots } from '../platform/db/fairSlots.ts';
-import type { Metrics } from '../platform/telemetry/metrics.ts';
-import type { AuditRecord } from '../model/dashboard/audit.ts';
 import type { IdentityProvider } from '../platform/security/identityProvider.ts';
 import type { KeyRing } from '../platform/security/keys.ts';
-import type { Outbound } from '../platform/security/outbound.ts';
 import type { SystemKeys } from '../platform/security/masterKeys.ts';
+import type { Outbound } from '../platform/security/outbound.ts';
 import type { Vault } from '../platform/security/vault.ts';
+import type { Metrics } from '../platform/telemetry/metrics.ts';
 import type { Telemetry } from '../platform/telemetry/telemetry.ts';
 
 /** The dependencies of every module. Created once in main.ts and passed as the first argument. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { firstIdOf, newId } from '../../src/catalog/ids.ts';
 import { alert_codes } from '../../src/product/alerts/catalogue.ts';
 import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
-import { verifyIfDue } from '../../src/product/audit/verification.ts';
 import { sealAudit } from '../../src/product/audit/seals.ts';
-import { firstIdOf, newId } from '../../src/catalog/ids.ts';
+import { verifyIfDue } from '../../src/product/audit/verification.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';

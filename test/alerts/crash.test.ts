@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { type Database, openDatabase } from '../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { openKeys } from '../../src/platform/security/keys.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 import { channelSettings } from './fixture.ts';

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
-import { sendMessages } from '../../src/product/alerts/sendMessages.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
 import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
+import { openLog } from '../../src/platform/telemetry/log.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
+import { sendMessages } from '../../src/product/alerts/sendMessages.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

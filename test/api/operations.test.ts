@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { errors } from '../../src/catalog/errors.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { startService } from '../../src/main.ts';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import { errorsOf } from '../../src/http/openapi/openApi.ts';
+import { startService } from '../../src/main.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { startDatabaseProxy } from './databaseProxy.ts';

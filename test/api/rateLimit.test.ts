@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../sql/errors.ts';
 import { apiError } from '../../src/catalog/errors.ts';
-import { findClient, findClientByPublicId } from '../../src/product/clients/clients.ts';
 import { addressKey, openAddressLimit } from '../../src/http/limits/addressLimit.ts';
 import { rateLimiter } from '../../src/http/limits/rateLimit.ts';
+import { findClient, findClientByPublicId } from '../../src/product/clients/clients.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { expectApiError, newClient, raw } from './support.ts';
 

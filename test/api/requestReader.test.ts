@@ -1,10 +1,10 @@
 import { type TObject, Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
+import { reader } from '../../src/http/validate.ts';
+import { changesOf, clearable, flag, nullable, secret, text, trimText, unclearable } from '../../src/model/fields.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
-import { reader } from '../../src/http/validate.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
-import { changesOf, clearable, flag, nullable, secret, text, trimText, unclearable } from '../../src/model/fields.ts';
 
 const read = (schema: TObject, sent: Record<string, unknown>) => reader(schema, 'body')(sent);
 

@@ -2,15 +2,15 @@ import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { createHead, sealAudit } from '../../src/product/audit/seals.ts';
-import { openAnchor, resetAnchor } from '../../src/product/audit/anchors.ts';
-import { openAudit } from '../../src/product/audit/openAudit.ts';
-import { collectAnchors, verifyAudit, verifyIfDue } from '../../src/product/audit/verification.ts';
 import { firstIdOf, newId } from '../../src/catalog/ids.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
 import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
+import { openAnchor, resetAnchor } from '../../src/product/audit/anchors.ts';
+import { openAudit } from '../../src/product/audit/openAudit.ts';
+import { createHead, sealAudit } from '../../src/product/audit/seals.ts';
+import { collectAnchors, verifyAudit, verifyIfDue } from '../../src/product/audit/verification.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 

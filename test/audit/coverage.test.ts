@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { examplesOf } from '../../src/http/openapi/describeOperation.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
-import type { Endpoint } from '../../src/http/endpoint.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
-import { examplesOf } from '../../src/http/openapi/describeOperation.ts';
 import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { openFollowedRecords, sealAudit, sealLastRecords } from '../../src/product/audit/seals.ts';
-import { openAudit } from '../../src/product/audit/openAudit.ts';
-import { faults_max, verifyAudit } from '../../src/product/audit/verification.ts';
 import { newId } from '../../src/catalog/ids.ts';
+import { openAudit } from '../../src/product/audit/openAudit.ts';
+import { openFollowedRecords, sealAudit, sealLastRecords } from '../../src/product/audit/seals.ts';
+import { faults_max, verifyAudit } from '../../src/product/audit/verification.ts';
 import type { AuditEntry } from '../../src/product/context.ts';
 import { until } from '../journeys/support.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';

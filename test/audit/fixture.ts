@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
+import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant } from '../harness/tenant.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sealAudit } from '../../src/product/audit/seals.ts';
 import { openStamp } from '../../src/product/audit/auditRecords.ts';
+import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyAudit } from '../../src/product/audit/verification.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { openOperator, signIn } from '../harness/operator.ts';

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../src/catalog/ids.ts';
+import type { Fragment, Query, Tx } from '../../src/platform/db/database.ts';
 import { exportChain, verifyExport } from '../../src/product/audit/exports.ts';
 import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyAudit } from '../../src/product/audit/verification.ts';
-import { newId } from '../../src/catalog/ids.ts';
-import type { Fragment, Query, Tx } from '../../src/platform/db/database.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 
 const records = 40;

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findPdfRisks } from '../../src/platform/security/pdfRisks.ts';
 import { sniffDocument } from '../../src/platform/security/documents.ts';
+import { findPdfRisks } from '../../src/platform/security/pdfRisks.ts';
 import { closeWindows, openBrowser } from '../harness/browser.ts';
 
 /** Files as a browser's own encoders write them. */

@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { apiError, errors, StartFailure } from '../../src/catalog/errors.ts';
 import { failures } from '../../src/catalog/failures.ts';
 import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../src/catalog/ids.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { version } from '../../src/catalog/version.ts';
-import { event_types } from '../../src/model/events.ts';
-import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
+import { event_types } from '../../src/model/events.ts';
+import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
+import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { certifyCommand } from '../../src/surfaces/cli/certify.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
+import { certifyCommand } from '../../src/surfaces/cli/certify.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 
 let server: FhirServer;

@@ -3,7 +3,7 @@ import { certify } from '../../src/emr/certification/certify.ts';
 import { larkspur } from '../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { type LarkspurFixture, openFixture } from '../connectors/larkspur/fixture.ts';
-import { faulty_connectors, faulty_servers, type FaultyConnector, type FaultyServer } from './faultyConnectors.ts';
+import { type FaultyConnector, type FaultyServer, faulty_connectors, faulty_servers } from './faultyConnectors.ts';
 
 let fixture: LarkspurFixture;
 beforeAll(async () => {

@@ -1,4 +1,12 @@
-import { type Access, type Connector, type EmrEndpoint, EmrFailure, type EmrWrite, type Operations, type Written } from '../../src/emr/connector.ts';
+import {
+  type Access,
+  type Connector,
+  type EmrEndpoint,
+  EmrFailure,
+  type EmrWrite,
+  type Operations,
+  type Written,
+} from '../../src/emr/connector.ts';
 import type { Outbound } from '../../src/platform/security/outbound.ts';
 
 /** A fault in an otherwise correct connector, and a check that must detect it. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { checkNewPassword } from '../../src/product/operators/localAccounts.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { newOperator, openOperator, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

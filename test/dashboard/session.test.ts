@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { readSessionCookie, requireOwnOrigin, sessionCookie } from '../../src/http/auth/authenticateOperator.ts';
 import { purgeSessions } from '../../src/product/operators/operatorSessions.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { newOperator, signIn } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -2,7 +2,14 @@ import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deviceCookie } from '../../src/http/auth/authenticateOperator.ts';
 import { purgeDevices } from '../../src/product/operators/signIn.ts';
-import { newOperator, openOperator, operatorOf, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
+import {
+  newOperator,
+  openOperator,
+  operatorOf,
+  outdateSignIns,
+  signIn,
+  type TestOperator,
+} from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;

@@ -6,7 +6,15 @@ import { newClient } from '../api/support.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
 import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { type Browser, callback, followProvider, forgetProvider, openBrowser, signInAs, visitProvider } from './single-sign-on/browsers.ts';
+import {
+  type Browser,
+  callback,
+  followProvider,
+  forgetProvider,
+  openBrowser,
+  signInAs,
+  visitProvider,
+} from './single-sign-on/browsers.ts';
 
 let provider: TestProvider;
 let fixture: TestSandbox;

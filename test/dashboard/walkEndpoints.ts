@@ -1,6 +1,6 @@
-import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { dashboard_kinds } from '../../src/model/dashboard/recordKinds.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import type { TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type DatabaseAddress, parseAddress } from '../../sql/address.ts';
 import { connect } from '../../sql/connect.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { databaseFailure } from '../../src/platform/db/migrate.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { test_authority } from '../harness/certificates.ts';
 import { startTlsProxy, type TlsProxy } from './tlsProxy.ts';
 

@@ -4,14 +4,14 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { newWebhookSecret } from '../../src/catalog/ids.ts';
 import { type Endpoint, isRead } from '../../src/http/endpoint.ts';
 import { codeSamples, type SampleValues } from '../../src/http/openapi/codeSamples.ts';
 import { credentialsOf, examplesOf } from '../../src/http/openapi/describeOperation.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';
-import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { signWebhook } from '../../src/platform/security/signatures.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
+import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -2,11 +2,11 @@ import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { groups } from '../../src/model/groups.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { renderMarkdown, rewriteLinks } from '../../src/surfaces/docs/markdown.ts';
 import { markdownPath, pages } from '../../src/surfaces/docs/navigation.ts';
 import type { SearchEntry } from '../../src/surfaces/docs/site.ts';
-import { groups } from '../../src/model/groups.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { openFolders } from '../../src/platform/db/embedded/folders.ts';
-import { account_name, type AccountRules, ensureSystemUser, findUser, serverAccount } from '../../src/platform/db/embedded/serverAccount.ts';
+import {
+  type AccountRules,
+  account_name,
+  ensureSystemUser,
+  findUser,
+  serverAccount,
+} from '../../src/platform/db/embedded/serverAccount.ts';
 import { createdDataDir, newDataDir, query, serverPid, start } from './fixture.ts';
 
 const nobody = await findUser('nobody');

@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { extractBackup } from '../../src/product/backup/restoreBackup.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect } from '../../src/platform/db/database.ts';
 import { addErasedTables, rewriteErasedTables } from '../../src/platform/db/erasedTables.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { openEmbedded } from '../../src/platform/db/openServer.ts';
+import { extractBackup } from '../../src/product/backup/restoreBackup.ts';
 import { install } from '../backup/installation.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';

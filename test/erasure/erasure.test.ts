@@ -1,12 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { erase, type ErasureCounts, findOrganizationScope, findPatientScope, planErasure } from '../../src/product/erasure/erase.ts';
-import { erasableTables, type ErasureScope } from '../../src/product/erasure/tables.ts';
+import {
+  type ErasureCounts,
+  erase,
+  findOrganizationScope,
+  findPatientScope,
+  planErasure,
+} from '../../src/product/erasure/erase.ts';
+import { type ErasureScope, erasableTables } from '../../src/product/erasure/tables.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { until } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
-import { createPatient, newTenant, tablesWith, type Tenant } from './fixture.ts';
+import { createPatient, newTenant, type Tenant, tablesWith } from './fixture.ts';
 
 let fixture: TestSandbox;
 let operator: TestOperator;

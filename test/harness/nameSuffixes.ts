@@ -1,6 +1,6 @@
-import type { Sql } from '../../src/platform/db/database.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
 import type { RecordKind } from '../../src/model/records/recordKind.ts';
+import type { Sql } from '../../src/platform/db/database.ts';
 
 /** The columns that can be searched by part of a name, of all kinds. */
 export const name_columns: readonly { kind: RecordKind; filter: string; column: string }[] = record_kinds.flatMap(

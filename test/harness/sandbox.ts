@@ -8,12 +8,12 @@ import { inject } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
-import type { Context } from '../../src/product/context.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
-import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { startService } from '../../src/main.ts';
-import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
+import { connect, type Sql } from '../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
+import type { Context } from '../../src/product/context.ts';
+import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { type Api, openApi } from './api.ts';
 import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
 

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../src/emr/connector.ts';
-import type { Context } from '../../src/product/context.ts';
 import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
-import type { Job } from '../../src/product/jobs/jobs.ts';
-import { createLaneRunner, type JobHandler } from '../../src/product/jobs/run.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { openCircuits } from '../../src/platform/worker/backoff.ts';
+import type { Context } from '../../src/product/context.ts';
+import type { Job } from '../../src/product/jobs/jobs.ts';
+import { createLaneRunner, type JobHandler } from '../../src/product/jobs/run.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 

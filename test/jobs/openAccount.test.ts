@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { bindings } from '../../src/product/accounts/accounts.ts';
-import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import type { Access, Connector } from '../../src/emr/connector.ts';
-import type { Context } from '../../src/product/context.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';
 import { openVault } from '../../src/platform/security/vault.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
+import { bindings } from '../../src/product/accounts/accounts.ts';
+import { openAccount } from '../../src/product/accounts/openAccount.ts';
+import type { Context } from '../../src/product/context.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bindings, expireAccount } from '../../src/product/accounts/accounts.ts';
-import { addEndedGrant } from '../../src/product/accounts/grantRenewals.ts';
-import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import { type Access, type Connector, EmrFailure, type Grant } from '../../src/emr/connector.ts';
-import type { Context } from '../../src/product/context.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases } from '../../src/platform/db/lease.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';
 import { openVault } from '../../src/platform/security/vault.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
+import { bindings, expireAccount } from '../../src/product/accounts/accounts.ts';
+import { addEndedGrant } from '../../src/product/accounts/grantRenewals.ts';
+import { openAccount } from '../../src/product/accounts/openAccount.ts';
+import type { Context } from '../../src/product/context.ts';
 import { deferred } from '../harness/deferred.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 

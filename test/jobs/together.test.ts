@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
+import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { insertRecords, openStamp } from '../../src/product/audit/auditRecords.ts';
 import type { Context } from '../../src/product/context.ts';
-import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { finishJob, type JobResult } from '../../src/product/jobs/finishJob.ts';
 import { openSteps } from '../../src/product/jobs/jobSteps.ts';
 import type { Job } from '../../src/product/jobs/jobs.ts';
 import { startJob } from '../../src/product/jobs/startJob.ts';
-import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
 const lanes = ['a', 'b', 'c', 'd', 'e'];

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';

@@ -4,7 +4,16 @@ import { openApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
-import { appliedMarkers, createMarker, endPauses, patient, pauseAfterFailure, setFault, until, untilFinished } from './support.ts';
+import {
+  appliedMarkers,
+  createMarker,
+  endPauses,
+  patient,
+  pauseAfterFailure,
+  setFault,
+  until,
+  untilFinished,
+} from './support.ts';
 
 const worker_jobs = 8;
 let fixture: TestSandbox;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { recordLoad } from '../../src/product/accounts/serverFacts.ts';
 import type { LoadSign } from '../../src/emr/connector.ts';
+import { recordLoad } from '../../src/product/accounts/serverFacts.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signOutAccounts } from '../../src/product/accounts/signOutAccounts.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
+import { signOutAccounts } from '../../src/product/accounts/signOutAccounts.ts';
 import { apiOf, expectApiError, expectSchema, newClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import type { Operation, Schema } from '../../src/http/openapi/document.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import type { Credentials, Grant } from '../../src/emr/connector.ts';
 import { bindings, getAccount } from '../../src/product/accounts/accounts.ts';
 import { openAccount } from '../../src/product/accounts/openAccount.ts';
-import type { Credentials, Grant } from '../../src/emr/connector.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { expect, inject, test } from 'vitest';
 import { pythonModule } from '../../scripts/sdk/python.ts';
 import { typescriptTypes } from '../../scripts/sdk/typescript.ts';
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { openApi } from '../../src/http/openapi/openApi.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
 const run = promisify(execFile);
 const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });

@@ -1,7 +1,7 @@
 import { parseOptions } from '@node-rs/argon2';
 import { expect, test } from 'vitest';
-import { hashToken, sameHash } from '../../src/platform/security/signatures.ts';
 import { hashPassword, password_cost, verifyPassword } from '../../src/platform/security/passwords.ts';
+import { hashToken, sameHash } from '../../src/platform/security/signatures.ts';
 
 test('a token is stored as its SHA-256', () => {
   expect(hashToken('abc').toString('hex')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');

@@ -3,7 +3,13 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createOutbound, type Lookup, type Outbound, OutboundFailure, type OutboundRequest } from '../../src/platform/security/outbound.ts';
+import {
+  createOutbound,
+  type Lookup,
+  type Outbound,
+  OutboundFailure,
+  type OutboundRequest,
+} from '../../src/platform/security/outbound.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

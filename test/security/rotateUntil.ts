@@ -1,9 +1,9 @@
-import { recordRotation } from '../../src/product/audit/openAudit.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { openDatabase } from '../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { openKeys } from '../../src/platform/security/keys.ts';
+import { recordRotation } from '../../src/product/audit/openAudit.ts';
 
 /** Rotates the master key of the installation in the environment, and kills this process at the step. */
 export async function rotateUntil(step: string): Promise<void> {

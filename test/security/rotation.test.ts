@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exportPKCS8, generateKeyPair } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
-import { recordRotation } from '../../src/product/audit/openAudit.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { type Keys, openKeys, rotation_steps } from '../../src/platform/security/keys.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
+import { recordRotation } from '../../src/product/audit/openAudit.ts';
 import { freshDatabase, template, urlOf } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

@@ -4,9 +4,14 @@ import { StartFailure } from '../../src/catalog/errors.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';
-import { identified, MasterKeyMissing, type MasterKeys, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
+import {
+  identified,
+  MasterKeyMissing,
+  type MasterKeys,
+  openSystemKeys,
+} from '../../src/platform/security/masterKeys.ts';
 import { SealFailure } from '../../src/platform/security/seal.ts';
-import { openVault, type Owner, type Vault } from '../../src/platform/security/vault.ts';
+import { type Owner, openVault, type Vault } from '../../src/platform/security/vault.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 
 let database: FreshDatabase;

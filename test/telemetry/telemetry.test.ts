@@ -5,7 +5,13 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
-import { openTelemetry, parseTraceparent, recordedTraceId, type Telemetry, telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
+import {
+  openTelemetry,
+  parseTraceparent,
+  recordedTraceId,
+  type Telemetry,
+  telemetry_off,
+} from '../../src/platform/telemetry/telemetry.ts';
 import { until } from '../journeys/support.ts';
 import { type Collector, startCollector } from './collector.ts';
 

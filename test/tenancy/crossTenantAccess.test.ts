@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { apiOf, expectApiError, newClient, type OtherClient } from '../api/support.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { roleAddresses, service_role, system_role } from '../../src/platform/db/roles.ts';
 import { newClient, type OtherClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

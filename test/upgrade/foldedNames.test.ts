@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrations_folder } from '../../src/catalog/installation.ts';
+import { fold } from '../../src/model/fold.ts';
 import { connect } from '../../src/platform/db/database.ts';
 import { migrate, migrationNames } from '../../src/platform/db/migrate.ts';
-import { fold } from '../../src/model/fold.ts';
 import { namesOfAllCharacters } from '../harness/names.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 

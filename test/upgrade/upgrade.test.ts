@@ -1,13 +1,13 @@
 import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { verifyAudit } from '../../src/product/audit/verification.ts';
 import { migrations_folder } from '../../src/catalog/installation.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
+import { startService } from '../../src/main.ts';
 import { connect, type DatabaseAddress, type Sql } from '../../src/platform/db/database.ts';
 import { isMigrated } from '../../src/platform/db/migrate.ts';
 import { ensureRoles } from '../../src/platform/db/roles.ts';
-import { startService } from '../../src/main.ts';
+import { verifyAudit } from '../../src/product/audit/verification.ts';
 import { openApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 

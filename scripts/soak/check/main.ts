@@ -4,8 +4,8 @@
  * exit code 1 if an invariant is broken.
  */
 import { parseArgs } from 'node:util';
-import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 import { connect } from '../../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 import { print, RunError, runMain } from '../../cluster/programs.ts';
 import {
   type Acknowledged,

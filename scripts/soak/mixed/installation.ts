@@ -7,7 +7,7 @@ import { connect, type Sql } from '../../../src/platform/db/database.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/start.ts';
 import { ensureDatabase } from '../../../src/platform/db/openServer.ts';
 import type { Sandbox } from '../../../src/surfaces/sandbox/seedSandbox.ts';
-import { type Program, root, RunError, startProgram, until } from '../../cluster/programs.ts';
+import { type Program, RunError, root, startProgram, until } from '../../cluster/programs.ts';
 import { openInstallation } from '../../cluster/service.ts';
 import { freePort } from '../../freePort.ts';
 import { type FhirEmr, startFhirEmr } from './fhirEmrs.ts';

@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { Capability, Connector, Credentials, EmrEndpoint, Grant, Listing, OperationName, Operations, SignIn } from '../connector.ts';
-import { collect } from '../operations.ts';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../../platform/security/outbound.ts';
+import type {
+  Capability,
+  Connector,
+  Credentials,
+  EmrEndpoint,
+  Grant,
+  Listing,
+  OperationName,
+  Operations,
+  SignIn,
+} from '../connector.ts';
+import { collect } from '../operations.ts';
 import { CheckFailed, CheckSkipped, fail, skip, skipUnsupported } from './outcomes.ts';
 
 /** The connector under test, its EMR, and what is allowed there. */

@@ -1,9 +1,9 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { EmrFailure, type Listing, type ListPage, type Operations } from '../connector.ts';
-import { collect } from '../operations.ts';
 import { record_kinds } from '../../model/records/kinds.ts';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
+import { EmrFailure, type Listing, type ListPage, type Operations } from '../connector.ts';
+import { collect } from '../operations.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor, ListName } from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';

@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { EmrFailure, type OperationName, type Operations, type PatientSearch } from '../connector.ts';
 import { activity, nullable } from '../../model/fields.ts';
 import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
 import { AppointmentSource } from '../../model/records/appointments.ts';
 import { PatientSource } from '../../model/records/patients.ts';
-import { CodeLists } from '../../model/providerSettings.ts';
+import { CodeLists } from '../../model/settings.ts';
+import { EmrFailure, type OperationName, type Operations, type PatientSearch } from '../connector.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
 import { dropConnection, respondWith, tooManyRequests, unreachable, unusable_responses } from './interceptors.ts';

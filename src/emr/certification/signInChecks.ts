@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { decodeProtectedHeader, generateKeyPair } from 'jose';
-import type { Credentials, EmrEndpoint, SignIn } from '../connector.ts';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
 import { isZone } from '../../platform/time/zones.ts';
+import type { Credentials, EmrEndpoint, SignIn } from '../connector.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment } from './environment.ts';
 import { respondWith, unreachable, unusable_responses } from './interceptors.ts';

@@ -1,6 +1,6 @@
+import { instantOf, openZone } from '../../platform/time/zones.ts';
 import { collect } from '../operations.ts';
 import type { Saved } from '../patientWrites.ts';
-import { instantOf, openZone } from '../../platform/time/zones.ts';
 import { booksFreeSlotsOnly } from './appointmentTimes.ts';
 import { type Check, expectFailure } from './check.ts';
 import { listOf, throughOf } from './listChecks.ts';

@@ -4,7 +4,7 @@ import type { FailureCode } from '../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../platform/security/outbound.ts';
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
-import { error_bytes_max, jsonOf, response_limits, type ResponseKind } from '../responses.ts';
+import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../responses.ts';
 import { toFieldName } from './fieldNames.ts';
 
 /** A compiled schema. A response may contain additional fields. */

@@ -1,4 +1,4 @@
-import type { CodeLists } from '../../model/providerSettings.ts';
+import type { CodeLists } from '../../model/settings.ts';
 import type { SavedField } from '../patientWrites.ts';
 import type { Receipt } from './defineWrite.ts';
 import { toRelationship } from './liveChart.ts';

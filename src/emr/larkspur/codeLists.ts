@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
-import type { CodeLists } from '../../model/providerSettings.ts';
+import type { CodeLists } from '../../model/settings.ts';
 import { bodyOf } from './call.ts';
 import { toFieldName } from './fieldNames.ts';
 import { defineList } from './lists.ts';

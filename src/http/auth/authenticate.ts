@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Account, findAccountByToken } from '../../product/accounts/accounts.ts';
 import { apiError } from '../../catalog/errors.ts';
+import { hashCredential } from '../../platform/security/signatures.ts';
+import { type Account, findAccountByToken } from '../../product/accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import { lookUpLink } from '../../product/link/linkTokens.ts';
 import { roleIn } from '../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../product/operators/operators.ts';
-import { hashCredential } from '../../platform/security/signatures.ts';
-import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import type { Endpoint, OpenLink } from '../endpoint.ts';
+import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 
 /** The authenticated caller of a request. */
 export type Caller = {

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { apiError } from '../../catalog/errors.ts';
 import type { OperatorRole } from '../../catalog/roles.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
+import { hashToken, sameHash } from '../../platform/security/signatures.ts';
 import type { Client } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
-import type { ClientScope } from '../../platform/db/fragments.ts';
 import { findCheckedSession } from '../../product/operators/checkedSessions.ts';
 import { clientsWith } from '../../product/operators/operatorAccess.ts';
 import { type Operator, pendingSetup } from '../../product/operators/operators.ts';
-import { hashToken, sameHash } from '../../platform/security/signatures.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { device_days } from '../../product/operators/signIn.ts';
+import type { Endpoint } from '../endpoint.ts';
 
 /**
  * Finds the operator by the session cookie. A request that changes something must also come from the dashboard's own

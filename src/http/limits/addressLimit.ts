@@ -2,8 +2,8 @@ import { isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
-import type { RateLimiter } from './rateLimit.ts';
 import { isDatabaseFailure } from '../sendError.ts';
+import type { RateLimiter } from './rateLimit.ts';
 
 /**
  * How requests to a route count against the limit of their remote address. `every_request` (the default): no caller is

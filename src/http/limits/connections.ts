@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../../product/context.ts';
-import type { Readable } from 'node:stream';
 
 /** How long a connection above the limit may take to send something. */
 const silent_ms = 1_000;

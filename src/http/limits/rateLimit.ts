@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
-import { randomUUID } from 'node:crypto';
 import type { Notifications } from '../../platform/db/notifications.ts';
 
 /** Whether a request is allowed, and how many requests the caller has left of `limit`, the most it can have at once. */

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../endpoint.ts';
-import { camelCase, type CodeSample, snakeCase } from './document.ts';
+import { type CodeSample, camelCase, snakeCase } from './document.ts';
 
 export type SampleValues = {
   params: Record<string, unknown>;

@@ -1,12 +1,12 @@
 import { type TObject, Type } from 'typebox';
 import type { ErrorCode } from '../../catalog/errors.ts';
+import { type EventType, event_types, events } from '../../model/events.ts';
 import { type Endpoint, takesKey } from '../endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';
 import type { Describer, Place } from './describeSchema.ts';
 import { type EventCall, type Operation, type Parameter, pascalCase, type Schema } from './document.ts';
 import { errorResponses } from './errorResponses.ts';
-import { event_types, events, type EventType } from '../../model/events.ts';
 
 export const headers = {
   client_id: 'The client ID of your application.',

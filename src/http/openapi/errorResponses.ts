@@ -1,7 +1,7 @@
 import { apiError, type ErrorCode, errors, type Fills } from '../../catalog/errors.ts';
 import { connectors } from '../../emr/index.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { ErrorBody, LoginRequiredBody } from '../../model/job.ts';
+import type { Endpoint } from '../endpoint.ts';
 import type { Describer } from './describeSchema.ts';
 import { type Example, type Operation, pascalCase, type Response, type Schema } from './document.ts';
 

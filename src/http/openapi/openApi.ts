@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../catalog/errors.ts';
 import { event_types } from '../../model/events.ts';
-import { type Endpoint, takesKey } from '../endpoint.ts';
 import { groups } from '../../model/groups.ts';
+import { type Endpoint, takesKey } from '../endpoint.ts';
 import { describeAnyEvent, describeEvent, describeOperation, headers } from './describeOperation.ts';
 import { schemaDescriber } from './describeSchema.ts';
 import type { Document, Operation } from './document.ts';

@@ -1,11 +1,11 @@
+import { createHash } from 'node:crypto';
 import { basename, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import helmet from '@fastify/helmet';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { pages_folder } from '../../catalog/installation.ts';
-import { createHash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
 
 /**
  * Adds pages in a scope of their own, so that API requests do not run helmet's hooks. Pages are sent with `sendPage`;

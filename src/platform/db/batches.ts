@@ -1,5 +1,5 @@
-import type { Fragment, Query } from '../../../sql/statement.ts';
 import { setImmediate as endOfTurn, setTimeout as pause } from 'node:timers/promises';
+import type { Fragment, Query } from '../../../sql/statement.ts';
 
 /** Work of one tenant that one statement does for many requests at once. */
 export type Batch<Entry, Result> = {

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseAddress } from '../../../sql/address.ts';
-import { connect as connectSql, type ConnectOptions, type Sql, type Tx } from '../../../sql/connect.ts';
+import { type ConnectOptions, connect as connectSql, type Sql, type Tx } from '../../../sql/connect.ts';
 import { type OnNotification, openListener } from '../../../sql/listen.ts';
 import type { Fragment, Query } from '../../../sql/statement.ts';
+import { type Batches, batch_wait, isRefusedBatch, openBatches } from './batches.ts';
 import { fairSlots } from './fairSlots.ts';
-import { batch_wait, type Batches, isRefusedBatch, openBatches } from './batches.ts';
-import { checkRole, role_settings, type RoleAddresses, service_role, system_role } from './roles.ts';
+import { checkRole, type RoleAddresses, role_settings, service_role, system_role } from './roles.ts';
 
 export type { DatabaseAddress } from '../../../sql/address.ts';
 export { onCommit, type Sql, type Tx } from '../../../sql/connect.ts';

@@ -1,10 +1,10 @@
+import { AddressError, type DatabaseAddress, parseAddress } from '../../../sql/address.ts';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import { connect, type DatabaseAddress } from './database.ts';
+import { connect } from './database.ts';
 import { type EmbeddedServer, startEmbedded } from './embedded/start.ts';
 import { databaseFailure, migrate } from './migrate.ts';
 import { type RoleAddresses, throughPooler } from './roles.ts';
-import { AddressError, type DatabaseAddress, parseAddress } from '../../../sql/address.ts';
-import { StartFailure } from '../../catalog/errors.ts';
 
 /** The PostgreSQL server of an installation: the one of DATABASE_URL, or the embedded one. */
 export type DatabaseServer = {

@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import ipaddr from 'ipaddr.js';
 
 export type UrlRules = {
   /** Allows http to this machine. */

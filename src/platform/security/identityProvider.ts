@@ -1,7 +1,16 @@
 import * as oidc from 'openid-client';
 import type { Config } from '../../catalog/settings/config.ts';
-import { type ClaimReader, type Claims, claimsAgain, failureOf, findRoles, IdentityFailure, type ProviderTokens, readUserInfo } from './providerClaims.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
+import {
+  type ClaimReader,
+  type Claims,
+  claimsAgain,
+  failureOf,
+  findRoles,
+  IdentityFailure,
+  type ProviderTokens,
+  readUserInfo,
+} from './providerClaims.ts';
 
 /** What the provider says about a person who has signed in. */
 export type Identity = { issuer: string; subject: string; claims: Claims };

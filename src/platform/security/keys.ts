@@ -1,10 +1,22 @@
 import { join } from 'node:path';
+import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { isForeignKeyViolation, type KeySource, loadMasterKeys, type MasterKey, type MasterKeys, newMasterKey, openSystemKeys, removePreviousKeyFile, replaceKeyFile, rewrapSystemKeys, type SystemKeys } from './masterKeys.ts';
-import { findForeignMasterKey, openVault, type Vault } from './vault.ts';
-import { StartFailure } from '../../catalog/errors.ts';
+import {
+  isForeignKeyViolation,
+  type KeySource,
+  loadMasterKeys,
+  type MasterKey,
+  type MasterKeys,
+  newMasterKey,
+  openSystemKeys,
+  removePreviousKeyFile,
+  replaceKeyFile,
+  rewrapSystemKeys,
+  type SystemKeys,
+} from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
+import { findForeignMasterKey, openVault, type Vault } from './vault.ts';
 
 /** Inspects and rotates the master keys. */
 export type KeyRing = {

@@ -2,8 +2,8 @@ import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
-import { SealFailure, sealWith, unsealWith } from './seal.ts';
 import type { Sql } from '../db/database.ts';
+import { SealFailure, sealWith, unsealWith } from './seal.ts';
 
 export type MasterKey = { id: string; key: Buffer };
 

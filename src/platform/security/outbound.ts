@@ -1,10 +1,9 @@
 import { lookup as systemLookup } from 'node:dns/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, Pool } from 'undici';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import { isWithin, private_address, reachOf, refusalOf, type UrlRules } from './addresses.ts';
-import type { IncomingHttpHeaders } from 'node:http';
-
 
 export type Outbound = {
   /** One HTTP exchange with a URL chosen by a caller. Redirects are returned, never followed. */

@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { newId } from '../../catalog/ids.ts';
 import type { Sql, Tx } from '../db/database.ts';
-import { isForeignKeyViolation, MasterKeyMissing, type MasterKeys, rewrapSystemKeys, unwrapKey, wrapKey } from './masterKeys.ts';
+import {
+  isForeignKeyViolation,
+  MasterKeyMissing,
+  type MasterKeys,
+  rewrapSystemKeys,
+  unwrapKey,
+  wrapKey,
+} from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 
 /** The owner of a secret: a linked account, a webhook endpoint or a client. Each has one data key. */

@@ -1,18 +1,55 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { hostname } from 'node:os';
-import { type Attributes, type HrTime, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, ValueType } from '@opentelemetry/api';
+import {
+  type Attributes,
+  type HrTime,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  ValueType,
+} from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { emptyResource, resourceFromAttributes } from '@opentelemetry/resources';
-import { AggregationTemporality, type DataPoint, DataPointType, type Histogram, MeterProvider, type MetricData, type MetricProducer, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
-import { AlwaysOffSampler, AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, type Sampler, SamplingDecision, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AggregationTemporality,
+  type DataPoint,
+  DataPointType,
+  type Histogram,
+  MeterProvider,
+  type MetricData,
+  type MetricProducer,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
+import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 import type { Config } from '../../catalog/settings/config.ts';
+import type { SamplerName } from '../../catalog/settings/settingValues.ts';
 import { version } from '../../catalog/version.ts';
 import { waitAtMost } from '../worker/worker.ts';
-import { formatTraceparent, isSampled, type OpenSpan, parseTraceparent, type SpanAttributes, type SpanOptions, type Telemetry, type TracePosition } from './telemetry.ts';
-import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
-import type { SamplerName } from '../../catalog/settings/settingValues.ts';
+import {
+  formatTraceparent,
+  isSampled,
+  type OpenSpan,
+  parseTraceparent,
+  type SpanAttributes,
+  type SpanOptions,
+  type Telemetry,
+  type TracePosition,
+} from './telemetry.ts';
 
 /** Part of the two seconds of a shutdown that are not reserved for running work. */
 const close_ms = 1_000;

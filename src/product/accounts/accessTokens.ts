@@ -1,10 +1,10 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../context.ts';
-import { bindings, getAccount, lockAccount, replaceToken } from './accounts.ts';
 import { newToken } from '../../catalog/ids.ts';
+import type { LinkedAccount } from '../../model/activity.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
-import type { LinkedAccount } from '../../model/activity.ts';
+import type { Context } from '../context.ts';
+import { bindings, getAccount, lockAccount, replaceToken } from './accounts.ts';
 import { connectorOf } from './openAccount.ts';
 
 /** An account's access token, for display to an operator. */

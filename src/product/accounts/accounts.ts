@@ -1,15 +1,15 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newReference, parseId } from '../../catalog/ids.ts';
 import type { Capability, MrnRule } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
+import type { Attention } from '../../model/dashboard/overview.ts';
 import { readBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
-import type { Job, UsedSession } from '../jobs/jobs.ts';
-import type { Attention } from '../../model/dashboard/overview.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';
-import { knownToWork, mrnRule } from './capabilities.ts';
+import type { Context } from '../context.ts';
+import type { Job, UsedSession } from '../jobs/jobs.ts';
 import { parkJobs } from '../jobs/park.ts';
 import { emitEvent } from '../webhooks/emitEvent.ts';
+import { knownToWork, mrnRule } from './capabilities.ts';
 
 /** A linked EMR account: one user of one organization, under one client. */
 export type Account = {

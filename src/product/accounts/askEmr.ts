@@ -2,8 +2,8 @@ import { apiError } from '../../catalog/errors.ts';
 import { EmrFailure } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import type { StoredAccount } from './accounts.ts';
-import { connectorOf, type OpenAccount, openAccount } from './openAccount.ts';
 import type { MrnSetting } from './capabilities.ts';
+import { connectorOf, type OpenAccount, openAccount } from './openAccount.ts';
 
 /** A person waits for the result. */
 const timeout_ms = 30_000;

@@ -1,7 +1,7 @@
 import type { Capability } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
 import type { AccountRow, OrganizationRow } from '../../model/dashboard/accounts.ts';
 import { sizeText } from '../../model/fields.ts';
+import type { Context } from '../context.ts';
 import type { Account } from './accounts.ts';
 import { describedMrnRule } from './capabilities.ts';
 import { capabilitiesOf, connectorOf } from './openAccount.ts';

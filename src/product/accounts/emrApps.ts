@@ -1,15 +1,15 @@
+import { createHmac } from 'node:crypto';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import type { Credentials, EmrEndpoint } from '../../emr/connector.ts';
 import { type EndpointPins, fillPin, isAddress, matchHost, same_host, wildcardOf } from '../../emr/endpointPins.ts';
-import type { Context } from '../context.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
-import { unparkJobs } from '../jobs/park.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
+import { clientKeys } from '../../platform/security/signingKeys.ts';
+import type { Context } from '../context.ts';
+import { unparkJobs } from '../jobs/park.ts';
 import { reactivateAccounts } from './accounts.ts';
 import type { MrnSetting } from './capabilities.ts';
-import { createHmac } from 'node:crypto';
-import { clientKeys } from '../../platform/security/signingKeys.ts';
 
 /**
  * Our registration at an EMR: the sign-in method, the client ID and the secret that an operator configured once for all

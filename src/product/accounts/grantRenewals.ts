@@ -1,11 +1,11 @@
+import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { EmrFailure, type Grant, type RenewGrant } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
-import { bindings, lockAccount, readAccount, setGrant, type StoredAccount } from './accounts.ts';
-import { hostname } from 'node:os';
 import { newId } from '../../catalog/ids.ts';
+import { EmrFailure, type Grant, type RenewGrant } from '../../emr/connector.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
+import { bindings, lockAccount, readAccount, type StoredAccount, setGrant } from './accounts.ts';
 
 type RenewalContext = Pick<Context, 'db' | 'vault' | 'connectors'>;
 

@@ -1,12 +1,12 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newId, newToken } from '../../catalog/ids.ts';
 import type { Credentials, SignIn } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { unparkJobs } from '../jobs/park.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
-import { forgetRefusals, offeredOf, storeEvidence } from './capabilities.ts';
+import type { Context } from '../context.ts';
+import { unparkJobs } from '../jobs/park.ts';
 import { addAccount, bindings, relinkAccount, replaceToken } from './accounts.ts';
+import { forgetRefusals, offeredOf, storeEvidence } from './capabilities.ts';
 import { connectorOf } from './openAccount.ts';
 import { addOrganization } from './organizations.ts';
 

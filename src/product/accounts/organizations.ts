@@ -1,10 +1,10 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
 import type { MrnRule } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { OrganizationChoice } from '../../model/dashboard/records.ts';
-import type { CodeLists } from '../../model/providerSettings.ts';
+import type { CodeLists } from '../../model/settings.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import type { MrnSetting } from './capabilities.ts';
 import { connectorOf } from './openAccount.ts';
 

@@ -1,6 +1,6 @@
+import type { LoadSign } from '../../emr/connector.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { StoredAccount } from './accounts.ts';
-import type { LoadSign } from '../../emr/connector.ts';
 
 type At = Pick<StoredAccount, 'client_id' | 'organization_id' | 'emr_address'>;
 

@@ -1,7 +1,7 @@
 import { type Credentials, EmrFailure, type Grant } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
-import { emrEndpoint, type EndpointContext } from './emrApps.ts';
+import { type EndpointContext, emrEndpoint } from './emrApps.ts';
 import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './grantRenewals.ts';
 import { connectorOf, currentCredentials } from './openAccount.ts';
 

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import type { Alert } from '../../model/dashboard/alerts.ts';
+import type { Context } from '../context.ts';
 import { listMessagesOf, readChannelHealth, type SentMessage } from './alertMessages.ts';
 import { type AlertText, listOpenAlerts, listRecentAlerts } from './alerts.ts';
 import { type AlertCode, alertOf } from './catalogue.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../catalog/settings/config.ts';
-import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import { readQueueDepth } from '../jobs/queueDepth.ts';
 import { type ChannelName, queueMessages } from './alertMessages.ts';
 import {

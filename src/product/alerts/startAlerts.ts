@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import { type ScheduledTasks, startScheduledTasks } from '../../platform/worker/scheduledTasks.ts';
+import type { Context } from '../context.ts';
 import { purgeMessages } from './alertMessages.ts';
 import { purgeAlerts } from './alerts.ts';
 import { evaluateAlerts } from './evaluateAlerts.ts';

@@ -1,13 +1,13 @@
-import type { Context } from '../context.ts';
-import type { AuditFault } from '../../model/dashboard/audit.ts';
-import { createOutbound } from '../../platform/security/outbound.ts';
-import { type Head, HeadBroken, readHead } from './seals.ts';
-import { findLinks } from './auditRecords.ts';
 import { createHmac, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { AuditFault } from '../../model/dashboard/audit.ts';
+import { createOutbound } from '../../platform/security/outbound.ts';
+import type { Context } from '../context.ts';
+import { findLinks } from './auditRecords.ts';
+import { type Head, HeadBroken, readHead } from './seals.ts';
 
 export type AuditAnchor = {
   /**

@@ -1,10 +1,10 @@
-import { firstIdOf, newId, timeOfId } from '../../catalog/ids.ts';
-import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
-import type { Fragment, Query, Row, Statement, Tx } from '../../platform/db/database.ts';
-import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
 import { createHmac } from 'node:crypto';
-import type { AuditEntry } from '../context.ts';
+import { firstIdOf, newId, timeOfId } from '../../catalog/ids.ts';
+import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
+import type { Fragment, Query, Row, Statement, Tx } from '../../platform/db/database.ts';
+import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
+import type { AuditEntry } from '../context.ts';
 
 /** A record with its position in the chain. */
 export type SealedRow = AuditRow & { position: number; chain: Buffer };

@@ -1,11 +1,20 @@
-import type { Context } from '../context.ts';
-import { csvLine } from '../../platform/csv.ts';
-import type { ClientScope } from '../../platform/db/fragments.ts';
-import type { AuditFault, AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
-import { listAudit } from './listAudit.ts';
-import { type AuditRow, type ExportedRow, type ExportRange, lastPosition, openStamp, type Place, readChainOf, readRestOf } from './auditRecords.ts';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import type { AuditFault, AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
+import { csvLine } from '../../platform/csv.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
+import type { Context } from '../context.ts';
+import {
+  type AuditRow,
+  type ExportedRow,
+  type ExportRange,
+  lastPosition,
+  openStamp,
+  type Place,
+  readChainOf,
+  readRestOf,
+} from './auditRecords.ts';
+import { listAudit } from './listAudit.ts';
 import { type Head, linkOf } from './seals.ts';
 import { faults_max } from './verification.ts';
 

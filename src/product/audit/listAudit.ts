@@ -1,6 +1,6 @@
-import type { Context } from '../context.ts';
-import type { ClientScope } from '../../platform/db/fragments.ts';
 import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
+import type { Context } from '../context.ts';
 import { findRecords, openStamp } from './auditRecords.ts';
 
 /** A page of the audit log of these clients, newest first. */

@@ -1,10 +1,10 @@
-import type { Audit, AuditEntry } from '../context.ts';
-import { type Database, onCommit, type Sql } from '../../platform/db/database.ts';
 import { groupCommit } from '../../platform/db/batches.ts';
-import type { SystemKeys } from '../../platform/security/masterKeys.ts';
-import { createHead, openFollowedRecords } from './seals.ts';
-import { findStates, insertRecords, type NewAuditRow, openStamp, readNewest, storeRecords } from './auditRecords.ts';
+import { type Database, onCommit, type Sql } from '../../platform/db/database.ts';
 import type { RotationEntry } from '../../platform/security/keys.ts';
+import type { SystemKeys } from '../../platform/security/masterKeys.ts';
+import type { Audit, AuditEntry } from '../context.ts';
+import { findStates, insertRecords, type NewAuditRow, openStamp, readNewest, storeRecords } from './auditRecords.ts';
+import { createHead, openFollowedRecords } from './seals.ts';
 
 /** How often the process checks whether records that name others still exist. */
 const settle_ms = 2_000;

@@ -1,8 +1,8 @@
-import type { Context, LoggedRequest, RequestLog } from '../context.ts';
-import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
-import type { Query, Sql } from '../../platform/db/database.ts';
 import type { RequestRow, RequestSearch } from '../../model/dashboard/requests.ts';
 import { groupCommit } from '../../platform/db/batches.ts';
+import type { Query, Sql } from '../../platform/db/database.ts';
+import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
+import type { Context, LoggedRequest, RequestLog } from '../context.ts';
 
 export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
   // The id contains the time of arrival.

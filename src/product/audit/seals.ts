@@ -1,8 +1,8 @@
+import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import { findUnsealed, type Link, linkRecords, readNewest } from './auditRecords.ts';
-import { createHmac } from 'node:crypto';
-import type { Sql, Tx } from '../../platform/db/database.ts';
 
 /**
  * Appends unchained records to the chain, in batches, each in a transaction. One process at a time: two would link to

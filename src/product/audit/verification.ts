@@ -1,10 +1,20 @@
 import { firstIdOf } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
-import type { Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { AuditFault, AuditProgress, AuditVerdict } from '../../model/dashboard/audit.ts';
+import type { Query, Sql, Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
+import {
+  type AuditRow,
+  findLastRecord,
+  findLinks,
+  lastPosition,
+  openStamp,
+  readChain,
+  readMisplaced,
+  readRecords,
+  readUnsealed,
+} from './auditRecords.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './seals.ts';
-import { type AuditRow, findLastRecord, findLinks, lastPosition, openStamp, readChain, readMisplaced, readRecords, readUnsealed } from './auditRecords.ts';
 
 export type VerifyOptions = {
   /** From `collectAnchors`. Without them, a log that was replaced as a whole goes unnoticed. */

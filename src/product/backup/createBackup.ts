@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { localAnchorFile } from '../audit/anchors.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { version } from '../../catalog/version.ts';
@@ -15,9 +14,18 @@ import { rewriteErasedTables } from '../../platform/db/erasedTables.ts';
 import { openEmbedded } from '../../platform/db/openServer.ts';
 import { roleAddresses } from '../../platform/db/roles.ts';
 import { startTableCopy } from '../../platform/db/tableCopy.ts';
-import { key_files } from '../../platform/security/masterKeys.ts';
 import { rotationLock } from '../../platform/security/keys.ts';
-import { any_platform, type ArchiveEnd, type ArchiveFile, encrypt, own_platform, pack, table_folder } from './archive.ts';
+import { key_files } from '../../platform/security/masterKeys.ts';
+import { localAnchorFile } from '../audit/anchors.ts';
+import {
+  type ArchiveEnd,
+  type ArchiveFile,
+  any_platform,
+  encrypt,
+  own_platform,
+  pack,
+  table_folder,
+} from './archive.ts';
 import { checkBackup } from './restoreBackup.ts';
 
 export type BackupProgress = (what: 'rewrite' | 'copy' | 'check', done: number, total: number) => void;

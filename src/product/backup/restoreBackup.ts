@@ -1,17 +1,27 @@
+import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { removeLeftovers, unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
 import { codeOf, type Folders, messageOf, openFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
-import { any_platform, type ArchiveEnd, type ArchiveFile, type ArchiveStart, damaged, decrypt, own_platform, table_folder, unpack } from './archive.ts';
-import { createReadStream, existsSync } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
-import { ensureDatabase, openEmbedded } from '../../platform/db/openServer.ts';
 import { migrationNames } from '../../platform/db/migrate.ts';
+import { ensureDatabase, openEmbedded } from '../../platform/db/openServer.ts';
 import { loadTableCopy } from '../../platform/db/tableCopy.ts';
+import {
+  type ArchiveEnd,
+  type ArchiveFile,
+  type ArchiveStart,
+  any_platform,
+  damaged,
+  decrypt,
+  own_platform,
+  table_folder,
+  unpack,
+} from './archive.ts';
 
 /**
  * Restores a backup into an empty DATA_DIR. `mark` runs on a temporary one inside it, and everything is moved into

@@ -1,13 +1,13 @@
+import { apiError } from '../../catalog/errors.ts';
 import { newId, newReference, newToken } from '../../catalog/ids.ts';
-import type { Context, SecretUses } from '../context.ts';
-import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
+import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { ClientRow } from '../../model/dashboard/clients.ts';
 import type { ClientChanges, ClientSettings } from '../../model/dashboard/settings.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
 import { hashCredential, hashToken, sameHash } from '../../platform/security/signatures.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { parseUrl } from '../../catalog/parseUrl.ts';
+import type { Context, SecretUses } from '../context.ts';
 
 /** An application that calls the API: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };

@@ -1,12 +1,12 @@
+import { record_kinds } from '../../model/records/kinds.ts';
+import type { Fragment, Tx } from '../../platform/db/database.ts';
+import { limitTo } from '../../platform/db/fragments.ts';
 import { resetSync } from '../accounts/organizations.ts';
 import { setInputsDeletedThrough } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
-import type { Fragment, Tx } from '../../platform/db/database.ts';
-import { limitTo } from '../../platform/db/fragments.ts';
 import { deleteSteps } from '../jobs/jobSteps.ts';
 import { clearErrors } from '../jobs/jobs.ts';
 import { clearInputs } from '../jobs/operations.ts';
-import { record_kinds } from '../../model/records/kinds.ts';
 import { deleteFailedPatients } from '../records/patients.ts';
 import { deleteRecords } from '../records/storeRecords.ts';
 import { deletePasses } from '../records/syncPasses.ts';

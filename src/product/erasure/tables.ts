@@ -1,6 +1,6 @@
-import type { Fragment, Query } from '../../platform/db/database.ts';
 import { record_kinds } from '../../model/records/kinds.ts';
 import { patients } from '../../model/records/patients.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 
 /** An erasure: everything of a client, of one organization, or of one patient of an organization. */
 export type ErasureScope =

@@ -1,6 +1,14 @@
-import type { Context } from '../context.ts';
 import { type Batch, batch_wait, isRefusedBatch } from '../../platform/db/batches.ts';
-import { describe, type DescribedJob, enqueueAll, enqueueChecked, type NewJob, type Queued, type ReferenceCheck } from './enqueue.ts';
+import type { Context } from '../context.ts';
+import {
+  type DescribedJob,
+  describe,
+  enqueueAll,
+  enqueueChecked,
+  type NewJob,
+  type Queued,
+  type ReferenceCheck,
+} from './enqueue.ts';
 
 /**
  * A larger job is stored on its own, so that others do not wait while it is sent. Few requests reach a tenth of this

@@ -1,7 +1,7 @@
-import type { Context } from '../context.ts';
-import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
-import type { Database } from '../../platform/db/database.ts';
 import type { Attention, ClientLoad } from '../../model/dashboard/overview.ts';
+import type { Database } from '../../platform/db/database.ts';
+import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
+import type { Context } from '../context.ts';
 
 /** The jobs page lists the rest. */
 const reviews_shown = 10;

@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { JobDetails } from '../../model/dashboard/jobs.ts';
+import type { Database } from '../../platform/db/database.ts';
 
 type JobDescription = Omit<
   JobDetails,

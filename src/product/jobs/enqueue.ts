@@ -1,5 +1,5 @@
-import type { Audit, AuditEntry } from '../context.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import type { Audit, AuditEntry } from '../context.ts';
 import { type IdempotencyKey, insertOperationKeys, key_wait } from './idempotencyKeys.ts';
 import { insertJobs } from './jobs.ts';
 import { insertLanes, lockLanes } from './lanes.ts';

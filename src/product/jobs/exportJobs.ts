@@ -1,6 +1,6 @@
+import type { JobRow } from '../../model/dashboard/jobs.ts';
 import { csvLine } from '../../platform/csv.ts';
 import type { Database, Fragment, Query } from '../../platform/db/database.ts';
-import type { JobRow } from '../../model/dashboard/jobs.ts';
 import { readJobPatients } from './jobPatients.ts';
 import { type JobFilters, listJobs } from './listJobs.ts';
 

@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { Attention } from '../../model/dashboard/overview.ts';
+import type { Database } from '../../platform/db/database.ts';
 import { unfixed } from './listJobs.ts';
 
 /** Only the newest are read, so that a week of failures does not slow down the overview. */

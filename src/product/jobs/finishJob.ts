@@ -1,10 +1,10 @@
-import type { AuditEntry, Context } from '../context.ts';
+import { type EventOf, patientsOf } from '../../model/events.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
-import { type EventOf, patientsOf } from '../../model/events.ts';
-import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
 import { alone, type InProgress } from '../../platform/worker/worker.ts';
+import type { AuditEntry, Context } from '../context.ts';
+import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
 import { insertSteps } from './jobSteps.ts';
 import { type Job, type JobFailure, setFinished } from './jobs.ts';
 import { advanceLanes, lockLeases } from './lanes.ts';

@@ -1,6 +1,6 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { HistoryBin } from '../../model/dashboard/overview.ts';
 import { type Range, ranges } from '../../model/dashboard/ranges.ts';
+import type { Database } from '../../platform/db/database.ts';
 import { duration_base, type Period, period_s, readPeriods, summarizeSince } from './jobPeriods.ts';
 
 /**

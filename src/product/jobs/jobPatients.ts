@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { JobPatient } from '../../model/dashboard/jobs.ts';
+import type { Database } from '../../platform/db/database.ts';
 
 /** The patients and failure reasons of a client's jobs, in the given order. Contains health data. */
 export function readJobPatients(db: Database, client_id: string, job_ids: readonly number[]): Promise<JobPatient[]> {

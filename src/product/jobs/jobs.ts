@@ -1,8 +1,8 @@
 import { apiError } from '../../catalog/errors.ts';
 import type { FailureCode } from '../../catalog/failures.ts';
+import type { ReviewOutcome } from '../../model/dashboard/jobFilters.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Lease } from '../../platform/db/lease.ts';
-import type { ReviewOutcome } from '../../model/dashboard/jobFilters.ts';
 import { checkLease, releaseLane, splitLane } from './lanes.ts';
 import type { RestoredOperation } from './restores.ts';
 import type { FinalState } from './states.ts';

@@ -1,7 +1,7 @@
-import type { Database, Fragment, Query } from '../../platform/db/database.ts';
-import { limitTo } from '../../platform/db/fragments.ts';
 import type { JobFilter } from '../../model/dashboard/jobFilters.ts';
 import type { JobRow } from '../../model/dashboard/jobs.ts';
+import type { Database, Fragment, Query } from '../../platform/db/database.ts';
+import { limitTo } from '../../platform/db/fragments.ts';
 
 export type JobFilters = {
   type?: string | undefined;

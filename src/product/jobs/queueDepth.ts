@@ -1,6 +1,6 @@
-import type { Context } from '../context.ts';
 import type { Database } from '../../platform/db/database.ts';
 import { gone_after_s } from '../../platform/db/processes.ts';
+import type { Context } from '../context.ts';
 
 /** How many jobs and deliveries are waiting, and for how many seconds the oldest that could run has been ready. */
 export type QueueDepth = {

@@ -1,5 +1,5 @@
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { ReviewOutcome } from '../../model/dashboard/jobFilters.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Job } from './jobs.ts';
 import type { JobState } from './states.ts';
 

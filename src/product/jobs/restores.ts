@@ -1,5 +1,5 @@
-import type { Fragment, Query, Sql } from '../../platform/db/database.ts';
 import type { Restore } from '../../model/dashboard/overview.ts';
+import type { Fragment, Query, Sql } from '../../platform/db/database.ts';
 
 /** Clients know the ids of jobs accepted after the backup. These ids are skipped, so that no other job reuses one. */
 const skipped_job_ids = 1_000_000;

@@ -1,10 +1,10 @@
 import { EmrFailure } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
 import { backoffMs, type Circuits, hung_after_ms, openCircuits, retry } from '../../platform/worker/backoff.ts';
 import { countByClient, type InProgress, stop_reasons } from '../../platform/worker/worker.ts';
+import type { Context } from '../context.ts';
 import { endOutage, recordOutage } from './emrOutages.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
 import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';

@@ -1,11 +1,11 @@
-import { describedMrnRule } from '../accounts/capabilities.ts';
 import { apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
 import type { ConnectionReport } from '../../emr/connectionReport.ts';
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { ReportDetails, ReportRow } from '../../model/connectionReport.ts';
 import type { MrnRuleRow } from '../../model/dashboard/accounts.ts';
 import { sizeText } from '../../model/fields.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
+import { describedMrnRule } from '../accounts/capabilities.ts';
 
 /** How a reported sign-in ended; undefined if it succeeded. */
 export type ReportedError = { code: ErrorCode; message: string };

@@ -1,15 +1,23 @@
-import { apiError, ApiError } from '../../catalog/errors.ts';
-import { type Connector, type CredentialField, type Credentials, type EmrEndpoint, EmrFailure, type SignInRefusal, type SignInWay } from '../../emr/connector.ts';
+import { ApiError, apiError } from '../../catalog/errors.ts';
+import type { ConnectionReport, ReportStep } from '../../emr/connectionReport.ts';
+import {
+  type Connector,
+  type CredentialField,
+  type Credentials,
+  type EmrEndpoint,
+  EmrFailure,
+  type SignInRefusal,
+  type SignInWay,
+} from '../../emr/connector.ts';
+import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { trimText } from '../../model/fields.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { readAccount } from '../accounts/accounts.ts';
 import { type EmrApp, emrEndpoint, findEmrApp } from '../accounts/emrApps.ts';
 import { connectorOf, currentCredentials } from '../accounts/openAccount.ts';
-import type { EndpointPins } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { countSignIn, type LinkPurpose } from './linkTokens.ts';
-import type { ConnectionReport, ReportStep } from '../../emr/connectionReport.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';
+import { countSignIn, type LinkPurpose } from './linkTokens.ts';
 
 /** Trims what was submitted, except secrets: a blank may be part of a password. */
 export function trimCredentials(connector: Connector, given: Credentials): Credentials {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Capability, OperationName } from '../../emr/connector.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
+import type { Capability, OperationName } from '../../emr/connector.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
 import type { LinkPurpose } from './linkTokens.ts';
 
 /** What a person agrees to in Link: who gets access, to which EMR, where the sign-in happens, and what for. */

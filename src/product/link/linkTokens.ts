@@ -1,16 +1,16 @@
-import { findAccountByToken, readAccount, type StoredAccount } from '../accounts/accounts.ts';
-import { type EmrApp, findEmrApp, matchEmrApps } from '../accounts/emrApps.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import { newToken, parseId } from '../../catalog/ids.ts';
-import type { Client } from '../clients/clients.ts';
 import type { Connector } from '../../emr/connector.ts';
 import { matchHost } from '../../emr/endpointPins.ts';
-import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { LinkTokenRequest } from '../../model/link.ts';
-import { connectorOf, currentCredentials, needsApp } from '../accounts/openAccount.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
+import { findAccountByToken, readAccount, type StoredAccount } from '../accounts/accounts.ts';
+import { type EmrApp, findEmrApp, matchEmrApps } from '../accounts/emrApps.ts';
+import { connectorOf, currentCredentials, needsApp } from '../accounts/openAccount.ts';
+import type { Client } from '../clients/clients.ts';
+import type { Context } from '../context.ts';
 
 type Organization = { connector: string; emr_address: string };
 type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;

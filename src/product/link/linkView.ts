@@ -1,16 +1,23 @@
+import type { ErrorCode } from '../../catalog/errors.ts';
+import {
+  type Connector,
+  type EmrEndpoint,
+  EmrFailure,
+  type OfferedWays,
+  type ServerDescription,
+  type SignInWay,
+} from '../../emr/connector.ts';
+import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { type DestinationChange, destinationOf } from '../../platform/security/outbound.ts';
 import { readAccount } from '../accounts/accounts.ts';
 import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import type { ErrorCode } from '../../catalog/errors.ts';
-import { type Connector, type EmrEndpoint, EmrFailure, type OfferedWays, type ServerDescription, type SignInWay } from '../../emr/connector.ts';
-import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
+import { knownCredentials } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
 import { findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { callbackId, returnAddress } from './registrations.ts';
-import { knownCredentials } from './credentials.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { type DestinationChange, destinationOf } from '../../platform/security/outbound.ts';
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {

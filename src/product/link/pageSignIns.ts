@@ -1,13 +1,21 @@
-import { apiError, ApiError } from '../../catalog/errors.ts';
+import { ApiError, apiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
 import type { Credentials, Grant } from '../../emr/connector.ts';
-import type { Context } from '../context.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
-import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
+import type { Context } from '../context.ts';
+import {
+  attemptSignIn,
+  callEmr,
+  checkCredentials,
+  countSignInAttempt,
+  quoteEmr,
+  refusalError,
+  resolveCredentials,
+} from './credentials.ts';
 import { type LinkPurpose, lookUpLinkByHash } from './linkTokens.ts';
 import { callbackId, findKeySetUrl, returnAddress } from './registrations.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
-import type { Tx } from '../../platform/db/database.ts';
 
 /**
  * Starts a sign-in on the EMR's own page. `window` is a secret of the window that goes there and is required when it

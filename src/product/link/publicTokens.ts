@@ -1,22 +1,30 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newToken } from '../../catalog/ids.ts';
+import type { ConnectionReport } from '../../emr/connectionReport.ts';
+import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
+import { clientKeys } from '../../platform/security/signingKeys.ts';
 import { bindings, findLinkedAccount, readAccount } from '../accounts/accounts.ts';
 import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
 import { signOut } from '../accounts/signOutAccounts.ts';
-import { apiError } from '../../catalog/errors.ts';
-import type { ConnectionReport } from '../../emr/connectionReport.ts';
-import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import { requestSyncAfterLink } from '../records/requestSync.ts';
-import { hashToken } from '../../platform/security/signatures.ts';
-import { clientKeys } from '../../platform/security/signingKeys.ts';
-import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
-import { appRequired, consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
-import { describeAddress } from './linkView.ts';
+import {
+  attemptSignIn,
+  callEmr,
+  checkCredentials,
+  countSignInAttempt,
+  quoteEmr,
+  refusalError,
+  resolveCredentials,
+} from './credentials.ts';
 import { keepConsent } from './linkConsents.ts';
+import { appRequired, consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { describeAddress } from './linkView.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { findKeySetUrl } from './registrations.ts';
-import { newToken } from '../../catalog/ids.ts';
 
 /** A successful sign-in at the EMR that is not stored yet. */
 export type SignedInPerson = {

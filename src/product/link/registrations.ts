@@ -1,16 +1,16 @@
+import { hash } from 'node:crypto';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { parseUrl } from '../../catalog/parseUrl.ts';
+import type { Connector, Credentials, SignInWay } from '../../emr/connector.ts';
+import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endpointPins.ts';
+import type { AppChanges, NewApp } from '../../model/dashboard/emrApps.ts';
+import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { checkMrnSetting } from '../accounts/askEmr.ts';
 import type { EmrApp, NewEmrApp } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { type ApiError, apiError } from '../../catalog/errors.ts';
-import { parseUrl } from '../../catalog/parseUrl.ts';
 import { checkLogo, findClient } from '../clients/clients.ts';
-import type { Connector, Credentials, SignInWay } from '../../emr/connector.ts';
-import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endpointPins.ts';
 import type { Context } from '../context.ts';
-import type { AppChanges, NewApp } from '../../model/dashboard/emrApps.ts';
-import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './credentials.ts';
-import { hash } from 'node:crypto';
 import type { LinkPurpose } from './linkTokens.ts';
 
 type CheckContext = Pick<Context, 'config' | 'connectors'>;

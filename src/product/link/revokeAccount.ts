@@ -1,11 +1,11 @@
-import { removeEvidence } from '../accounts/capabilities.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { removeReplacedTokens } from '../accounts/accessTokens.ts';
 import { getAccount, lockAccount, markRevoked } from '../accounts/accounts.ts';
+import { removeEvidence } from '../accounts/capabilities.ts';
 import { addEndedGrant } from '../accounts/grantRenewals.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
-import { removeReplacedTokens } from '../accounts/accessTokens.ts';
 import { removeWriteLimit } from '../accounts/serverFacts.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { invalidateLinkTokens } from './linkTokens.ts';
 import { invalidatePublicTokens } from './publicTokens.ts';

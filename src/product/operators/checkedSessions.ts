@@ -1,8 +1,14 @@
-import type { Context } from '../context.ts';
-import { hashToken } from '../../platform/security/signatures.ts';
-import { IdentityFailure } from '../../platform/security/providerClaims.ts';
 import type { IdentityProvider } from '../../platform/security/identityProvider.ts';
-import { claimProviderCheck, endSession, findSession, keepProviderTokens, type ProviderCheck } from './operatorSessions.ts';
+import { IdentityFailure } from '../../platform/security/providerClaims.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
+import {
+  claimProviderCheck,
+  endSession,
+  findSession,
+  keepProviderTokens,
+  type ProviderCheck,
+} from './operatorSessions.ts';
 import type { Operator } from './operators.ts';
 import { signInEntry } from './signIn.ts';
 import { applyClaims, claimReader } from './singleSignOn.ts';

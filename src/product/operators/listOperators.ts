@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import type { OperatorRow } from '../../model/dashboard/settings.ts';
+import type { Context } from '../context.ts';
 import { accessColumns } from './operatorAccess.ts';
 
 export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorRow[]> {

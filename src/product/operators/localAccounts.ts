@@ -1,14 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashPassword, verifyPassword } from '../../platform/security/passwords.ts';
-import { endPreparations, findInvitation, takeInvitation } from './operatorInvitations.ts';
+import type { Context } from '../context.ts';
 import { setClients } from './operatorAccess.ts';
-import { forgetDevices } from './signIn.ts';
+import { endPreparations, findInvitation, takeInvitation } from './operatorInvitations.ts';
 import { endSessionsOf } from './operatorSessions.ts';
-import { addOperator, allowLocalSignIn, findOperator, hasOperators, hasOwner, lockActiveOwner, lockStanding, markNewOwner, type Operator, setPassword, setTemporaryPassword, type Standing } from './operators.ts';
+import {
+  addOperator,
+  allowLocalSignIn,
+  findOperator,
+  hasOperators,
+  hasOwner,
+  lockActiveOwner,
+  lockStanding,
+  markNewOwner,
+  type Operator,
+  type Standing,
+  setPassword,
+  setTemporaryPassword,
+} from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
+import { forgetDevices } from './signIn.ts';
 
 /** 96 random bits that can be typed. */
 export function newPassword(): string {

@@ -1,6 +1,6 @@
 import { type ClientRole, higherRole, includesRole, type OperatorRole } from '../../catalog/roles.ts';
-import type { ClientScope } from '../../platform/db/fragments.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
 
 /** What an operator may do, and where. */
 export type Access = {

@@ -1,11 +1,11 @@
 import { newId, newToken } from '../../catalog/ids.ts';
 import type { OperatorRole } from '../../catalog/roles.ts';
-import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { InvitationRow } from '../../model/dashboard/invitations.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
-import type { ClientAccess } from './operatorAccess.ts';
+import type { Context } from '../context.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
+import type { ClientAccess } from './operatorAccess.ts';
 import { endSessionsOf } from './operatorSessions.ts';
 import { endPreparationsBy } from './operators.ts';
 

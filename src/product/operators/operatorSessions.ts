@@ -1,11 +1,11 @@
 import { newId, newToken } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
-import type { Database, Sql, Tx } from '../../platform/db/database.ts';
+import type { RevealKind } from '../../model/dashboard/reveals.ts';
 import type { SessionMethod, SessionRow } from '../../model/dashboard/session.ts';
+import type { Database, Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
 import { accessColumns } from './operatorAccess.ts';
 import type { Operator } from './operators.ts';
-import type { RevealKind } from '../../model/dashboard/reveals.ts';
 
 /** Sessions expire after inactivity, and at the latest after `hours`. */
 const session_limits = { idle_minutes: 15, hours: 12 };

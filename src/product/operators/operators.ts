@@ -1,9 +1,9 @@
 import { newId } from '../../catalog/ids.ts';
 import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import type { Context } from '../context.ts';
-import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { PendingSetup, SessionMethod } from '../../model/dashboard/session.ts';
+import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import type { Access } from './operatorAccess.ts';
 
 /** How long a temporary password is accepted. */

@@ -1,11 +1,37 @@
 import { isIP } from 'node:net';
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
-import type { PasskeyAssertion, PasskeyRegistration, PasskeyRow } from '../../model/dashboard/session.ts';
-import type { Operator } from './operators.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { PasskeyAssertion, PasskeyRegistration, PasskeyRow } from '../../model/dashboard/session.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
+import type { Operator } from './operators.ts';
+
+/** Enough time to find a security key. */
+export const challenge_minutes = 5;
+
+/** Stores a challenge that a browser is about to sign; `operator_id` is null for a sign-in. */
+export async function storeChallenge(
+  ctx: Pick<Context, 'db'>,
+  challenge: string,
+  operator_id: string | null,
+): Promise<void> {
+  const { system: sql } = ctx.db;
+  await sql`DELETE FROM passkey_challenges WHERE created_at < now() - make_interval(mins => ${challenge_minutes})`;
+  await sql`INSERT INTO passkey_challenges ${sql.values({ challenge_hash: hashToken(challenge), operator_id })}`;
+}
+
+/** Returns whether the challenge was stored for this purpose and has not expired. It can be used once. */
+export async function consumeChallenge(
+  ctx: Pick<Context, 'db'>,
+  challenge: string,
+  operator_id: string | null,
+): Promise<boolean> {
+  const consumed = await ctx.db.system`DELETE FROM passkey_challenges
+    WHERE challenge_hash = ${hashToken(challenge)} AND operator_id IS NOT DISTINCT FROM ${operator_id}::uuid
+      AND created_at > now() - make_interval(mins => ${challenge_minutes})`;
+  return consumed.count > 0;
+}
 
 const timeout = challenge_minutes * 60_000;
 const user_verification = 'required';
@@ -196,30 +222,4 @@ export async function deletePasskey(tx: Tx, operator_id: string, id: string): Pr
 
 export async function deletePasskeysOf(tx: Tx, operator_id: string): Promise<void> {
   await tx`DELETE FROM operator_passkeys WHERE operator_id = ${operator_id}`;
-}
-
-/** Enough time to find a security key. */
-export const challenge_minutes = 5;
-
-/** Stores a challenge that a browser is about to sign; `operator_id` is null for a sign-in. */
-export async function storeChallenge(
-  ctx: Pick<Context, 'db'>,
-  challenge: string,
-  operator_id: string | null,
-): Promise<void> {
-  const { system: sql } = ctx.db;
-  await sql`DELETE FROM passkey_challenges WHERE created_at < now() - make_interval(mins => ${challenge_minutes})`;
-  await sql`INSERT INTO passkey_challenges ${sql.values({ challenge_hash: hashToken(challenge), operator_id })}`;
-}
-
-/** Returns whether the challenge was stored for this purpose and has not expired. It can be used once. */
-export async function consumeChallenge(
-  ctx: Pick<Context, 'db'>,
-  challenge: string,
-  operator_id: string | null,
-): Promise<boolean> {
-  const consumed = await ctx.db.system`DELETE FROM passkey_challenges
-    WHERE challenge_hash = ${hashToken(challenge)} AND operator_id IS NOT DISTINCT FROM ${operator_id}::uuid
-      AND created_at > now() - make_interval(mins => ${challenge_minutes})`;
-  return consumed.count > 0;
 }

@@ -1,11 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../context.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { deletePasskeysOf, hasPasskeys } from './passkeys.ts';
-import { consumeTotpStep, lockOperator, setTotp } from './operators.ts';
-import { randomBytes } from 'node:crypto';
 import { hashToken } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
+import { consumeTotpStep, lockOperator, setTotp } from './operators.ts';
+import { deletePasskeysOf, hasPasskeys } from './passkeys.ts';
 
 const period_s = 30;
 

@@ -1,14 +1,14 @@
 import { ApiError, apiError } from '../../catalog/errors.ts';
-import type { AuditEntry, Context } from '../context.ts';
+import { newToken } from '../../catalog/ids.ts';
 import type { PasskeyAssertion, SessionMethod } from '../../model/dashboard/session.ts';
+import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { verifyPassword } from '../../platform/security/passwords.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
+import type { AuditEntry, Context } from '../context.ts';
 import { type Browser, startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator } from './operators.ts';
 import { checkPasskey } from './passkeys.ts';
 import { requireCode } from './secondFactor.ts';
-import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
-import { hashToken } from '../../platform/security/signatures.ts';
-import { newToken } from '../../catalog/ids.ts';
 
 /** A started session: its token, and the token of the browser's device cookie. */
 export type SignedIn = { token: string; device: string };

@@ -1,15 +1,30 @@
 import { ApiError, apiError } from '../../catalog/errors.ts';
-import { client_roles, type ClientRole, operator_roles, type OperatorRole } from '../../catalog/roles.ts';
-import type { Context } from '../context.ts';
+import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../../catalog/roles.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { type ClaimReader, IdentityFailure, type IdentityFailureKind } from '../../platform/security/providerClaims.ts';
 import type { Identity } from '../../platform/security/identityProvider.ts';
-import { endPreparations } from './operatorInvitations.ts';
+import { type ClaimReader, IdentityFailure, type IdentityFailureKind } from '../../platform/security/providerClaims.ts';
+import type { Context } from '../context.ts';
 import { isLowered, readAccess, setClaimedClients } from './operatorAccess.ts';
-import { forgetDevices, signInEntry } from './signIn.ts';
-import { type Browser, endSessionsOf, findSessionOwner, finishProviderCheck, keepProviderTokens, renewSession, startSession } from './operatorSessions.ts';
-import { addSsoOperator, findOperatorToLink, findSsoOperator, linkOperator, setClaims, type SsoOperator } from './operators.ts';
+import { endPreparations } from './operatorInvitations.ts';
+import {
+  type Browser,
+  endSessionsOf,
+  findSessionOwner,
+  finishProviderCheck,
+  keepProviderTokens,
+  renewSession,
+  startSession,
+} from './operatorSessions.ts';
+import {
+  addSsoOperator,
+  findOperatorToLink,
+  findSsoOperator,
+  linkOperator,
+  type SsoOperator,
+  setClaims,
+} from './operators.ts';
 import { removeSecondFactors } from './secondFactor.ts';
+import { forgetDevices, signInEntry } from './signIn.ts';
 import { addSsoSignIn, sealTokens, type TakenSignIn, takeSsoSignIn } from './ssoSignIns.ts';
 
 /** The provider's clock may be behind ours. */

@@ -1,8 +1,8 @@
 import { newToken } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
-import { hashToken } from '../../platform/security/signatures.ts';
 import type { SignInChecks } from '../../platform/security/identityProvider.ts';
 import type { ProviderTokens } from '../../platform/security/providerClaims.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
 
 /** The time a person has to sign in at the provider. */
 export const sign_in_minutes = 10;
@@ -20,7 +20,11 @@ export async function addSsoSignIn(
   const [browser, state] = [newToken('page_window'), newToken('page_state')];
   const [nonce, verifier] = [newToken('page_state'), newToken('page_state')];
   const state_hash = hashToken(state);
-  const checks_sealed = ctx.system_keys.seal('operators', stateBinding(state_hash), JSON.stringify({ nonce, verifier }));
+  const checks_sealed = ctx.system_keys.seal(
+    'operators',
+    stateBinding(state_hash),
+    JSON.stringify({ nonce, verifier }),
+  );
   await ctx.db.system`DELETE FROM sso_sign_ins WHERE created_at < now() - make_interval(mins => ${sign_in_minutes})`;
   await ctx.db.system`
     INSERT INTO sso_sign_ins ${ctx.db.system.values({

@@ -1,6 +1,6 @@
 import type { Config } from '../../catalog/settings/config.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import type { Kind } from '../../model/records/kinds.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { countUnseen, removeUnseen } from './storeRecords.ts';
 import { type Removals, readHeldRemovals, type SyncScope, setHeldRemovals } from './syncPasses.ts';
 

@@ -1,5 +1,10 @@
+import {
+  type DashboardKind,
+  dashboard_kinds,
+  type KindRow,
+  type LatestSync,
+} from '../../model/dashboard/recordKinds.ts';
 import type { Database, Fragment } from '../../platform/db/database.ts';
-import { type DashboardKind, dashboard_kinds, type KindRow, type LatestSync } from '../../model/dashboard/recordKinds.ts';
 import { isFirstSyncPending } from './firstSync.ts';
 import type { Scope } from './readRecords.ts';
 

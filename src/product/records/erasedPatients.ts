@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
-import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import type { Kind } from '../../model/records/kinds.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import type { Scope } from './readRecords.ts';
 
 type PatientIds = { ehr_id?: string | null; mrn?: string | null };

@@ -1,7 +1,7 @@
-import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import type { FoundPatient } from '../../model/dashboard/records.ts';
-import { fold, needleOf } from '../../model/fold.ts';
 import { phoneDigits } from '../../model/fields.ts';
+import { fold, needleOf } from '../../model/fold.ts';
+import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import { isDate } from '../../platform/time/days.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
 

@@ -1,6 +1,6 @@
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { findKind, type KindName } from '../../model/records/kinds.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 
 /** The first sync of a small practice takes a few seconds, of a large one minutes. */
 const retry_after_s = 5;

@@ -1,13 +1,19 @@
-import { storeDefaultHours } from '../accounts/organizations.ts';
-import type { Hours } from './availability/types.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
 import type { DefaultHours } from '../../model/dashboard/records.ts';
-import { type HoursRequest, recurrence_units, type RecurrenceUnit, type ShiftRequest, weekdays } from '../../model/providerSettings.ts';
 import type { KindName } from '../../model/records/kinds.ts';
 import type { Provider } from '../../model/records/providers.ts';
 import type { VisitCode } from '../../model/records/visitTypes.ts';
+import {
+  type HoursRequest,
+  type RecurrenceUnit,
+  recurrence_units,
+  type ShiftRequest,
+  weekdays,
+} from '../../model/settings.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
 import { parseDay } from '../../platform/time/days.ts';
+import { storeDefaultHours } from '../accounts/organizations.ts';
+import type { Hours } from './availability/types.ts';
 import { referenceError } from './firstSync.ts';
 import { inactiveLocations, locationNames } from './locations.ts';
 import type { Scope } from './readRecords.ts';

@@ -1,6 +1,6 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import type { LocationSource } from '../../model/records/locations.ts';
+import type { Tx } from '../../platform/db/database.ts';
 
 /** Names of the organization's locations by EMR id. */
 export async function locationNames(tx: Tx, scope: { organization_id: string }): Promise<ReadonlyMap<string, string>> {

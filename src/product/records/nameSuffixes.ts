@@ -1,5 +1,5 @@
-import { type Fragment, type Query, unseen } from '../../platform/db/database.ts';
 import { needleOf } from '../../model/fold.ts';
+import { type Fragment, type Query, unseen } from '../../platform/db/database.ts';
 
 /** Where names are searched: columns of a table, as `name_suffixes.field` has them, in one or several organizations. */
 export type NameScope = {

@@ -1,10 +1,10 @@
-import { syncSoon } from '../accounts/organizations.ts';
 import { apiError } from '../../catalog/errors.ts';
-import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
 import type { EditedProvider } from '../../model/dashboard/records.ts';
-import type { ProviderSettingsRequest } from '../../model/providerSettings.ts';
 import type { Provider, ProviderSource } from '../../model/records/providers.ts';
 import type { RecordRow, StoredColumns } from '../../model/records/recordKind.ts';
+import type { ProviderSettingsRequest } from '../../model/settings.ts';
+import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
+import { syncSoon } from '../accounts/organizations.ts';
 import { checkHours } from './hours.ts';
 import { locationNames, parseStatus } from './locations.ts';
 import type { Scope } from './readRecords.ts';

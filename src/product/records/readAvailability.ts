@@ -1,10 +1,10 @@
-import { findAvailability } from './availability/findAvailability.ts';
-import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from './availability/types.ts';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { Database } from '../../platform/db/database.ts';
 import type { AvailabilityQuery } from '../../model/availability.ts';
 import { type KindName, schedule_kinds } from '../../model/records/kinds.ts';
+import type { Database } from '../../platform/db/database.ts';
 import { daysBetween } from '../../platform/time/days.ts';
+import { findAvailability } from './availability/findAvailability.ts';
+import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from './availability/types.ts';
 import { errorUnlessPending, pendingKinds, referenceError } from './firstSync.ts';
 import { standard_hours } from './hours.ts';
 import type { Scope } from './readRecords.ts';

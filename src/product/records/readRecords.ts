@@ -1,7 +1,7 @@
 import { apiError } from '../../catalog/errors.ts';
+import type { Filter, RecordKind } from '../../model/records/recordKind.ts';
 import { type Batch, readBatch } from '../../platform/db/batches.ts';
 import { type Database, type Fragment, type Query, unseen } from '../../platform/db/database.ts';
-import type { Filter, RecordKind } from '../../model/records/recordKind.ts';
 import { isFirstSyncPending } from './firstSync.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
 

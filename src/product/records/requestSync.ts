@@ -1,8 +1,8 @@
+import { newId } from '../../catalog/ids.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { claimDueForSync } from '../accounts/organizations.ts';
-import { newId } from '../../catalog/ids.ts';
 import type { Context } from '../context.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
 
 /** `announce`: whether an event is sent when the sync finishes. Only requested syncs send one. */

@@ -1,6 +1,6 @@
-import type { Tx } from '../../platform/db/database.ts';
 import type { Kind, SourceOf } from '../../model/records/kinds.ts';
 import type { RecordKind } from '../../model/records/recordKind.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { providerRows } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { appointmentRows, scheduleBlockRows } from './schedule.ts';

@@ -1,7 +1,7 @@
-import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Appointment, AppointmentSource } from '../../model/records/appointments.ts';
 import type { RecordRow, StoredColumns } from '../../model/records/recordKind.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
 import { withOffset } from '../../platform/time/zones.ts';
 import type { RecordsJson, Scope } from './readRecords.ts';
 

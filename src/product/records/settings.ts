@@ -1,8 +1,8 @@
-import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import { PatientRequest } from '../../model/patientRequest.ts';
 import { visitStatuses } from '../../model/records/visitStatuses.ts';
 import { visitTypes } from '../../model/records/visitTypes.ts';
-import { type CodeLists, standard_minutes } from '../../model/providerSettings.ts';
+import { type CodeLists, standard_minutes } from '../../model/settings.ts';
+import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import { responseJson, type Scope } from './readRecords.ts';
 
 /** The settings of an account's organization as response JSON. Before the first sync its lists are empty, and the response says so. */

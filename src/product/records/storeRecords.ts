@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { newId } from '../../catalog/ids.ts';
-import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import type { Kind, KindName, SourceOf } from '../../model/records/kinds.ts';
 import type { RecordKind, RecordRow } from '../../model/records/recordKind.ts';
+import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { sync_lane } from './requestSync.ts';

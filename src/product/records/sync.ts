@@ -1,11 +1,11 @@
+import { EmrFailure, type Operations } from '../../emr/connector.ts';
+import { type Kind, sync_order } from '../../model/records/kinds.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { recordWorking, toRuleKey } from '../accounts/capabilities.ts';
 import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
-import { EmrFailure, type Operations } from '../../emr/connector.ts';
 import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
-import { type Kind, sync_order } from '../../model/records/kinds.ts';
 import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
 import { findErased } from './erasedPatients.ts';
 import type { SyncInput } from './requestSync.ts';

@@ -1,7 +1,7 @@
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { Database, Query, Tx } from '../../platform/db/database.ts';
 import { fold } from '../../model/fold.ts';
 import type { VisitCode } from '../../model/records/visitTypes.ts';
+import type { Database, Query, Tx } from '../../platform/db/database.ts';
 import type { Scope } from './readRecords.ts';
 
 /** More codes than this are not listed in an error message. */

@@ -1,10 +1,18 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newReference } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import type { EventType } from '../../model/events.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
-import { countEndpoints, type Endpoint, findEndpoint, insertEndpoint, lockEndpointAt, lockRegistration, renewEndpoint } from './endpoints.ts';
+import type { Context } from '../context.ts';
+import {
+  countEndpoints,
+  type Endpoint,
+  findEndpoint,
+  insertEndpoint,
+  lockEndpointAt,
+  lockRegistration,
+  renewEndpoint,
+} from './endpoints.ts';
 import { addSecret, readLiveSecrets } from './secrets.ts';
 
 export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };

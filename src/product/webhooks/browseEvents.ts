@@ -1,6 +1,6 @@
+import type { EventRow } from '../../model/dashboard/events.ts';
 import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
-import type { EventRow } from '../../model/dashboard/events.ts';
 import { type DeliveryStatus, event_days_max } from './events.ts';
 import { instantOf } from './instantOf.ts';
 

@@ -1,7 +1,7 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
+import type { Context } from '../context.ts';
 import { listEndpoints, lockRegistration, moveEndpoint } from './endpoints.ts';
 
 /**

@@ -1,10 +1,10 @@
-import type { Context } from '../context.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
 import { type Circuits, hung_after_ms } from '../../platform/worker/backoff.ts';
 import { stop_reasons } from '../../platform/worker/worker.ts';
-import { deferDelivery, type Delivery, readDeliveries, releaseDelivery } from './deliveries.ts';
+import type { Context } from '../context.ts';
+import { type Delivery, deferDelivery, readDeliveries, releaseDelivery } from './deliveries.ts';
 import { type Attempted, failDisabled, recordFailed, recordSuccesses } from './recordOutcome.ts';
 import { readSecretsOf } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';

@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { WebhookBin, WebhookError } from '../../model/dashboard/webhooks.ts';
+import type { Database } from '../../platform/db/database.ts';
 
 /** The attempts to reach an endpoint in each of the last 24 hours, oldest first. */
 export function readEndpointHours(db: Database, client_id: string, endpoint_id: string): Promise<WebhookBin[]> {

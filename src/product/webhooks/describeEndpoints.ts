@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { WebhookRow } from '../../model/dashboard/webhooks.ts';
+import type { Database } from '../../platform/db/database.ts';
 import { lastProblem } from './endpoints.ts';
 
 /** A client's endpoints with their delivery statistics, for the dashboard. Reads the attempts of all endpoints in one pass. */

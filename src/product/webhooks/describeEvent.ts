@@ -1,5 +1,5 @@
-import type { Database } from '../../platform/db/database.ts';
 import type { EventDetails } from '../../model/dashboard/events.ts';
+import type { Database } from '../../platform/db/database.ts';
 import { eventColumns, eventSources } from './browseEvents.ts';
 
 /** One event with its body, deliveries and attempts. `mrns` are the patients it concerns. */

@@ -1,6 +1,6 @@
 import { newId } from '../../catalog/ids.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { type EventOf, events, patientsOf } from '../../model/events.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { addDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';
 import { addEvents, type NewEvent } from './events.ts';

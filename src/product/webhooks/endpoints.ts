@@ -1,6 +1,6 @@
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
-import type { EventType } from '../../model/events.ts';
 import type { Attention } from '../../model/dashboard/overview.ts';
+import type { EventType } from '../../model/events.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 
 export type Endpoint = {
   id: string;

@@ -1,6 +1,6 @@
+import type { EventType } from '../../model/events.ts';
 import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
-import type { EventType } from '../../model/events.ts';
 import { countEvents, eventTotal, uncounted_max } from './eventCounts.ts';
 import { instantOf } from './instantOf.ts';
 

@@ -1,6 +1,6 @@
-import type { Audit, AuditEntry } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { Lease } from '../../platform/db/lease.ts';
+import type { Audit, AuditEntry } from '../context.ts';
 import {
   addAttempts,
   type Delivery,

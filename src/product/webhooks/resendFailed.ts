@@ -1,5 +1,5 @@
-import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import type { FailedCount, ResentBatch } from '../../model/dashboard/events.ts';
+import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import { restartFailed } from './deliveries.ts';
 import { lockEnabled } from './endpoints.ts';
 import { event_days_max, lockEvents, updateDeliveryStatus } from './events.ts';

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import type { Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import { findOldestEnabled, lockEndpoint } from './endpoints.ts';
 import { addSecret, readLiveSecrets } from './secrets.ts';
 

@@ -1,6 +1,6 @@
-import type { Context } from '../context.ts';
 import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { signWebhook } from '../../platform/security/signatures.ts';
+import type { Context } from '../context.ts';
 import { retryAfterS } from './retrySchedule.ts';
 import { snippetOf } from './snippetOf.ts';
 

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import type { EventType } from '../../model/events.ts';
+import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 
 export type EventStream = {
   client_id: string;

@@ -1,6 +1,6 @@
 import { newId } from '../../catalog/ids.ts';
-import type { Context } from '../context.ts';
 import type { WebhookTestResult } from '../../model/dashboard/webhooks.ts';
+import type { Context } from '../context.ts';
 import { listEndpoints } from './endpoints.ts';
 import { readLiveSecrets } from './secrets.ts';
 import { sendWebhook } from './sendWebhook.ts';

@@ -1,19 +1,19 @@
 import type { Static, TObject } from 'typebox';
-import { openAccount } from '../accounts/openAccount.ts';
 import { EmrFailure, type OperationName, type Operations } from '../../emr/connector.ts';
+import type { FieldOperation } from '../../emr/fields.ts';
+import type { SavedField } from '../../emr/patientWrites.ts';
+import type { EventData, EventOf } from '../../model/events.ts';
+import type { Database, Tx } from '../../platform/db/database.ts';
+import type { Account } from '../accounts/accounts.ts';
+import { openAccount } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
+import type { ReferenceCheck } from '../jobs/enqueue.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
+import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';
 import { isOvertaken } from '../jobs/rerunCandidate.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
 import { deleteUpload, readUpload } from '../jobs/uploads.ts';
-import type { Account } from '../accounts/accounts.ts';
-import type { FieldOperation } from '../../emr/fields.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
-import type { EventData, EventOf } from '../../model/events.ts';
-import type { ReferenceCheck } from '../jobs/enqueue.ts';
-import type { Steps } from '../jobs/jobSteps.ts';
-import type { SavedField } from '../../emr/patientWrites.ts';
 
 type Erased = Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
 

@@ -1,11 +1,11 @@
 import type { Static, TObject } from 'typebox';
-import type { Account } from '../accounts/accounts.ts';
-import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import type { Connector, OperationName } from '../../emr/connector.ts';
 import { takesField } from '../../emr/fieldSupport.ts';
 import type { FieldOperation } from '../../emr/fields.ts';
+import type { Account } from '../accounts/accounts.ts';
+import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import { acceptJob } from '../jobs/acceptJob.ts';
 import { type AuditStatement, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';

@@ -1,4 +1,6 @@
+import { sync_type } from '../records/requestSync.ts';
 import { createAppointment } from './appointments/appointment.create.ts';
+import type { RegisteredWrite } from './defineWrite.ts';
 import { uploadDocument } from './documents/document.upload.ts';
 import { addPatientInsurance } from './insurance/patientInsurance.add.ts';
 import { updatePatientInsurance } from './insurance/patientInsurance.update.ts';
@@ -7,8 +9,6 @@ import { fetchPatients } from './patients/patient.fetch.ts';
 import { updatePatient } from './patients/patient.update.ts';
 import { createTelephoneEncounter } from './telephone-encounters/telephoneEncounter.create.ts';
 import { createTelephoneEncounterAction } from './telephone-encounters/telephoneEncounterAction.create.ts';
-import type { RegisteredWrite } from './defineWrite.ts';
-import { sync_type } from '../records/requestSync.ts';
 
 /** Every write of the service. */
 export const writes: readonly RegisteredWrite[] = [

@@ -1,12 +1,12 @@
 import { type Static, type TObject, Type } from 'typebox';
 import type { OperationName } from '../../emr/connector.ts';
-import { patientsOf } from '../../model/events.ts';
-import { type Endpoint, endpoint, type EndpointOptions } from '../../http/endpoint.ts';
+import { type Endpoint, type EndpointOptions, endpoint } from '../../http/endpoint.ts';
 import { acceptOnce } from '../../http/idempotency.ts';
 import { reader } from '../../http/validate.ts';
+import { patientsOf } from '../../model/events.ts';
 import type { Group } from '../../model/groups.ts';
-import { requestWrite } from '../../product/writes/requestWrite.ts';
 import type { Write } from '../../product/writes/defineWrite.ts';
+import { requestWrite } from '../../product/writes/requestWrite.ts';
 
 type WriteEndpointOptions = { group: Group } & Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,

@@ -1,11 +1,11 @@
-import { listOpenAlerts } from '../../product/alerts/alerts.ts';
-import { alertOf } from '../../product/alerts/catalogue.ts';
-import { sendTest } from '../../product/alerts/sendMessages.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { webhookRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
-import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';
+import { listOpenAlerts } from '../../product/alerts/alerts.ts';
+import { alertOf } from '../../product/alerts/catalogue.ts';
+import { sendTest } from '../../product/alerts/sendMessages.ts';
 import { withAudit } from './audit.ts';
+import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';
 
 /** Lists the open alerts. Works whether or not the service is running; the service opens and resolves them. */
 export async function listAlertsCommand(config: Config, { json }: JsonOption): Promise<void> {

@@ -1,23 +1,23 @@
-import { open } from 'node:fs/promises';
-import { resetAnchor } from '../../product/audit/anchors.ts';
-import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
-import { exportChain, type ExportFault, type ExportFormat, verifyExport } from '../../product/audit/exports.ts';
-import { StartFailure } from '../../catalog/errors.ts';
-import type { Config } from '../../catalog/settings/config.ts';
-import type { Audit, Context } from '../../product/context.ts';
-import type { AuditFault } from '../../model/dashboard/audit.ts';
-import { type JsonOption, printProgress, printResult } from './output.ts';
 import { once } from 'node:events';
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ExportRange } from '../../product/audit/auditRecords.ts';
-import { checkIsNew, writeFinishedFile } from '../../product/backup/createBackup.ts';
-import { openAudit, recordRotation } from '../../product/audit/openAudit.ts';
-import { sealLastRecords } from '../../product/audit/seals.ts';
+import { StartFailure } from '../../catalog/errors.ts';
+import type { Config } from '../../catalog/settings/config.ts';
+import type { AuditFault } from '../../model/dashboard/audit.ts';
 import { type Database, openDatabase } from '../../platform/db/database.ts';
 import { type DatabaseServer, openServer } from '../../platform/db/openServer.ts';
 import { type Keys, openKeys } from '../../platform/security/keys.ts';
+import { resetAnchor } from '../../product/audit/anchors.ts';
+import type { ExportRange } from '../../product/audit/auditRecords.ts';
+import { type ExportFault, type ExportFormat, exportChain, verifyExport } from '../../product/audit/exports.ts';
+import { openAudit, recordRotation } from '../../product/audit/openAudit.ts';
+import { sealLastRecords } from '../../product/audit/seals.ts';
+import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
+import { checkIsNew, writeFinishedFile } from '../../product/backup/createBackup.ts';
+import type { Audit, Context } from '../../product/context.ts';
+import { type JsonOption, printProgress, printResult } from './output.ts';
 
 const fault_texts: Record<AuditFault['what'], string> = {
   changed: 'was changed',

@@ -1,19 +1,19 @@
 import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
-import type { ArchiveEnd } from '../../product/backup/archive.ts';
-import { createBackup } from '../../product/backup/createBackup.ts';
-import { extractBackup, restoreBackup } from '../../product/backup/restoreBackup.ts';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { connect, type DatabaseAddress } from '../../platform/db/database.ts';
 import { unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
-import { type JsonOption, printResult, showProgress } from './output.ts';
-import { command_line, reanchor, withAudit } from './audit.ts';
+import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
+import type { ArchiveEnd } from '../../product/backup/archive.ts';
+import { createBackup } from '../../product/backup/createBackup.ts';
+import { extractBackup, restoreBackup } from '../../product/backup/restoreBackup.ts';
 import type { Context } from '../../product/context.ts';
 import { countUnfinishedWrites, insertRestore } from '../../product/jobs/restores.ts';
-import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
+import { command_line, reanchor, withAudit } from './audit.ts';
+import { type JsonOption, printResult, showProgress } from './output.ts';
 
 type BackupValues = JsonOption & {
   to?: string | undefined;

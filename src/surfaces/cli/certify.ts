@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { matchEmrApps } from '../../product/accounts/emrApps.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { certify } from '../../emr/certification/certify.ts';
@@ -9,6 +8,7 @@ import { connectors } from '../../emr/index.ts';
 import { emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
+import { matchEmrApps } from '../../product/accounts/emrApps.ts';
 import { findClient, withAudit } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
 

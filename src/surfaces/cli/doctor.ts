@@ -1,22 +1,22 @@
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
-import { connect as openSocket, createServer } from 'node:net';
+import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
-import { checkEmailServer, EmailFailure } from '../../product/alerts/email.ts';
 import { StartFailure } from '../../catalog/errors.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import { type Config, loadConfig } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { version } from '../../catalog/version.ts';
-import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
 import { connect, type DatabaseAddress, type Sql } from '../../platform/db/database.ts';
 import { openFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
 import { port, superuser } from '../../platform/db/embedded/settings.ts';
 import { databaseFailure, isMigrated } from '../../platform/db/migrate.ts';
-import { checkMasterKey } from '../../platform/security/keys.ts';
-import { IdentityFailure } from '../../platform/security/providerClaims.ts';
+import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
 import { openIdentityProvider } from '../../platform/security/identityProvider.ts';
+import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
+import { IdentityFailure } from '../../platform/security/providerClaims.ts';
+import { checkEmailServer, EmailFailure } from '../../product/alerts/email.ts';
 import { printJson, printLine } from './output.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */

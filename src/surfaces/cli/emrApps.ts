@@ -1,16 +1,24 @@
 import { readFile } from 'node:fs/promises';
-import { addEmrApp, appDestinations, changeEmrApp, type EmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../../product/accounts/emrApps.ts';
 import { ApiError, apiError, StartFailure } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { connectors } from '../../emr/index.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
-import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../product/link/registrations.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { Vault } from '../../platform/security/vault.ts';
-import { readLogo } from './credentials.ts';
+import {
+  addEmrApp,
+  appDestinations,
+  changeEmrApp,
+  type EmrApp,
+  findEmrApp,
+  listEmrApps,
+  removeEmrApp,
+} from '../../product/accounts/emrApps.ts';
+import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../product/link/registrations.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
+import { readLogo } from './credentials.ts';
 import { type JsonOption, printResult } from './output.ts';
 
 type Values = JsonOption & {

@@ -4,11 +4,18 @@ import { connectors } from '../../emr/index.ts';
 import type { Database } from '../../platform/db/database.ts';
 import { openLookups } from '../../platform/db/lookups.ts';
 import { openNotifications } from '../../platform/db/notifications.ts';
-import { erase, type EraseContext, type ErasureCounts, findOrganizationScope, findPatientScope, planErasure } from '../../product/erasure/erase.ts';
-import type { ErasureScope } from '../../product/erasure/tables.ts';
-import { openLog } from '../../platform/telemetry/log.ts';
 import { emrRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
+import { openLog } from '../../platform/telemetry/log.ts';
+import {
+  type EraseContext,
+  type ErasureCounts,
+  erase,
+  findOrganizationScope,
+  findPatientScope,
+  planErasure,
+} from '../../product/erasure/erase.ts';
+import type { ErasureScope } from '../../product/erasure/tables.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
 

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
+import { apiError } from '../../catalog/errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { type CreatedLink, created_link, emr_row, new_link, organization_row } from '../../model/dashboard/accounts.ts';
+import { immediately, success } from '../../model/fields.ts';
+import { revealToken, rotateToken } from '../../product/accounts/accessTokens.ts';
 import { getAccount } from '../../product/accounts/accounts.ts';
 import { checkCapabilities } from '../../product/accounts/askEmr.ts';
 import { describeOrganizations } from '../../product/accounts/describeOrganizations.ts';
-import { revealToken, rotateToken } from '../../product/accounts/accessTokens.ts';
-import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../../product/context.ts';
-import { endpoint } from '../../http/endpoint.ts';
 import { createLinkToken, createRelinkToken, hostedLink, link_minutes } from '../../product/link/linkTokens.ts';
 import { describeLinkToken } from '../../product/link/linkView.ts';
 import { revokeAccount } from '../../product/link/revokeAccount.ts';
-import { created_link, type CreatedLink, emr_row, new_link, organization_row } from '../../model/dashboard/accounts.ts';
-import { immediately, success } from '../../model/fields.ts';
 import { requestSync } from '../../product/records/requestSync.ts';
 
 export const accountsList = endpoint({

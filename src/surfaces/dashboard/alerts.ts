@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { describeAlerts } from '../../product/alerts/describeAlerts.ts';
-import { sendTest } from '../../product/alerts/sendMessages.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { alert_overview, alert_test } from '../../model/dashboard/alerts.ts';
 import { success } from '../../model/fields.ts';
+import { describeAlerts } from '../../product/alerts/describeAlerts.ts';
+import { sendTest } from '../../product/alerts/sendMessages.ts';
 
 export const alertsList = endpoint({
   id: 'dashboard.alerts.list',

@@ -1,13 +1,21 @@
 import { PassThrough, Readable } from 'node:stream';
 import { Type } from 'typebox';
+import { endpoint, WithHeaders } from '../../http/endpoint.ts';
+import {
+  type AuditSearch,
+  type AuditVerifyLine,
+  audit_filters,
+  audit_page,
+  audit_paging,
+  audit_verify_line,
+  patient_filter,
+} from '../../model/dashboard/audit.ts';
+import { success } from '../../model/fields.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
 import { exportAudit } from '../../product/audit/exports.ts';
 import { listAudit } from '../../product/audit/listAudit.ts';
 import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
 import type { Context } from '../../product/context.ts';
-import type { ClientScope } from '../../platform/db/fragments.ts';
-import { endpoint, WithHeaders } from '../../http/endpoint.ts';
-import { audit_filters, audit_page, audit_paging, audit_verify_line, type AuditSearch, type AuditVerifyLine, patient_filter } from '../../model/dashboard/audit.ts';
-import { success } from '../../model/fields.ts';
 
 export const auditList = endpoint({
   id: 'dashboard.audit.list',

@@ -1,12 +1,21 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
-import { addSecret, changeClient, checkClient, createClient, describeDestinations, listClients, readClientSettings, revokeSecret } from '../../product/clients/clients.ts';
-import type { Tx } from '../../platform/db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { client_row } from '../../model/dashboard/clients.ts';
 import { client_changes, client_settings, new_client } from '../../model/dashboard/settings.ts';
 import { success } from '../../model/fields.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import {
+  addSecret,
+  changeClient,
+  checkClient,
+  createClient,
+  describeDestinations,
+  listClients,
+  readClientSettings,
+  revokeSecret,
+} from '../../product/clients/clients.ts';
 
 export const clientsList = endpoint({
   id: 'dashboard.clients.list',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
-import { getReport, listReports } from '../../product/link/connectionReports.ts';
 import { report_details, report_row } from '../../model/connectionReport.ts';
 import { success } from '../../model/fields.ts';
+import { getReport, listReports } from '../../product/link/connectionReports.ts';
 
 export const reportsList = endpoint({
   id: 'dashboard.connection-reports.list',

@@ -1,15 +1,23 @@
 import { Type } from 'typebox';
-import { addEmrApp, appDestinations, changeEmrApp, type EmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../../product/accounts/emrApps.ts';
-import { connectorOf } from '../../product/accounts/openAccount.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from '../../model/dashboard/emrApps.ts';
+import { success } from '../../model/fields.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import {
+  addEmrApp,
+  appDestinations,
+  changeEmrApp,
+  type EmrApp,
+  findEmrApp,
+  listEmrApps,
+  removeEmrApp,
+} from '../../product/accounts/emrApps.ts';
+import { connectorOf } from '../../product/accounts/openAccount.ts';
 import type { Client } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { endpoint } from '../../http/endpoint.ts';
 import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../product/link/registrations.ts';
-import { app_changes, emr_app, emr_app_choice, type EmrAppRow, new_app } from '../../model/dashboard/emrApps.ts';
-import { success } from '../../model/fields.ts';
 import { requestSyncForRule } from '../../product/records/requestSync.ts';
 
 const path = '/dashboard/api/clients/{client_id}/emr-apps';

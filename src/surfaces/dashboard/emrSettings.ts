@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
+import { apiError } from '../../catalog/errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { emr_settings_changes, identifier_sample } from '../../model/dashboard/emrSettings.ts';
+import { success } from '../../model/fields.ts';
 import { getAccount } from '../../product/accounts/accounts.ts';
 import { askEmr, checkMrnSetting } from '../../product/accounts/askEmr.ts';
 import { connectorOf } from '../../product/accounts/openAccount.ts';
 import { lockEmrSettings, setEmrSettings } from '../../product/accounts/organizations.ts';
 import { lowerWriteLimits } from '../../product/accounts/serverFacts.ts';
-import { apiError } from '../../catalog/errors.ts';
 import type { Context } from '../../product/context.ts';
-import { endpoint } from '../../http/endpoint.ts';
-import { emr_settings_changes, identifier_sample } from '../../model/dashboard/emrSettings.ts';
-import { success } from '../../model/fields.ts';
 import { requestSyncForRule } from '../../product/records/requestSync.ts';
 import { openOrganization, organization_params, organization_path } from './records/organization.ts';
 

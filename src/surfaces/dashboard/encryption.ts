@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { alert_days } from '../../product/alerts/alerts.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { encryption, retention } from '../../model/dashboard/encryption.ts';
 import { success } from '../../model/fields.ts';
+import { alert_days } from '../../product/alerts/alerts.ts';
 
 export const encryptionGet = endpoint({
   id: 'dashboard.encryption.get',

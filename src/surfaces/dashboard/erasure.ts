@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../../product/context.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { erase, findOrganizationScope, findPatientScope, planErasure } from '../../product/erasure/erase.ts';
-import type { ErasureScope } from '../../product/erasure/tables.ts';
-import { endpoint, type EndpointRequest } from '../../http/endpoint.ts';
+import { type EndpointRequest, endpoint } from '../../http/endpoint.ts';
 import { type Erasure, erasure, erasure_request } from '../../model/dashboard/erasure.ts';
 import { success } from '../../model/fields.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Context } from '../../product/context.ts';
+import { erase, findOrganizationScope, findPatientScope, planErasure } from '../../product/erasure/erase.ts';
+import type { ErasureScope } from '../../product/erasure/tables.ts';
 import { openOrganization, organization_params, organization_path, record_params } from './records/organization.ts';
 
 const declared = {

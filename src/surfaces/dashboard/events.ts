@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
-import { event_types, events } from '../../model/events.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { event_details, event_row, failed_count, resent_batch } from '../../model/dashboard/events.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
 import { event_type_row } from '../../model/dashboard/webhooks.ts';
+import { event_types, events } from '../../model/events.ts';
 import { date_time, id, nullable, success, text } from '../../model/fields.ts';
 import { browseEvents } from '../../product/webhooks/browseEvents.ts';
 import { describeEvent } from '../../product/webhooks/describeEvent.ts';

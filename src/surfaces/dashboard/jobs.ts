@@ -1,22 +1,30 @@
 import { Type } from 'typebox';
-import { connectorOf } from '../../product/accounts/openAccount.ts';
 import { apiError } from '../../catalog/errors.ts';
 import { parseId, parseJobId } from '../../catalog/ids.ts';
-import type { Database, Query } from '../../platform/db/database.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
+import { review_outcomes } from '../../model/dashboard/jobFilters.ts';
+import {
+  type JobDetails,
+  type JobEvent,
+  type JobStep,
+  job_details,
+  job_filter_fields,
+  job_patient,
+  job_row,
+} from '../../model/dashboard/jobs.ts';
+import { details_hidden } from '../../model/dashboard/reveals.ts';
+import { nullable, success, text } from '../../model/fields.ts';
+import { patients } from '../../model/records/patients.ts';
+import type { Database, Query } from '../../platform/db/database.ts';
+import { recordedTraceId } from '../../platform/telemetry/telemetry.ts';
+import { connectorOf } from '../../product/accounts/openAccount.ts';
 import { describeJob } from '../../product/jobs/describeJob.ts';
 import { exportJobs } from '../../product/jobs/exportJobs.ts';
 import { readJobPatients } from '../../product/jobs/jobPatients.ts';
 import { reviewJob } from '../../product/jobs/jobs.ts';
 import { type JobFilters, listJobs } from '../../product/jobs/listJobs.ts';
 import { readRerunCandidate } from '../../product/jobs/rerunCandidate.ts';
-import { review_outcomes } from '../../model/dashboard/jobFilters.ts';
-import { job_details, job_filter_fields, job_patient, job_row, type JobDetails, type JobEvent, type JobStep } from '../../model/dashboard/jobs.ts';
-import { details_hidden } from '../../model/dashboard/reveals.ts';
-import { nullable, success, text } from '../../model/fields.ts';
-import { patients } from '../../model/records/patients.ts';
 import { readRecord } from '../../product/records/readRecords.ts';
-import { recordedTraceId } from '../../platform/telemetry/telemetry.ts';
 import { describeEvent } from '../../product/webhooks/describeEvent.ts';
 import { auditTrail, savedFields } from '../../product/writes/defineWrite.ts';
 import { jobsOfPatient } from '../../product/writes/patients/patientLane.ts';

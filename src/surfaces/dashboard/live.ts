@@ -1,10 +1,10 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../../product/context.ts';
-import type { ClientScope } from '../../platform/db/fragments.ts';
 import { readSessionCookie } from '../../http/auth/authenticateOperator.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../http/endpoint.ts';
+import type { ClientScope } from '../../platform/db/fragments.ts';
+import type { Context } from '../../product/context.ts';
 import { findCheckedSession } from '../../product/operators/checkedSessions.ts';
 import { clientsWith } from '../../product/operators/operatorAccess.ts';
 

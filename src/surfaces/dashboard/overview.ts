@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
+import { endpoint } from '../../http/endpoint.ts';
+import { history_bin, overview } from '../../model/dashboard/overview.ts';
+import { type Range, ranges } from '../../model/dashboard/ranges.ts';
+import { success } from '../../model/fields.ts';
 import { listLoginRequired } from '../../product/accounts/accounts.ts';
 import { listOpenAlertsOf } from '../../product/alerts/describeAlerts.ts';
-import { endpoint } from '../../http/endpoint.ts';
 import { listOpenReviews, readClientLoads } from '../../product/jobs/clientLoads.ts';
 import { countFailedDay, listFailureGroups } from '../../product/jobs/failureGroups.ts';
 import { readJobHistory } from '../../product/jobs/jobHistory.ts';
 import { findRecentRestore } from '../../product/jobs/restores.ts';
-import { history_bin, overview } from '../../model/dashboard/overview.ts';
-import { type Range, ranges } from '../../model/dashboard/ranges.ts';
-import { success } from '../../model/fields.ts';
 import { listFailing } from '../../product/webhooks/endpoints.ts';
 
 /** Alerts about accounts, endpoints and reviews, which the overview lists with details and actions. */

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
-import { patientsOf } from '../../model/events.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { received_request, received_row, receiver, type ReceiverState } from '../../model/dashboard/receiver.ts';
+import { type ReceiverState, received_request, received_row, receiver } from '../../model/dashboard/receiver.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
+import { patientsOf } from '../../model/events.ts';
 import { clearable, id, nullable, success } from '../../model/fields.ts';
 import { openReceiver, receiverRefusal } from '../../product/webhooks/receiver/openReceiver.ts';
 import { clearRequests, listRequests, readRequest } from '../../product/webhooks/receiver/receivedRequests.ts';

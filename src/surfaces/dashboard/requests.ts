@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { listRequests } from '../../product/audit/requests.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { request_page, request_search } from '../../model/dashboard/requests.ts';
 import { success } from '../../model/fields.ts';
+import { listRequests } from '../../product/audit/requests.ts';
 
 export const requestsList = endpoint({
   id: 'dashboard.requests.list',

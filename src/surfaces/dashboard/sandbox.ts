@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { findAccountByToken } from '../../product/accounts/accounts.ts';
 import { apiError } from '../../catalog/errors.ts';
-import { findClient } from '../../product/clients/clients.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
 import { sandbox_state } from '../../model/dashboard/sandbox.ts';
 import { success } from '../../model/fields.ts';
-import type { Clinic } from '../sandbox/openClinic.ts';
+import { findAccountByToken } from '../../product/accounts/accounts.ts';
+import { findClient } from '../../product/clients/clients.ts';
 import { requestWrite } from '../../product/writes/requestWrite.ts';
 import { createTelephoneEncounter } from '../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
+import type { Clinic } from '../sandbox/openClinic.ts';
 
 /** The sandbox's EMR, or undefined before it is up and in processes that only serve the API. */
 export type FindClinic = () => Clinic | undefined;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../../product/context.ts';
 import { sendPage, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
+import type { Context } from '../../product/context.ts';
 import { finishSignIn } from './access/signIn.ts';
 
 /** Serves the dashboard at `/dashboard` and every path below it, because the page does its own routing. */

@@ -1,11 +1,17 @@
 import { type Static, type TObject, Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
-import type { Context } from '../../product/context.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { type Endpoint, endpoint, type EndpointOptions } from '../../http/endpoint.ts';
-import { webhook_bin, webhook_error, webhook_row, webhook_secret, webhook_test_result } from '../../model/dashboard/webhooks.ts';
+import { type Endpoint, type EndpointOptions, endpoint } from '../../http/endpoint.ts';
+import {
+  webhook_bin,
+  webhook_error,
+  webhook_row,
+  webhook_secret,
+  webhook_test_result,
+} from '../../model/dashboard/webhooks.ts';
 import { changesOf, immediately, nullable, success } from '../../model/fields.ts';
 import { WebhookRequest } from '../../model/webhook.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import type { Context } from '../../product/context.ts';
 import { addEndpoint } from '../../product/webhooks/addEndpoint.ts';
 import { changeUrl } from '../../product/webhooks/changeUrl.ts';
 import { hurryDeliveries } from '../../product/webhooks/deliveries.ts';

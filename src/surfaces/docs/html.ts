@@ -1,6 +1,6 @@
 import type { CodeSample, Schema } from '../../http/openapi/document.ts';
-import { text_max } from '../../model/fields.ts';
 import { alternativesOf } from '../../http/openapi/methods.ts';
+import { text_max } from '../../model/fields.ts';
 
 /** HTML that is inserted without escaping. */
 export class Html {

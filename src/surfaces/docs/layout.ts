@@ -1,8 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { BlockList, isIP } from 'node:net';
 import { type Html, html } from './html.ts';
 import type { Heading } from './markdown.ts';
 import { type DocPage, markdownPath, pages, sections } from './navigation.ts';
-import type { IncomingHttpHeaders } from 'node:http';
-import { BlockList, isIP } from 'node:net';
 
 export type PageContent = {
   page: DocPage;

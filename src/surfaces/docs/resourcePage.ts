@@ -1,10 +1,32 @@
-import { breakable, type Field, fieldsOf, fieldTable, html, type Html, jsonBlock, prose, sampleTabs, table, tableRow, typeOf } from './html.ts';
-import { document, mark } from './layout.ts';
-import { text_max } from '../../model/fields.ts';
 import type { Document, Operation } from '../../http/openapi/document.ts';
-import { type Call, errorsOf, eventAddress, headersOf, type Resource, resourcePages, resourcesOf, tryIt } from './tryIt.ts';
+import { text_max } from '../../model/fields.ts';
+import {
+  breakable,
+  type Field,
+  fieldsOf,
+  fieldTable,
+  type Html,
+  html,
+  jsonBlock,
+  prose,
+  sampleTabs,
+  table,
+  tableRow,
+  typeOf,
+} from './html.ts';
+import { document, mark } from './layout.ts';
 import type { Heading } from './markdown.ts';
 import type { DocPage } from './navigation.ts';
+import {
+  type Call,
+  errorsOf,
+  eventAddress,
+  headersOf,
+  type Resource,
+  resourcePages,
+  resourcesOf,
+  tryIt,
+} from './tryIt.ts';
 
 const links = [
   ['/docs', 'Documentation', 'Quickstart, concepts and guides'],

@@ -1,17 +1,25 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
 import { installation_folder } from '../../catalog/installation.ts';
-import { type PreparedText, prepareText, sendPageData, sendPublicPage, sendPublicText, serveFiles, servePageFiles } from '../../http/pages/servePages.ts';
-import { routeNotFound } from '../../http/sendError.ts';
-import type { Document } from '../../http/openapi/document.ts';
-import { homePage, overviewMarkdown, resourceHeadings, resourceHtml, resourceMarkdown } from './resourcePage.ts';
-import { isOwnPage, layout, notFoundPage, type PageContent } from './layout.ts';
-import { type DocPage, markdownPath, pages as doc_pages, sections } from './navigation.ts';
-import { readFileSync } from 'node:fs';
 import { dereference } from '../../http/openapi/describeSchema.ts';
+import type { Document } from '../../http/openapi/document.ts';
+import {
+  type PreparedText,
+  prepareText,
+  sendPageData,
+  sendPublicPage,
+  sendPublicText,
+  serveFiles,
+  servePageFiles,
+} from '../../http/pages/servePages.ts';
+import { routeNotFound } from '../../http/sendError.ts';
 import { html } from './html.ts';
+import { isOwnPage, layout, notFoundPage, type PageContent } from './layout.ts';
 import { renderMarkdown, rewriteLinks, textSections } from './markdown.ts';
+import { type DocPage, pages as doc_pages, markdownPath, sections } from './navigation.ts';
+import { homePage, overviewMarkdown, resourceHeadings, resourceHtml, resourceMarkdown } from './resourcePage.ts';
 import { type Resource, resourcesOf } from './tryIt.ts';
 
 /** Values for the "Try it" forms in sandbox mode: credentials, and the values that `found_in` of endpoints refers to. */

@@ -1,6 +1,6 @@
 import type { Document, Operation, Parameter, Schema } from '../../http/openapi/document.ts';
-import { type Html, html } from './html.ts';
 import type { Group } from '../../model/groups.ts';
+import { type Html, html } from './html.ts';
 import { type DocPage, pages } from './navigation.ts';
 
 /** The form that sends a request from the page. It is hidden until the page's script has loaded. */

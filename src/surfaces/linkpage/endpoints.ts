@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { version } from '../../catalog/version.ts';
-import { findClient } from '../../product/clients/clients.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
-import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
-import { describeLink, toTerms } from '../../product/link/linkView.ts';
-import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
+import { credential_max, nullable, secret, success } from '../../model/fields.ts';
+import { findClient } from '../../product/clients/clients.ts';
 import { giveConsent, offerConsent, requireConsent } from '../../product/link/linkConsents.ts';
 import type { LinkPurpose } from '../../product/link/linkTokens.ts';
-import { credential_max, nullable, secret, success } from '../../model/fields.ts';
+import { describeLink, toTerms } from '../../product/link/linkView.ts';
+import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
+import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
 

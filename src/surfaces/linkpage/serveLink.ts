@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { parseUrl } from '../../catalog/parseUrl.ts';
+import { type PagePolicy, type ShellPage, sendPage, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
 import { findClient } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
-import { type PagePolicy, sendPage, servePageFiles, type ShellPage, shellPage } from '../../http/pages/servePages.ts';
 import { type KnownLink, type LinkState, lookUpLink, lookUpLinkByHash } from '../../product/link/linkTokens.ts';
-import { parseUrl } from '../../catalog/parseUrl.ts';
 
 /** Serves Link: the script for applications, the page it frames, and the same page hosted at `/link`. */
 export function serveLink(ctx: Context, pages: FastifyInstance): void {

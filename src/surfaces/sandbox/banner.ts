@@ -1,7 +1,7 @@
-import type { Sandbox } from './seedSandbox.ts';
 import { Secret, TOTP } from 'otpauth';
 import { findAccountByToken } from '../../product/accounts/accounts.ts';
 import type { Context } from '../../product/context.ts';
+import type { Sandbox } from './seedSandbox.ts';
 
 /** Printed when the sandbox is ready: addresses, credentials and a first request to paste. */
 export function banner(sandbox: Sandbox, file: string): string {

@@ -6,8 +6,8 @@ import { bindings, findAccountByToken, readAccount } from '../../product/account
 import { setEmrAddress } from '../../product/accounts/organizations.ts';
 import { addSecret, authenticateClient, type Client, createClient } from '../../product/clients/clients.ts';
 import type { AuditEntry, Context } from '../../product/context.ts';
-import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
 import { createLinkToken } from '../../product/link/linkTokens.ts';
+import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
 import { ensureSandboxOwner, newPassword } from '../../product/operators/localAccounts.ts';
 
 /** What Larkspur reports when it starts. */

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Frame } from 'playwright-core';
 import { expect } from 'vitest';
-import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 import { connect, type Sql } from '../../../src/platform/db/database.ts';
+import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 import { closeWindows, openBrowser } from '../../harness/browser.ts';
 import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';

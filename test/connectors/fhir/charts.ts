@@ -1,5 +1,12 @@
 import type * as fhirTypes from 'fhir/r4.js';
-import { type EmrEndpoint, EmrFailure, type EmrWrite, type Grant, type Operations, type SharedMarkers } from '../../../src/emr/connector.ts';
+import {
+  type EmrEndpoint,
+  EmrFailure,
+  type EmrWrite,
+  type Grant,
+  type Operations,
+  type SharedMarkers,
+} from '../../../src/emr/connector.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
 import { OutboundFailure } from '../../../src/platform/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectors } from '../../../src/emr/index.ts';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../../src/platform/security/outbound.ts';
-import { collect, failureOf, type LarkspurFixture, openEndpoint, openFixture, openOperations, signedInGrant } from './fixture.ts';
+import {
+  collect,
+  failureOf,
+  type LarkspurFixture,
+  openEndpoint,
+  openFixture,
+  openOperations,
+  signedInGrant,
+} from './fixture.ts';
 
 let fixture: LarkspurFixture;
 beforeAll(async () => {

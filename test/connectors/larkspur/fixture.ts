@@ -4,7 +4,15 @@ import { inspect } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
 import { expect } from 'vitest';
 import { type Larkspur, startLarkspur } from '../../../larkspur/start.ts';
-import { type Access, type Credentials, type EmrEndpoint, EmrFailure, type EmrFailureKind, type Grant, type Operations } from '../../../src/emr/connector.ts';
+import {
+  type Access,
+  type Credentials,
+  type EmrEndpoint,
+  EmrFailure,
+  type EmrFailureKind,
+  type Grant,
+  type Operations,
+} from '../../../src/emr/connector.ts';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { createOutbound, type Outbound } from '../../../src/platform/security/outbound.ts';
 import { seededLarkspur } from '../../harness/larkspur.ts';

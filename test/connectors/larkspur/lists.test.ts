@@ -12,7 +12,7 @@ import { PharmacySource } from '../../../src/model/records/pharmacies.ts';
 import { ProviderSource } from '../../../src/model/records/providers.ts';
 import { ReferringProviderSource } from '../../../src/model/records/referringProviders.ts';
 import { StaffMemberSource } from '../../../src/model/records/staff.ts';
-import { CodeLists } from '../../../src/model/providerSettings.ts';
+import { CodeLists } from '../../../src/model/settings.ts';
 import { collect, type LarkspurFixture, openEndpoint, openFixture, openOperations, signedInGrant } from './fixture.ts';
 
 let fixture: LarkspurFixture;

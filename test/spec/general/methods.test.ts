@@ -1,8 +1,8 @@
 import { METHODS, request } from 'node:http';
 import { beforeAll, expect, test } from 'vitest';
+import type { Endpoint } from '../../../src/http/endpoint.ts';
 import { endpoints } from '../../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../../src/surfaces/dashboard/endpoints.ts';
-import type { Endpoint } from '../../../src/http/endpoint.ts';
 import { link_endpoints } from '../../../src/surfaces/linkpage/endpoints.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { bindings } from '../../../src/product/accounts/accounts.ts';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
-import { createClientCommand } from '../../../src/surfaces/cli/credentials.ts';
+import { bindings } from '../../../src/product/accounts/accounts.ts';
 import { addSecret } from '../../../src/product/clients/clients.ts';
+import { createClientCommand } from '../../../src/surfaces/cli/credentials.ts';
 import { apiOf, expectApiError, newClient, withDatabase } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';

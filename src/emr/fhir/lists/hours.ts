@@ -1,14 +1,26 @@
 import type * as fhir from 'fhir/r4.js';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ScheduleBlockSource } from '../../../model/records/scheduleBlocks.ts';
-import { weekdays } from '../../../model/providerSettings.ts';
+import { weekdays } from '../../../model/settings.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
 import type { Listing } from '../../connector.ts';
 import { dayOf, wallTime } from '../clock.ts';
 import { type Emr, refId } from '../references.ts';
 import { groupBy, list, text } from '../values.ts';
 import { anyChanged, wholeList } from './readList.ts';
-import { availabilityWindow, type DateRange, day_min, daysInPeriod, formatMinute, loadRoles, loadScheduleOwners, readSlots, role_types, slot_types, type SlotPart } from './slots.ts';
+import {
+  availabilityWindow,
+  type DateRange,
+  day_min,
+  daysInPeriod,
+  formatMinute,
+  loadRoles,
+  loadScheduleOwners,
+  readSlots,
+  role_types,
+  type SlotPart,
+  slot_types,
+} from './slots.ts';
 
 type Hours = ProviderSource['hours'];
 type Shift = Hours[number]['shifts'][number];

@@ -3,7 +3,7 @@ import type { FailureCode } from '../../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../../platform/security/outbound.ts';
 import { noResponse, tooBusy } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
-import { error_bytes_max, jsonOf, response_limits, type ResponseKind } from '../../responses.ts';
+import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../../responses.ts';
 
 export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';

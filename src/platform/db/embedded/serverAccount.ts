@@ -1,10 +1,10 @@
+import { execFile } from 'node:child_process';
 import { access, chown, constants, lchown, lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StartFailure } from '../../../catalog/errors.ts';
-import type { Folders } from './folders.ts';
-import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { StartFailure } from '../../../catalog/errors.ts';
+import type { Folders } from './folders.ts';
 
 /**
  * The user that runs the server. PostgreSQL refuses uid 0, so root switches to another user; an ordinary user runs it

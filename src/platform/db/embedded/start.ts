@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto';
+import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { StartFailure } from '../../../catalog/errors.ts';
@@ -5,12 +9,8 @@ import { runnableBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { codeOf, type Folders, openFolders } from './folders.ts';
 import { type Postmaster, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts';
-import { reachableByAll, serverAccount, type ServerAccount } from './serverAccount.ts';
+import { reachableByAll, type ServerAccount, serverAccount } from './serverAccount.ts';
 import { port, superuser } from './settings.ts';
-import { createHash } from 'node:crypto';
-import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 export type EmbeddedServer = {
   /** The folder of the unix socket, used as `host` by the driver. */

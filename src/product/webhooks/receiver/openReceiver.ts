@@ -1,8 +1,8 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { newToken } from '../../../catalog/ids.ts';
-import type { Context } from '../../context.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../../platform/security/addresses.ts';
+import type { Context } from '../../context.ts';
 import { addEndpoint } from '../addEndpoint.ts';
 import { describeChange } from '../describeChange.ts';
 import { findEndpoint, moveEndpoint } from '../endpoints.ts';

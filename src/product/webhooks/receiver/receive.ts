@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Context } from '../../context.ts';
 import { parseJson } from '../../../platform/security/json.ts';
 import { verifyWebhook } from '../../../platform/security/signatures.ts';
+import type { Context } from '../../context.ts';
 import { readLiveSecrets } from '../secrets.ts';
 import { addRequest } from './receivedRequests.ts';
 import { consumeResponse } from './receivers.ts';

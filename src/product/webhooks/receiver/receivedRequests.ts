@@ -1,6 +1,6 @@
 import { newId } from '../../../catalog/ids.ts';
-import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 import type { ReceivedRequest, ReceivedRow } from '../../../model/dashboard/receiver.ts';
+import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 
 /** Received requests contain health data, so few are kept, and not for long. */
 export const kept_max = 200;

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../../../catalog/errors.ts';
-import type { Context } from '../../context.ts';
 import { hashToken } from '../../../platform/security/signatures.ts';
+import type { Context } from '../../context.ts';
 import { receiver_path } from './openReceiver.ts';
 import { receive } from './receive.ts';
 import { findOwner } from './receivers.ts';

@@ -1,19 +1,19 @@
-import type { Account } from '../../accounts/accounts.ts';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Operations } from '../../../emr/connector.ts';
-import type { Context } from '../../context.ts';
-import type { EventOf } from '../../../model/events.ts';
-import type { Steps } from '../../jobs/jobSteps.ts';
 import { AppointmentRequest } from '../../../model/appointmentRequest.ts';
+import type { EventOf } from '../../../model/events.ts';
 import { appointments } from '../../../model/records/appointments.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
-import { standard_minutes } from '../../../model/providerSettings.ts';
+import { standard_minutes } from '../../../model/settings.ts';
+import { parseInstant } from '../../../platform/time/days.ts';
+import { localTimeExists, withOffset } from '../../../platform/time/zones.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import type { Context } from '../../context.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { storeOwnRecord } from '../../records/storeRecords.ts';
 import { defineWrite, failureFields, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
-import { parseInstant } from '../../../platform/time/days.ts';
-import { localTimeExists, withOffset } from '../../../platform/time/zones.ts';
 
 const step = 'create_appointment';
 

@@ -1,7 +1,7 @@
-import type { Account } from '../../accounts/accounts.ts';
-import type { Context } from '../../context.ts';
 import type { Appointment } from '../../../model/records/appointments.ts';
 import type { Patient } from '../../../model/records/patients.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import type { Context } from '../../context.ts';
 import { type AppointmentInput, createAppointment } from './appointment.create.ts';
 
 type Stored = {

@@ -1,11 +1,11 @@
-import type { Account } from '../../accounts/accounts.ts';
 import { apiError } from '../../../catalog/errors.ts';
-import type { Context } from '../../context.ts';
 import { DocumentRequest } from '../../../model/document.ts';
 import { sizeText } from '../../../model/fields.ts';
-import { referenceError } from '../../records/firstSync.ts';
-import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
 import { sniffDocument } from '../../../platform/security/documents.ts';
+import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import type { Context } from '../../context.ts';
+import { referenceError } from '../../records/firstSync.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
 

@@ -3,7 +3,15 @@ import type { EventOf } from '../../../model/events.ts';
 import { InsuranceRequest } from '../../../model/insuranceRequest.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
-import { findCompany, insuranceFailed, insuranceFields, type InsuranceLookups, readChart, readSubscriber, storeInsuranceId } from './insuranceReferences.ts';
+import {
+  findCompany,
+  type InsuranceLookups,
+  insuranceFailed,
+  insuranceFields,
+  readChart,
+  readSubscriber,
+  storeInsuranceId,
+} from './insuranceReferences.ts';
 
 const step = 'add_insurance';
 

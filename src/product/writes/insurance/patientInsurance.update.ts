@@ -1,10 +1,22 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { EmrFailure } from '../../../emr/connector.ts';
 import type { EventOf } from '../../../model/events.ts';
-import { InsuranceChanges, subscriber_relationships, type SubscriberRelationship } from '../../../model/insuranceRequest.ts';
+import {
+  InsuranceChanges,
+  type SubscriberRelationship,
+  subscriber_relationships,
+} from '../../../model/insuranceRequest.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
-import { findCompany, insuranceFailed, insuranceFields, insuranceId, type InsuranceLookups, readChart, readSubscriber } from './insuranceReferences.ts';
+import {
+  findCompany,
+  type InsuranceLookups,
+  insuranceFailed,
+  insuranceFields,
+  insuranceId,
+  readChart,
+  readSubscriber,
+} from './insuranceReferences.ts';
 
 const step = 'update_insurance';
 

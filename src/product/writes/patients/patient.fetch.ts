@@ -1,10 +1,16 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { newId } from '../../../catalog/ids.ts';
-import { type EmrEncounter, EmrFailure, hasSearchedName, type Operations, type PatientSearch } from '../../../emr/connector.ts';
+import {
+  type EmrEncounter,
+  EmrFailure,
+  hasSearchedName,
+  type Operations,
+  type PatientSearch,
+} from '../../../emr/connector.ts';
 import { PatientFetchRequest } from '../../../model/liveChart.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
-import { patientIds } from '../../records/patients.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
+import { patientIds } from '../../records/patients.ts';
 import { defineWrite, failureFields } from '../defineWrite.ts';
 import { rejectFutureBirth } from './patientReferences.ts';
 

@@ -1,10 +1,18 @@
 import { EmrFailure, type OperationName, type Operations } from '../../../emr/connector.ts';
 import type { SavedField } from '../../../emr/patientWrites.ts';
 import type { EventOf } from '../../../model/events.ts';
-import type { Steps } from '../../jobs/jobSteps.ts';
 import type { Patient } from '../../../model/records/patients.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
 import { lockPatient, savePatient } from '../../records/patients.ts';
-import { auditTrail, defineWriteHandler, failureFields, type FinishedWrite, notOffered, savedFields, type WriteRun } from '../defineWrite.ts';
+import {
+  auditTrail,
+  defineWriteHandler,
+  type FinishedWrite,
+  failureFields,
+  notOffered,
+  savedFields,
+  type WriteRun,
+} from '../defineWrite.ts';
 import { patientRerun } from './patientLane.ts';
 import { type PatientUpdateInput, update_type } from './patientUpdates.ts';
 

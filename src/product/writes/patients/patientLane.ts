@@ -1,11 +1,11 @@
-import type { Account } from '../../accounts/accounts.ts';
-import type { Fragment, Query } from '../../../platform/db/database.ts';
-import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
-import { hashToken } from '../../../platform/security/signatures.ts';
-import type { Lane, RerunJob, RerunRules } from '../defineWrite.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import type { PatientStatus } from '../../../model/records/patients.ts';
+import type { Fragment, Query } from '../../../platform/db/database.ts';
+import { hashToken } from '../../../platform/security/signatures.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
 import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patients.ts';
+import type { Lane, RerunJob, RerunRules } from '../defineWrite.ts';
 
 /** The lane of a patient: by id, or by MRN if the patient has not been synced yet. */
 export function patientLane(mrn: string, patient_id: string | null): Lane {

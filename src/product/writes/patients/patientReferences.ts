@@ -1,13 +1,13 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import type { Fragment, Query } from '../../../platform/db/database.ts';
+import { EmrFailure } from '../../../emr/connector.ts';
 import type { PatientChanges } from '../../../model/patientRequest.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
-import { errorUnlessPending, pendingKinds } from '../../records/firstSync.ts';
+import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import { openAccount } from '../../accounts/openAccount.ts';
-import { EmrFailure } from '../../../emr/connector.ts';
 import type { Context } from '../../context.ts';
+import { errorUnlessPending, pendingKinds } from '../../records/firstSync.ts';
 
 /** What the ids in a patient request refer to, according to the synced records. */
 export type References = {

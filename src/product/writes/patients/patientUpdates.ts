@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { newId } from '../../../catalog/ids.ts';
 import type { Coverage, Demographics, Payer } from '../../../emr/patientWrites.ts';
-import type { Context } from '../../context.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import { enqueue } from '../../jobs/enqueue.ts';
 import { needleOf } from '../../../model/fold.ts';
 import type { Patient } from '../../../model/records/patients.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import type { Context } from '../../context.ts';
+import { enqueue } from '../../jobs/enqueue.ts';
 import { type PatientRow, savePatient } from '../../records/patients.ts';
 import { newJob } from '../requestWrite.ts';
 import { type PatientInput, requestedCoverages, toNewPatient, toPatientRecord } from './patientInput.ts';

@@ -1,12 +1,12 @@
-import type { Account } from '../../accounts/accounts.ts';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Operations } from '../../../emr/connector.ts';
-import type { Context } from '../../context.ts';
-import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { EventOf } from '../../../model/events.ts';
-import type { Steps } from '../../jobs/jobSteps.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../../model/telephoneEncounter.ts';
+import type { Fragment, Query } from '../../../platform/db/database.ts';
+import type { Account } from '../../accounts/accounts.ts';
+import type { Context } from '../../context.ts';
+import type { Steps } from '../../jobs/jobSteps.ts';
 import { referenceError } from '../../records/firstSync.ts';
 import { defineWrite, notOffered, patientNotFound } from '../defineWrite.ts';
 import { laneByMrn, patientLane } from '../patients/patientLane.ts';

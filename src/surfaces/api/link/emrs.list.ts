@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { connectors } from '../../../emr/index.ts';
-import type { Context } from '../../../product/context.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
+import type { Context } from '../../../product/context.ts';
 
 export default endpoint({
   id: 'link.emrs.list',

@@ -1,7 +1,7 @@
 import { endpoint } from '../../../http/endpoint.ts';
+import { LinkTokenRequest, TokenResponse } from '../../../model/link.ts';
 import { createLinkToken } from '../../../product/link/linkTokens.ts';
 import { describeLinkToken } from '../../../product/link/linkView.ts';
-import { LinkTokenRequest, TokenResponse } from '../../../model/link.ts';
 
 export default endpoint({
   id: 'link.token.create',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { exchangePublicToken } from '../../../product/link/publicTokens.ts';
 import { secret } from '../../../model/fields.ts';
 import { TokenResponse } from '../../../model/link.ts';
+import { exchangePublicToken } from '../../../product/link/publicTokens.ts';
 
 export default endpoint({
   id: 'link.token.exchange',

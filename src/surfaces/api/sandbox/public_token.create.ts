@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { completeLink, signInForLink } from '../../../product/link/publicTokens.ts';
 import { credential_max, secret, success } from '../../../model/fields.ts';
+import { completeLink, signInForLink } from '../../../product/link/publicTokens.ts';
 
 /** Links an account without a browser, for automated tests. The EMR sign-in is a real one. */
 export default endpoint({

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { readAccountReport } from '../../../product/link/connectionReports.ts';
 import { connection_report, report_findings, report_outcome } from '../../../model/connectionReport.ts';
 import { nullable, success } from '../../../model/fields.ts';
+import { readAccountReport } from '../../../product/link/connectionReports.ts';
 
 export default endpoint({
   id: 'account.connection-report',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { revokeAccount } from '../../../product/link/revokeAccount.ts';
 import { success } from '../../../model/fields.ts';
+import { revokeAccount } from '../../../product/link/revokeAccount.ts';
 
 export default endpoint({
   id: 'account.delete',

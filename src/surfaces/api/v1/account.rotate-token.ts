@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { rotateToken } from '../../../product/accounts/accessTokens.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { immediately, success } from '../../../model/fields.ts';
+import { rotateToken } from '../../../product/accounts/accessTokens.ts';
 
 export default endpoint({
   id: 'account.rotate-token',

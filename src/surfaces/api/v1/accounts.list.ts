@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { listLinkedAccounts } from '../../../product/accounts/accessTokens.ts';
 import { connectors } from '../../../emr/index.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { LinkedAccount } from '../../../model/activity.ts';
 import { success } from '../../../model/fields.ts';
+import { listLinkedAccounts } from '../../../product/accounts/accessTokens.ts';
 
 export default endpoint({
   id: 'accounts.list',

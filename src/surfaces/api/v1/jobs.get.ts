@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseJobId } from '../../../catalog/ids.ts';
 import { endpoint, JsonText } from '../../../http/endpoint.ts';
-import { readJob } from '../../../product/jobs/describeJob.ts';
 import { success } from '../../../model/fields.ts';
 import { Job } from '../../../model/job.ts';
+import { readJob } from '../../../product/jobs/describeJob.ts';
 
 export default endpoint({
   id: 'jobs.get',

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { listJobs } from '../../../product/jobs/listJobs.ts';
 import { cursorPaging, JobSummary, next } from '../../../model/activity.ts';
 import type { JobRow } from '../../../model/dashboard/jobs.ts';
 import { success, text } from '../../../model/fields.ts';
 import { Job } from '../../../model/job.ts';
+import { listJobs } from '../../../product/jobs/listJobs.ts';
 
 export default endpoint({
   id: 'jobs.list',

@@ -4,8 +4,8 @@ import { parseId } from '../../../catalog/ids.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { PatientChanges } from '../../../model/patientRequest.ts';
-import { findNamedDoctors } from '../../../product/writes/patients/patientReferences.ts';
 import { patchPatient } from '../../../product/writes/patients/patchPatient.ts';
+import { findNamedDoctors } from '../../../product/writes/patients/patientReferences.ts';
 
 export default endpoint({
   id: 'patients.update',

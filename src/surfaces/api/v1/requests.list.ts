@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { listRequests } from '../../../product/audit/requests.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { cursorPaging, LoggedRequest, next } from '../../../model/activity.ts';
 import { choices, id, success, text } from '../../../model/fields.ts';
+import { listRequests } from '../../../product/audit/requests.ts';
 
 export default endpoint({
   id: 'requests.list',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { capabilitiesOf } from '../../../product/accounts/openAccount.ts';
 import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { success, sync_state } from '../../../model/fields.ts';
-import { Settings } from '../../../model/providerSettings.ts';
+import { Settings } from '../../../model/settings.ts';
+import { capabilitiesOf } from '../../../product/accounts/openAccount.ts';
 import { readSettings } from '../../../product/records/settings.ts';
 
 export default endpoint({

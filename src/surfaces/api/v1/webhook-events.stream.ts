@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { event_types, type EventType } from '../../../model/events.ts';
 import { authenticate } from '../../../http/auth/authenticate.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../../http/endpoint.ts';
+import { type EventType, event_types } from '../../../model/events.ts';
 import { text } from '../../../model/fields.ts';
 import { streamEvents } from '../../../product/webhooks/streamEvents.ts';
 

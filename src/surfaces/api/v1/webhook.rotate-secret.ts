@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { endpoint, type EndpointRequest } from '../../../http/endpoint.ts';
+import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
 import { immediately } from '../../../model/fields.ts';
 import { WebhookCreated } from '../../../model/webhook.ts';
 import { describeChange } from '../../../product/webhooks/describeChange.ts';

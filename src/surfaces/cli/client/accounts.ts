@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure, printJson, printLine, printProgress, printTable, timeOf } from '../output.ts';
-import { type Credentials, readSandbox, serviceCommand, type ServiceOptions, withService } from './service.ts';
 import type { LinkTokenCreate } from '../../../../sdk/src/generated/types.gen.ts';
+import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { hostedLink } from '../../../product/link/linkTokens.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
+import { CommandFailure, printJson, printLine, printProgress, printTable, timeOf } from '../output.ts';
 import { openInBrowser } from './open.ts';
+import { type Credentials, readSandbox, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 type RotateOptions = ServiceOptions & { immediately?: true };
 type SyncOptions = ServiceOptions & { wait: boolean };

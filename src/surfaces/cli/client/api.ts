@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure, printJson } from '../output.ts';
-import { serviceCommand, type ServiceOptions, withService } from './service.ts';
+import { type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 type ApiOptions = ServiceOptions & { data?: string; idempotencyKey?: string };
 

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { StoredEvent } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { event_types, type EventType } from '../../../model/events.ts';
+import { type EventType, event_types } from '../../../model/events.ts';
 import { CommandFailure, printJson, printLine, printTable, readCount, timeOf } from '../output.ts';
 import { firstOf } from './jobs.ts';
-import { type Service, serviceCommand, type ServiceOptions, withService } from './service.ts';
+import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const delivery_statuses = ['success', 'failed', 'pending'] as const;
 type ListOptions = ServiceOptions & {

@@ -5,7 +5,7 @@ import { NotFoundError } from '../../../../sdk/src/errors.ts';
 import type { Job, JobSummary, JobTimelineEntry } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure, printJson, printLine, printTable, readCount, timeOf } from '../output.ts';
-import { type Service, serviceCommand, type ServiceOptions, withService } from './service.ts';
+import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'] as const;
 type ListOptions = ServiceOptions & { status?: (typeof statuses)[number]; type?: string; limit: number };

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { ChartwireError, ConnectionError, errorFor } from '../../../../sdk/src/errors.ts';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
 import { signWebhook } from '../../../platform/security/signatures.ts';
 import { CommandFailure, printJson, printLine, printProgress } from '../output.ts';
-import { type Credentials, serviceCommand, type ServiceOptions, withService } from './service.ts';
-import { setTimeout as pause } from 'node:timers/promises';
-import { ChartwireError, ConnectionError, errorFor } from '../../../../sdk/src/errors.ts';
+import { type Credentials, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 type ListenOptions = ServiceOptions & { forwardTo?: string; events?: string };
 

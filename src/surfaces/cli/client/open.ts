@@ -1,10 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { pagesOf } from '../../sandbox/seedSandbox.ts';
 import { CommandFailure, printJson, printLine } from '../output.ts';
-import { findCredentials, readSandbox, serviceCommand, type ServiceOptions } from './service.ts';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { findCredentials, readSandbox, type ServiceOptions, serviceCommand } from './service.ts';
 
 export function addOpen(program: Command, env: Environment): void {
   serviceCommand(program, 'open <page>', 'open a page in the browser: dashboard, docs, or the sandbox EMR')

@@ -4,7 +4,7 @@ import type { LoggedRequest } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { printJson, printLine, readCount, timeOf } from '../output.ts';
 import { firstOf } from './jobs.ts';
-import { type Service, serviceCommand, type ServiceOptions, withService } from './service.ts';
+import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const statuses = ['2xx', '4xx', '5xx', 'failed'] as const;
 type TailOptions = ServiceOptions & { status?: (typeof statuses)[number]; limit: number; follow: boolean };

@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../../catalog/errors.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { type EventType, event_types, events } from '../../../model/events.ts';
 import { type Clinic, openClinic } from '../../sandbox/openClinic.ts';
-import { CommandFailure, printJson, printLine, printProgress, printTable } from '../output.ts';
-import { explained, requireSandbox } from './service.ts';
-import { event_types, events, type EventType } from '../../../model/events.ts';
 import type { TriggeredEvent } from '../../sandbox/triggers.ts';
+import { CommandFailure, printJson, printLine, printProgress, printTable } from '../output.ts';
 import { eventOfJob } from './listen.ts';
+import { explained, requireSandbox } from './service.ts';
 
 type Options = { json?: boolean };
 

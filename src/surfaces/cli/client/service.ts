@@ -1,14 +1,14 @@
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Chartwire } from '../../../../sdk/src/client.ts';
 import * as sdk from '../../../../sdk/src/errors.ts';
 import { Transport } from '../../../../sdk/src/transport.ts';
-import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure } from '../output.ts';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
+import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
 import { parseSandbox, type Sandbox } from '../../sandbox/seedSandbox.ts';
-import { homedir } from 'node:os';
+import { CommandFailure } from '../output.ts';
 
 /** The options of every command that talks to the service. */
 export type ServiceOptions = { json?: boolean; profile?: string };

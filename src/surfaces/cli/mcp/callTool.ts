@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, realpath } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
 import { ChartwireError, JobFailedError } from '../../../../sdk/src/errors.ts';
 import type { Job } from '../../../../sdk/src/generated/types.gen.ts';
 import { requestAndWaitForEvent, waitForJob } from '../../../../sdk/src/jobs.ts';
@@ -6,9 +9,6 @@ import type { Call } from '../../../../sdk/src/transport.ts';
 import { explained, type Service } from '../client/service.ts';
 import { CommandFailure } from '../output.ts';
 import type { ApiTool } from './tools.ts';
-import { constants } from 'node:fs';
-import { open, realpath } from 'node:fs/promises';
-import { resolve, sep } from 'node:path';
 
 export type CallOptions = {
   /** How long a write waits for its outcome. */

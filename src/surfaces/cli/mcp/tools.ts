@@ -1,10 +1,10 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
-import { endpoints } from '../../api/endpoints.ts';
 import { version } from '../../../catalog/version.ts';
 import { dereference } from '../../../http/openapi/describeSchema.ts';
 import type { Schema } from '../../../http/openapi/document.ts';
 import { alternativesOf, type Method, methodsOf } from '../../../http/openapi/methods.ts';
 import { openApi } from '../../../http/openapi/openApi.ts';
+import { endpoints } from '../../api/endpoints.ts';
 
 /** An operation of the API as a tool for a model. */
 export type ApiTool = {

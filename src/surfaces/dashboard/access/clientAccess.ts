@@ -1,6 +1,6 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
-import type { Tx } from '../../../platform/db/database.ts';
 import type { AccessChanges } from '../../../model/dashboard/settings.ts';
+import type { Tx } from '../../../platform/db/database.ts';
 import type { ClientAccess } from '../../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../../product/operators/operators.ts';
 

@@ -1,17 +1,29 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import type { Context } from '../../../product/context.ts';
-import type { Tx } from '../../../platform/db/database.ts';
 import { readSessionCookie } from '../../../http/auth/authenticateOperator.ts';
-import { endpoint, type EndpointRequest } from '../../../http/endpoint.ts';
+import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
 import { passkey_registration, passkey_row, session_row } from '../../../model/dashboard/session.ts';
 import { secret, success, text } from '../../../model/fields.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import type { Context } from '../../../product/context.ts';
 import { changePassword } from '../../../product/operators/localAccounts.ts';
-import { deletePasskey, listPasskeys, passkeyCreationOptions, storePasskey, verifyNewPasskey } from '../../../product/operators/passkeys.ts';
-import { changeSecondFactors, deleteRecoveryCodes, enableTotp, offerTotp, requireCode } from '../../../product/operators/secondFactor.ts';
 import { endSessionById, endSessionsOf, listSessions } from '../../../product/operators/operatorSessions.ts';
 import { findOperator, setTotp } from '../../../product/operators/operators.ts';
+import {
+  deletePasskey,
+  listPasskeys,
+  passkeyCreationOptions,
+  storePasskey,
+  verifyNewPasskey,
+} from '../../../product/operators/passkeys.ts';
+import {
+  changeSecondFactors,
+  deleteRecoveryCodes,
+  enableTotp,
+  offerTotp,
+  requireCode,
+} from '../../../product/operators/secondFactor.ts';
 
 /** An operator's own account. Every operator has these endpoints, whatever the role. */
 const own = { surface: 'dashboard', auth: 'operator', role: 'support', reach: 'own' } as const;

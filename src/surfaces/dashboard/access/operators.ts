@@ -5,12 +5,19 @@ import { endpoint } from '../../../http/endpoint.ts';
 import { invitation_row } from '../../../model/dashboard/invitations.ts';
 import { access_changes, operator_row } from '../../../model/dashboard/settings.ts';
 import { success } from '../../../model/fields.ts';
-import { endPreparations, listInvitations } from '../../../product/operators/operatorInvitations.ts';
 import { listOperators } from '../../../product/operators/listOperators.ts';
 import { resetOperator } from '../../../product/operators/localAccounts.ts';
 import { isLowered, readAccess, setClients } from '../../../product/operators/operatorAccess.ts';
+import { endPreparations, listInvitations } from '../../../product/operators/operatorInvitations.ts';
 import { endSessionsOf } from '../../../product/operators/operatorSessions.ts';
-import { allowLinking, changeOperator, hasOwner, lockActiveOwner, lockStanding, type Standing } from '../../../product/operators/operators.ts';
+import {
+  allowLinking,
+  changeOperator,
+  hasOwner,
+  lockActiveOwner,
+  lockStanding,
+  type Standing,
+} from '../../../product/operators/operators.ts';
 import { ownersHaveAll, requireLocalSession, resolveClients } from './clientAccess.ts';
 
 export const operatorsList = endpoint({

@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId, parseJobId } from '../../../catalog/ids.ts';
-import type { Client } from '../../../product/clients/clients.ts';
-import type { Context } from '../../../product/context.ts';
 import { readSessionCookie } from '../../../http/auth/authenticateOperator.ts';
 import { endpoint } from '../../../http/endpoint.ts';
-import { describeJob } from '../../../product/jobs/describeJob.ts';
-import { new_reveal, reveal, type RevealKind } from '../../../model/dashboard/reveals.ts';
+import { new_reveal, type RevealKind, reveal } from '../../../model/dashboard/reveals.ts';
 import { success } from '../../../model/fields.ts';
+import type { Client } from '../../../product/clients/clients.ts';
+import type { Context } from '../../../product/context.ts';
+import { describeJob } from '../../../product/jobs/describeJob.ts';
 import { addReveal } from '../../../product/operators/operatorSessions.ts';
-import { readRequest } from '../../../product/webhooks/receiver/receivedRequests.ts';
 import { findPatient } from '../../../product/records/findPatients.ts';
 import { describeEvent } from '../../../product/webhooks/describeEvent.ts';
+import { readRequest } from '../../../product/webhooks/receiver/receivedRequests.ts';
 import { patientsInBody } from '../receiver.ts';
 
 /** The audit record, with the reason, is committed before any detail is shown: the page requests them afterwards. */

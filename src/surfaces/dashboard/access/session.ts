@@ -2,11 +2,18 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { version } from '../../../catalog/version.ts';
-import type { Context } from '../../../product/context.ts';
-import { csrfTokenOf, deviceCookie, readDeviceCookie, readSessionCookie, requireOwnOrigin, sessionCookie } from '../../../http/auth/authenticateOperator.ts';
+import {
+  csrfTokenOf,
+  deviceCookie,
+  readDeviceCookie,
+  readSessionCookie,
+  requireOwnOrigin,
+  sessionCookie,
+} from '../../../http/auth/authenticateOperator.ts';
 import { endpoint, WithHeaders } from '../../../http/endpoint.ts';
 import { passkey_assertion, type Session, session } from '../../../model/dashboard/session.ts';
 import { nullable, secret, success } from '../../../model/fields.ts';
+import type { Context } from '../../../product/context.ts';
 import { findCheckedSession } from '../../../product/operators/checkedSessions.ts';
 import { type Browser, endSession, findSession, renewSession } from '../../../product/operators/operatorSessions.ts';
 import { type Operator, pendingSetup } from '../../../product/operators/operators.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { ApiError, type ErrorCode, errors } from '../../../catalog/errors.ts';
-import type { Context } from '../../../product/context.ts';
 import { readCookie, readSessionCookie, requireOwnOrigin, setCookie } from '../../../http/auth/authenticateOperator.ts';
 import { endpoint, WithHeaders } from '../../../http/endpoint.ts';
 import { nullable, success } from '../../../model/fields.ts';
+import type { Context } from '../../../product/context.ts';
 import { finishSingleSignOn, startSingleSignOn } from '../../../product/operators/singleSignOn.ts';
 import { browserOf } from './session.ts';
 

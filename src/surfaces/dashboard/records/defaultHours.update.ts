@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { setAppointmentMinutes } from '../../../product/accounts/organizations.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { clearable, success } from '../../../model/fields.ts';
-import { HoursRequest } from '../../../model/providerSettings.ts';
+import { HoursRequest } from '../../../model/settings.ts';
+import { setAppointmentMinutes } from '../../../product/accounts/organizations.ts';
 import { setDefaultHours } from '../../../product/records/hours.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 

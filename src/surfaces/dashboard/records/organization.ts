@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { findOrganization } from '../../../product/accounts/organizations.ts';
 import { apiError } from '../../../catalog/errors.ts';
+import { findOrganization } from '../../../product/accounts/organizations.ts';
 import type { Client } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
 import type { Scope } from '../../../product/records/readRecords.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { listOrganizations } from '../../../product/accounts/organizations.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { organization_choice } from '../../../model/dashboard/records.ts';
 import { success } from '../../../model/fields.ts';
+import { listOrganizations } from '../../../product/accounts/organizations.ts';
 
 export default endpoint({
   id: 'dashboard.organizations.list',

@@ -3,7 +3,7 @@ import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
-import { ProviderSettingsRequest } from '../../../model/providerSettings.ts';
+import { ProviderSettingsRequest } from '../../../model/settings.ts';
 import { updateProviderSettings } from '../../../product/records/providers.ts';
 import { openOrganization, organization_path, record_params } from './organization.ts';
 

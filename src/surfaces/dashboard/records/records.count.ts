@@ -1,6 +1,12 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
-import { dashboard_kinds, isSearched, kind_row, type KindRow, latest_sync } from '../../../model/dashboard/recordKinds.ts';
+import {
+  dashboard_kinds,
+  isSearched,
+  type KindRow,
+  kind_row,
+  latest_sync,
+} from '../../../model/dashboard/recordKinds.ts';
 import { nullable, success } from '../../../model/fields.ts';
 import { countRecords, latestSync } from '../../../product/records/countRecords.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';

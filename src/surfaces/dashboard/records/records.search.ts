@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { patientsOf } from '../../../model/events.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
-import { dashboard_kinds, type DashboardKind, isSearched } from '../../../model/dashboard/recordKinds.ts';
+import { type DashboardKind, dashboard_kinds, isSearched } from '../../../model/dashboard/recordKinds.ts';
 import { found_patient } from '../../../model/dashboard/records.ts';
+import { patientsOf } from '../../../model/events.ts';
 import { nullable, success } from '../../../model/fields.ts';
 import { findPatients } from '../../../product/records/findPatients.ts';
 import { readPage } from '../../../product/records/readRecords.ts';

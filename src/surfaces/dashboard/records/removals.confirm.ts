@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { syncSoon } from '../../../product/accounts/organizations.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
+import { syncSoon } from '../../../product/accounts/organizations.ts';
 import { confirmRemovals } from '../../../product/records/syncPasses.ts';
 import { openOrganization, organization_params, organization_path } from './organization.ts';
 

@@ -2,6 +2,20 @@ import { type Static, Type } from 'typebox';
 import { choices, clearable, text, unclearable } from './fields.ts';
 import { VisitCode } from './records/visitTypes.ts';
 
+/** Weekdays as the API names them, in the order of ISO 8601. */
+export const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
+
+/** The weekdays as an enum's values with their explanations. */
+export const weekday_descriptions = {
+  Monday: 'Every Monday',
+  Tuesday: 'Every Tuesday',
+  Wednesday: 'Every Wednesday',
+  Thursday: 'Every Thursday',
+  Friday: 'Every Friday',
+  Saturday: 'Every Saturday',
+  Sunday: 'Every Sunday',
+} as const satisfies Record<(typeof weekdays)[number], string>;
+
 const strict = { additionalProperties: false } as const;
 const clock = '([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d';
 const time = text({
@@ -175,17 +189,3 @@ export const Settings = Type.Object(
   },
   { schema_name: 'Settings', description: 'The settings of the EMR instance' },
 );
-
-/** Weekdays as the API names them, in the order of ISO 8601. */
-export const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
-
-/** The weekdays as an enum's values with their explanations. */
-export const weekday_descriptions = {
-  Monday: 'Every Monday',
-  Tuesday: 'Every Tuesday',
-  Wednesday: 'Every Wednesday',
-  Thursday: 'Every Thursday',
-  Friday: 'Every Friday',
-  Saturday: 'Every Saturday',
-  Sunday: 'Every Sunday',
-} as const satisfies Record<(typeof weekdays)[number], string>;
