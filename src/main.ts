@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startLarkspur } from '../larkspur/start.ts';
 import { StartFailure } from './catalog/errors.ts';
 import type { Config, ProcessRole } from './catalog/settings/config.ts';
 import { version } from './catalog/version.ts';
@@ -284,10 +283,14 @@ async function openProbes(ctx: Context, health: Health): Promise<() => Promise<v
   }
 }
 
-/** Starts Larkspur in this process and seeds the sandbox. Its database is on the same server as ours. */
+/**
+ * Starts Larkspur in this process and seeds the sandbox. Its database is on the same server as ours. Its code is loaded
+ * only here: a service for real practices never runs it.
+ */
 async function openSandbox(ctx: Context, server: DatabaseServer, base_url: string, closers: Closers): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
   const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
+  const { startLarkspur } = await import('../larkspur/start.ts');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
     throw listenFailure(error, 'LARKSPUR_PORT', port, host);
   });
