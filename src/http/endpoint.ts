@@ -205,7 +205,22 @@ export type EndpointOptions<
 /** An endpoint without the types of its parts, which the server does not need. */
 export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle' | 'example'> & {
   example?: Partial<Record<'body' | 'query' | 'params' | 'response', Record<string, unknown>>>;
-  handle: (request: never) => Promise<unknown>;
+  handle: (request: AnyRequest) => Promise<unknown>;
+};
+
+/** A request as the server sees it. The types of its parts are known to the endpoint, whose schemas have read them. */
+export type AnyRequest = Omit<
+  EndpointRequest<Auth, undefined, undefined, undefined>,
+  keyof Caller | 'body' | 'query' | 'params'
+> &
+  Caller & { body: Fields | undefined; query: Fields; params: Fields };
+type Fields = Record<string, unknown>;
+type Caller = {
+  client: Client | undefined;
+  account: Account | undefined;
+  link: OpenLink | undefined;
+  operator: Operator | undefined;
+  scope: ClientScope | undefined;
 };
 
 export function endpoint<

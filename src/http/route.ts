@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TObject } from 'typebox';
+import { apiError } from '../catalog/errors.ts';
+import type { Context } from '../product/context.ts';
+import { anonymous, authenticate, type Caller, credentialOf } from './auth/authenticate.ts';
+import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
+import { type Form, type FormLimiter, readForm, requireReadableBody } from './bodies.ts';
+import {
+  type AnyRequest,
+  body_bytes_max,
+  bodyPart,
+  type Endpoint,
+  JsonText,
+  Replayed,
+  takesKey,
+  WithHeaders,
+} from './endpoint.ts';
+import { showToOperator } from './hidePatients.ts';
+import { readIdempotencyKey, runOnce } from './idempotency.ts';
+import type { AddressLimit } from './limits/addressLimit.ts';
+import type { Streams } from './limits/connections.ts';
+import { applyRateLimit, type RateLimiter } from './limits/rateLimit.ts';
+import { openRequestAudit, recordResponse } from './requestAudit.ts';
+import { reader, rejectUnstorable } from './validate.ts';
+
+type Limits = {
+  limit: RateLimiter;
+  limitForms: FormLimiter;
+  address_limit: AddressLimit;
+  streams: Streams;
+};
+
+/** How long after its headers a request is still admitted by them. */
+const admitted_for_ms = 500;
+
+const no_fields = { type: 'object', properties: {} } as TObject;
+const json_type = 'application/json; charset=utf-8';
+
+/** Serves one declared endpoint. */
+export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoint, limits: Limits): void {
+  const { admit, admitAgain } = openAdmission(ctx, endpoint, limits);
+  const readParts = partsReader(endpoint);
+  const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
+    await admitAgain(request);
+    const response = await endpoint.handle(handlerRequest(ctx, request, readParts(request, form)));
+    const shown = await showToOperator(ctx, endpoint, request, response);
+    await recordResponse(ctx, request, reply.statusCode);
+    if (shown instanceof WithHeaders && shown.body instanceof Readable) {
+      limits.streams.add(shown.body, request.caller?.client?.id);
+    }
+    return send(reply, shown);
+  };
+  server.route({
+    method: endpoint.method,
+    url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    config: { endpoint, address_limiting: endpoint.auth === 'none' ? 'every_request' : 'failures' },
+    exposeHeadRoute: endpoint.head !== false && !endpoint.stream,
+    bodyLimit: body_bytes_max[endpoint.auth],
+    // Runs before the body is read: an unauthenticated request costs a lookup, not a parse.
+    onRequest: admit,
+    handler: async (request, reply) => {
+      const { file_field } = endpoint;
+      if (file_field === undefined) return respond(request, reply, undefined);
+      const client_id = request.caller?.client?.id ?? '';
+      return limits.limitForms(client_id, request, async () =>
+        respond(request, reply, await readForm(request, file_field)),
+      );
+    },
+  });
+}
+
+/** Identifies the caller and checks what they may do: with the headers, and again after a body that took long. */
+function openAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limit }: Limits) {
+  const identify = async (request: FastifyRequest) => {
+    request.admitted_ms = performance.now();
+    request.caller =
+      endpoint.auth === 'none'
+        ? anonymous
+        : await address_limit.authenticate(request, credentialOf(ctx, endpoint, request.headers), () =>
+            authenticate(ctx, endpoint, request),
+          );
+    return request.caller;
+  };
+  return {
+    admit: async (request: FastifyRequest, reply: FastifyReply) => {
+      const caller = await identify(request);
+      const audit = openRequestAudit(ctx, request, caller);
+      if (audit) request.audit = audit;
+      requireRights(ctx, endpoint, request, caller);
+      // An operator's requests do not count against the client's rate limit.
+      if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
+      requireAccount(endpoint, caller);
+      if (endpoint.method !== 'GET') requireReadableBody(request.headers);
+    },
+    /** A body may take half a minute to arrive. What was revoked meanwhile does not count for the request. */
+    admitAgain: async (request: FastifyRequest) => {
+      if (performance.now() - (request.admitted_ms ?? 0) < admitted_for_ms) return;
+      const caller = await identify(request);
+      requireRights(ctx, endpoint, request, caller);
+      requireAccount(endpoint, caller);
+    },
+  };
+}
+
+function requireRights(ctx: Context, endpoint: Endpoint, request: FastifyRequest, { operator, client }: Caller): void {
+  if (!operator) return;
+  requireSetup(ctx, endpoint, operator);
+  request.scope = requireRole(endpoint, operator, client);
+  requireFreshSignIn(endpoint, operator);
+}
+
+function requireAccount(endpoint: Endpoint, { account }: Caller): void {
+  const expired = account?.status === 'login_required';
+  if (expired && endpoint.auth === 'account' && !endpoint.while_expired) throw apiError('login_required');
+  const { needs } = endpoint;
+  // Null means everything the connector supports. A list it does not support at all is empty, not an error.
+  if (needs && account?.capabilities?.includes(needs.operation) === false) {
+    throw apiError('operation_not_offered', { operation: needs.label });
+  }
+}
+
+type Parts = Pick<AnyRequest, 'body' | 'query' | 'params' | 'file' | 'idempotency'>;
+
+/** Reads what a request consists of, by the endpoint's schemas. */
+function partsReader(endpoint: Endpoint): (request: FastifyRequest, form: Form | undefined) => Parts {
+  const readBody = endpoint.method === 'GET' ? undefined : reader(endpoint.body ?? no_fields, bodyPart(endpoint));
+  const readQuery = reader(endpoint.query ?? no_fields, 'query');
+  return (request, form) => {
+    const raw_query = request.query as Record<string, unknown>;
+    const params = request.params as Record<string, unknown>;
+    rejectUnstorable(raw_query);
+    rejectUnstorable(params);
+    const query = readQuery(raw_query);
+    const body = readBody?.(readRawBody(request, form));
+    const { client, account, operator } = request.caller ?? anonymous;
+    const idempotency =
+      takesKey(endpoint) && !operator
+        ? readIdempotencyKey(idempotencyKeys(request), account?.id ?? client?.id, {
+            endpoint: endpoint.id,
+            params,
+            body: form?.file ? { ...body, file: hashFile(form.file.content) } : (body ?? null),
+          })
+        : undefined;
+    return { body, query, params, file: form?.file?.content, idempotency };
+  };
+}
+
+/** What the handler is called with. */
+function handlerRequest(ctx: Context, request: FastifyRequest, parts: Parts): AnyRequest {
+  const { client, account, link, operator } = request.caller ?? anonymous;
+  const { audit } = request;
+  const recordInTransaction = audit?.recordInTransaction ?? (async () => {});
+  return {
+    ctx,
+    headers: request.headers,
+    address: request.ip,
+    client,
+    account,
+    link,
+    operator,
+    scope: request.scope,
+    ...parts,
+    auditPatients: audit?.auditPatients ?? (() => {}),
+    auditSubject: audit?.auditSubject ?? (() => {}),
+    auditStatement: audit?.auditStatement,
+    recordInTransaction,
+    inTransaction: (work) =>
+      runOnce(ctx, client?.id ?? '', parts.idempotency, async (tx) => {
+        const result = await work(tx);
+        await recordInTransaction(tx);
+        return result;
+      }),
+  };
+}
+
+/** As sent: Node joins the values of a repeated header. */
+function idempotencyKeys({ headers, raw }: FastifyRequest): readonly string[] | undefined {
+  return headers['idempotency-key'] === undefined ? undefined : raw.headersDistinct['idempotency-key'];
+}
+
+function readRawBody(request: FastifyRequest, form: Form | undefined): Record<string, unknown> {
+  if (form) return form.fields;
+  // The form parser is registered for all routes but only meant for endpoints with `file_field`.
+  if (request.isMultipart()) throw apiError('media_type_unsupported', { expected: 'application/json' });
+  const body = request.body === undefined ? {} : request.body;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw apiError('body_not_object');
+  return body as Record<string, unknown>;
+}
+
+function send(reply: FastifyReply, response: unknown): FastifyReply {
+  // As bytes: Node would count the characters of a text first and encode it into a buffer three times its size.
+  if (response instanceof JsonText) return reply.type(json_type).send(Buffer.from(response.text));
+  if (response instanceof Replayed) return reply.header('idempotency-replayed', 'true').send(response.body);
+  if (response instanceof WithHeaders) return reply.headers(response.headers).send(response.body);
+  return reply.send(response);
+}
+
+function hashFile(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
+}
