@@ -138,6 +138,12 @@ export type EndpointOptions<
   /** A short imperative phrase, such as "List patients". */
   summary: string;
   description?: string;
+  /**
+   * Offered to AI agents as a tool; a text is its name, where the rule gives an awkward one. Never for an endpoint that
+   * returns a secret, decides where health data is sent, or ends the access to an EMR: a text in a chart could make a
+   * model call it.
+   */
+  agent_tool?: true | string;
   /** An access token is optional and limits the response to its account. For endpoints with `client` authentication. */
   account_optional?: boolean;
   /** Also responds while the account needs to be re-linked, so that a client can find out what happened. */

@@ -21,6 +21,7 @@ function listEndpoints(kind: Kind, list: RecordList): Endpoint[] {
     auth: 'account',
     needs: { operation: kind.operation, label: kind.labels.plural },
     summary: list.summary,
+    agent_tool: true,
     audited: kind.mrn_column !== undefined,
   } as const;
   const records = Type.Array(kind.wire, { description: `The ${kind.labels.plural}` });

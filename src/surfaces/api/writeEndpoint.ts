@@ -10,7 +10,7 @@ import { requestWrite } from '../../product/writes/requestWrite.ts';
 
 type WriteEndpointOptions = { group: Group } & Pick<
   EndpointOptions<'account', TObject, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'description' | 'response' | 'errors' | 'events' | 'found_in'
+  'id' | 'method' | 'path' | 'summary' | 'agent_tool' | 'description' | 'response' | 'errors' | 'events' | 'found_in'
 >;
 
 /** The endpoint of a write: it accepts the request, which a worker executes later. */

@@ -13,6 +13,7 @@ export default endpoint({
   auth: 'client',
   audited: false,
   summary: 'List supported EMRs',
+  agent_tool: 'list_emrs',
   response: Type.Object({
     success,
     emrs: Type.Array(

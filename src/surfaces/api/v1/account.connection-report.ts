@@ -14,6 +14,7 @@ export default endpoint({
   while_expired: true,
   audited: false,
   summary: 'Retrieve the connection report of an account',
+  agent_tool: 'get_connection_report',
   description:
     'What was requested from the EMR’s server during the latest sign-in of the account, successful or not: discovery documents, scopes, and test requests with their status and duration. It contains no health data, token or secret, so you can send it to the EMR vendor’s support. `data` is null for EMRs without a report.',
   response: Type.Object({

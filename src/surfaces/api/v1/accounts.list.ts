@@ -16,6 +16,7 @@ export default endpoint({
   // Contains nothing about a patient, and no token.
   audited: false,
   summary: 'List linked accounts',
+  agent_tool: true,
   description:
     'Returns your linked EMR accounts with their status and last sync, oldest first. With `access_token` it returns that account. Access tokens are not included.',
   response: Type.Object({ success, accounts: Type.Array(LinkedAccount, { description: 'The linked accounts' }) }),

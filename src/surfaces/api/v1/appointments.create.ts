@@ -11,6 +11,7 @@ export default writeEndpoint(createAppointment, {
   method: 'POST',
   path: '/v1/appointments',
   summary: 'Create an appointment',
+  agent_tool: true,
   description:
     'Send either `datetime`, or `date` and `time` in the time zone of the practice. With `prevent_double_booking` the EMR rejects a time at which the provider is not free, and the event describes the conflict.',
   response: Type.Object({

@@ -16,6 +16,7 @@ export default endpoint({
   auth: 'account',
   needs: { operation: 'listAppointments', label: 'appointments' },
   summary: 'Retrieve an appointment',
+  agent_tool: true,
   description: 'While the appointment is waiting to be written to the EMR, its status is `pending`.',
   params: Type.Object({ id: Type.String({ description: 'The appointment_id of its request or event' }) }),
   response: Type.Object({ success, appointment: Appointment }),

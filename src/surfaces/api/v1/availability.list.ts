@@ -10,6 +10,7 @@ export default endpoint({
   path: '/v1/availability',
   auth: 'account',
   summary: 'List availability',
+  agent_tool: true,
   description:
     'Returns when providers are free, based on their hours and schedule. `gaps` returns the maximal free ranges within shifts, `slots` the visit-type rules that have visits left, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded.',
   query: AvailabilityQuery,

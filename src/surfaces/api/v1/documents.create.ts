@@ -9,6 +9,7 @@ export default writeEndpoint(uploadDocument, {
   method: 'POST',
   path: '/v1/documents',
   summary: 'Upload a document',
+  agent_tool: true,
   description:
     'Send a multipart form. The file must be a PDF, JPEG or PNG of at most 5 MB; the type is detected from the content. Missing folders are created. The response has no `job_id`; the event contains the `document_id`.',
   response: Type.Object({ success, message: Type.String(), document_id: Type.String() }),

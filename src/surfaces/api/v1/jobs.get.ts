@@ -15,6 +15,7 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'Retrieve a job',
+  agent_tool: true,
   params: Type.Object({ job_id: Type.String({ description: 'The job_id of the request' }) }),
   response: Type.Object({ success, ...Job.properties, job: Job }),
   errors: ['record_not_found'],

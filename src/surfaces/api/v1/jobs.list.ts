@@ -17,6 +17,7 @@ export default endpoint({
   // Rows contain nothing about a patient.
   audited: false,
   summary: 'List your jobs',
+  agent_tool: true,
   description:
     'Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains no patient data; `GET /v1/jobs/{job_id}` returns the details.',
   query: Type.Object({

@@ -14,6 +14,7 @@ export default endpoint({
   auth: 'client',
   account_optional: true,
   summary: 'Run a job again',
+  agent_tool: true,
   description:
     'Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR.',
   params: Type.Object({ job_id: Type.String() }),

@@ -13,6 +13,7 @@ export default endpoint({
   path: '/v1/locations/{id}',
   auth: 'account',
   summary: 'Update a location',
+  agent_tool: true,
   body: Type.Object(
     {
       status: text({

@@ -11,6 +11,7 @@ export default writeEndpoint(createPatient, {
   method: 'POST',
   path: '/v1/patients',
   summary: 'Create a patient',
+  agent_tool: true,
   response: Type.Object({
     success,
     message: Type.String(),

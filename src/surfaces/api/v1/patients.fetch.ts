@@ -9,6 +9,7 @@ export default writeEndpoint(fetchPatients, {
   method: 'POST',
   path: '/v1/patients/fetch',
   summary: 'Fetch patients live from the EMR',
+  agent_tool: 'fetch_patients_from_emr',
   description:
     'The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones are ignored. No match is a success with an empty list. `include` can contain `insurances`.',
   response: Type.Object({ success, message: Type.String(), job_id: Type.Integer() }),

@@ -9,6 +9,7 @@ export default writeEndpoint(addPatientInsurance, {
   method: 'POST',
   path: '/v1/patients/{patient_mrn}/insurances',
   summary: 'Add an insurance',
+  agent_tool: true,
   response: Type.Object({
     success,
     message: Type.String(),

@@ -9,6 +9,7 @@ export default writeEndpoint(updatePatientInsurance, {
   method: 'PATCH',
   path: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}',
   summary: 'Update an insurance',
+  agent_tool: true,
   response: Type.Object({
     success,
     message: Type.String(),

@@ -15,6 +15,7 @@ export default endpoint({
   path: '/v1/patients/{id}',
   auth: 'account',
   summary: 'Update a patient',
+  agent_tool: true,
   params: Type.Object({ id: Type.String({ description: 'The patient’s `id` from GET /v1/patients' }) }),
   body: PatientChanges,
   response: Type.Object({

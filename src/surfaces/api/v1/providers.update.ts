@@ -28,6 +28,7 @@ export const updateByEhrId = endpoint({
   id: 'providers.update-by-ehr-id',
   path: '/v1/providers/ehr/{ehr_id}',
   summary: 'Update a provider by its EMR ID',
+  agent_tool: true,
   params: Type.Object({ ehr_id: Type.String({ description: 'The provider’s `ehr_id` from GET /v1/providers' }) }),
   errors: ['no_field', 'provider_not_found', 'location_not_found', 'first_sync_pending'],
   handle: ({ account, body, params, inTransaction }) =>
@@ -46,6 +47,7 @@ export const updateById = endpoint({
   id: 'providers.update',
   path: '/v1/providers/{id}',
   summary: 'Update a provider',
+  agent_tool: true,
   params: Type.Object({ id: Type.String({ description: 'The provider’s `id` from GET /v1/providers' }) }),
   errors: ['no_field', 'record_not_found', 'location_not_found', 'first_sync_pending'],
   found_in: { id: 'GET /v1/providers#/providers/0/id' },

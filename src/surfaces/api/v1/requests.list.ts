@@ -15,6 +15,7 @@ export default endpoint({
   // Logged requests contain neither bodies nor URLs, so no health data.
   audited: false,
   summary: 'List your requests',
+  agent_tool: true,
   description:
     'Returns the requests that you sent, newest first, without bodies and URLs. A request appears within a second of its response.',
   query: Type.Object({

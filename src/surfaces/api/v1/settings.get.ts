@@ -14,6 +14,7 @@ export default endpoint({
   auth: 'account',
   audited: false,
   summary: 'Retrieve the settings of the EMR instance',
+  agent_tool: 'get_settings',
   description: 'Time zone, visit types and statuses, languages, required patient fields and supported operations.',
   response: Type.Object({ success, data: Settings, sync: sync_state }),
   handle: async ({ ctx, account }) =>

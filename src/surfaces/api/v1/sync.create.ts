@@ -12,6 +12,7 @@ export default endpoint({
   path: '/v1/sync',
   auth: 'account',
   summary: 'Sync the organization’s records',
+  agent_tool: true,
   body: Type.Object({}),
   response: Type.Object({
     success,

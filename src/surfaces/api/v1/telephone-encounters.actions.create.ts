@@ -9,6 +9,7 @@ export default writeEndpoint(createTelephoneEncounterAction, {
   method: 'POST',
   path: '/v1/telephone-encounters/actions',
   summary: 'Add an action to a telephone encounter',
+  agent_tool: true,
   description:
     'Appends the text to the encounter’s action log, signed with the name of the linked EMR user, the date, the time and the time zone.',
   response: Type.Object({ success, message: Type.String(), action_id: Type.String(), job_id: Type.Integer() }),

@@ -9,6 +9,7 @@ export default writeEndpoint(createTelephoneEncounter, {
   method: 'POST',
   path: '/v1/telephone-encounters',
   summary: 'Create a telephone encounter',
+  agent_tool: true,
   description:
     'Records a call in a patient’s chart. With `refill_medication_name` it also requests a refill of the active medication whose name contains that text, ignoring case. If no medication or more than one matches, nothing is saved and the event lists the active medications. A pharmacy sent with a refill is added to the patient’s pharmacies.',
   response: Type.Object({

@@ -13,6 +13,7 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'List events',
+  agent_tool: true,
   description:
     'Returns the account’s events of the last 30 days, newest first. With `job_id` it returns the outcome of that job; the list is empty until the job has finished.',
   query: Type.Object({

@@ -13,6 +13,7 @@ export default endpoint({
   auth: 'account',
   while_expired: true,
   summary: 'Resend an event',
+  agent_tool: true,
   body: Type.Object({}),
   params: Type.Object({ id: Type.String({ description: 'ID of the event' }) }),
   response: Type.Object({

@@ -16,27 +16,19 @@ export type ApiTool = {
   file_field: string | undefined;
 };
 
-/**
- * Operations that models cannot call: they return a secret, decide where health data is sent, or end the access to an
- * EMR. A text in a chart could make a model call them.
- */
-export const withheld: readonly string[] = [
-  ...['link.token.create', 'link.token.exchange', 'sandbox.public_token.create'],
-  ...['account.rotate-token', 'account.delete'],
-  ...['webhook.create', 'webhook.list', 'webhook.delete', 'webhook.rotate-oldest-secret', 'webhook.rotate-secret'],
-];
-
 /** The tools by name. Without `writes`, only those that read; with `files`, documents can be read from a folder. */
 export function apiTools({ writes, files }: { writes: boolean; files: boolean }): Map<string, ApiTool> {
   const document = dereference(openApi(endpoints, { version, base_url: '' }));
-  const tools = methodsOf(document)
-    .filter(({ operation }) => !withheld.includes(operation.operationId))
-    .filter(({ reads }) => writes || reads)
-    .map((method) => toolOf(method, files));
+  const declared = new Map(endpoints.map(({ id, agent_tool }) => [id, agent_tool]));
+  const tools = methodsOf(document).flatMap((method) => {
+    const agent_tool = declared.get(method.operation.operationId);
+    if (agent_tool === undefined || !(writes || method.reads)) return [];
+    return [toolOf(method, agent_tool === true ? toolName(method) : agent_tool, files)];
+  });
   return new Map(tools.map((tool) => [tool.definition.name, tool]));
 }
 
-function toolOf(method: Method, files: boolean): ApiTool {
+function toolOf(method: Method, name: string, files: boolean): ApiTool {
   const { operation, verb, reads } = method;
   const { properties, required, places, file_field } = argumentsOf(method, files);
   const description = [
@@ -46,7 +38,7 @@ function toolOf(method: Method, files: boolean): ApiTool {
   ];
   return {
     definition: {
-      name: toolName(method),
+      name,
       description: description.filter((text) => text !== undefined).join(' '),
       // JSON Schema, as the protocol wants it.
       inputSchema: { type: 'object', properties, required, additionalProperties: false },
@@ -64,23 +56,13 @@ function toolOf(method: Method, files: boolean): ApiTool {
 }
 
 /** `claims.list` → `list_claims`, `patients.search` → `search_patients`, `jobs.run-again` → `run_job_again`. */
-function toolName({ operation, resource, name, items }: Method): string {
-  const given = names[operation.operationId];
-  if (given !== undefined) return given;
+function toolName({ resource, name, items }: Method): string {
   const [verb = '', ...rest] = name.split('-');
   const nouns = resource.map((noun, index) =>
     items !== undefined && index === resource.length - 1 ? noun : singular(noun),
   );
   return [verb, ...nouns, ...rest].join('_').replaceAll('-', '_');
 }
-
-/** Where the rule produces an awkward name. */
-const names: Record<string, string> = {
-  'account.connection-report': 'get_connection_report',
-  'link.emrs.list': 'list_emrs',
-  'patients.fetch': 'fetch_patients_from_emr',
-  'settings.get': 'get_settings',
-};
 
 function singular(noun: string): string {
   return noun.replace(/s$/, '');
