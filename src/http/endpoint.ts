@@ -3,8 +3,6 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { ErrorCode } from '../catalog/errors.ts';
 import type { OperatorRole } from '../catalog/roles.ts';
 import type { OperationName } from '../emr/connector.ts';
-import type { RevealKind } from '../model/dashboard/reveals.ts';
-import type { PendingSetup } from '../model/dashboard/session.ts';
 import type { EventType } from '../model/events.ts';
 import type { Group } from '../model/groups.ts';
 import type { Tx } from '../platform/db/database.ts';
@@ -14,7 +12,8 @@ import type { Client } from '../product/clients/clients.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { LinkPurpose } from '../product/link/linkTokens.ts';
-import type { Operator } from '../product/operators/operators.ts';
+import type { RevealKind } from '../product/operators/operatorSessions.ts';
+import type { Operator, PendingSetup } from '../product/operators/operators.ts';
 
 /**
  * The interface an endpoint belongs to; its policy is in server.ts. `api` is the public API: it is documented, and its
@@ -157,7 +156,7 @@ export type EndpointOptions<
   role?: OperatorRole;
   /** For `operator` authentication. Default: `installation`. */
   reach?: Reach;
-  /** The record whose patient details an operator can reveal (surfaces/dashboard/access/reveals.ts), and the parameter that names it. */
+  /** The record whose patient details an operator can reveal (product/operators/operatorSessions.ts), and the parameter that names it. */
   reveals?: { kind: RevealKind; param: string };
   /** Also available to an operator who must do this first. Other endpoints are not. */
   while_pending?: readonly PendingSetup[];

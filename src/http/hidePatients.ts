@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { parseUrl } from '../catalog/parseUrl.ts';
 import type { Context } from '../product/context.ts';
 import { roleIn } from '../product/operators/operatorAccess.ts';
@@ -7,6 +8,9 @@ import { isRevealed } from '../product/operators/operatorSessions.ts';
 import type { Operator } from '../product/operators/operators.ts';
 import { readSessionCookie, requiredRole } from './auth/authenticateOperator.ts';
 import { type Endpoint, JsonText, WithHeaders } from './endpoint.ts';
+
+/** A field of responses whose patient details can be revealed: the caller's role hides them. */
+export const details_hidden = Type.Optional(Type.Boolean());
 
 /** Replaces a hidden text. */
 const hidden_text = '•••';

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../catalog/settings/config.ts';
 import type { Connector } from '../emr/connector.ts';
-import type { AuditRecord } from '../model/dashboard/audit.ts';
 import type { Database, Fragment, Query, Tx } from '../platform/db/database.ts';
 import type { FairSlots } from '../platform/db/fairSlots.ts';
 import type { Lookups } from '../platform/db/lookups.ts';
@@ -41,11 +40,14 @@ export type Context = {
   document_slots: FairSlots;
 };
 
+/** Who does what the audit log records. */
+export const actor_kinds = ['client', 'operator', 'link', 'worker', 'system'] as const;
+
 /** A record of the audit log. It contains our own names and ids, never health data. */
 export type AuditEntry = {
   /** Null for actions that do not belong to a client. */
   client_id: string | null;
-  actor_kind: AuditRecord['actor_kind'];
+  actor_kind: (typeof actor_kinds)[number];
   /** A client's public id, an operator's email address, or the user id of a link. */
   actor: string;
   account_id?: string | null | undefined;

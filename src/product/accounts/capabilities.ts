@@ -190,7 +190,17 @@ export function mrnRule(sql: Query): Fragment {
     (SELECT ${ruleIn(sql, sql`app`)} FROM emr_apps AS app WHERE app.id = accounts.emr_app_id), organizations.mrn_guess)`;
 }
 
-/** The rule and where it comes from, as a `MrnRuleRow`. */
+/**
+ * Which identifier is the MRN, and who says so. `organization`, `app`: set by an operator. `guess`: from a sample of
+ * patients. `none`: decided per patient.
+ */
+export type DescribedMrnRule = {
+  system: string | null;
+  type: string | null;
+  source: 'organization' | 'app' | 'guess' | 'none';
+};
+
+/** The rule and where it comes from, as a `DescribedMrnRule`. */
 export function describedMrnRule(sql: Query): Fragment {
   return sql`json_build_object('system', ${mrnRule(sql)} ->> 'system', 'type', ${mrnRule(sql)} ->> 'type',
     'source', ${source(sql)})`;

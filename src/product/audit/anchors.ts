@@ -3,10 +3,9 @@ import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { AuditFault } from '../../model/dashboard/audit.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import type { Context } from '../context.ts';
-import { findLinks } from './auditRecords.ts';
+import { type AuditFault, findLinks } from './auditRecords.ts';
 import { type Head, HeadBroken, readHead } from './seals.ts';
 
 export type AuditAnchor = {

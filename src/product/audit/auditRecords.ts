@@ -6,6 +6,22 @@ import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { AuditEntry } from '../context.ts';
 
+/** What can be wrong with the audit log. */
+export const fault_kinds = [
+  'changed',
+  'not_linked',
+  'missing',
+  'beyond_head',
+  'head_broken',
+  'rolled_back',
+  'anchor_mismatch',
+  'anchor_changed',
+  'trigger',
+] as const;
+
+/** `id`: of the record; for `trigger`, its name. */
+export type AuditFault = { position: number | null; id: string | null; what: (typeof fault_kinds)[number] };
+
 /** A record with its position in the chain. */
 export type SealedRow = AuditRow & { position: number; chain: Buffer };
 

@@ -1,10 +1,11 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { AuditFault, AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
+import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
 import { csvLine } from '../../platform/csv.ts';
 import type { ClientScope } from '../../platform/db/fragments.ts';
 import type { Context } from '../context.ts';
 import {
+  type AuditFault,
   type AuditRow,
   type ExportedRow,
   type ExportRange,

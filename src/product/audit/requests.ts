@@ -1,4 +1,3 @@
-import type { RequestRow, RequestSearch } from '../../model/dashboard/requests.ts';
 import { groupCommit } from '../../platform/db/batches.ts';
 import type { Query, Sql } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
@@ -34,15 +33,30 @@ const statuses = {
   failed: [400, 600],
 } as const;
 
-type Filters = { [Name in keyof RequestSearch]: RequestSearch[Name] | undefined } & {
+/** A logged request, without its body and URL. `client_id` and `account` are public ids; null if unauthenticated. */
+export type RequestRow = Omit<LoggedRequest, 'account_id'> & {
+  at: string;
+  client_name: string | null;
+  account: string | null;
+};
+
+export type RequestSearch = {
+  id?: string | undefined;
+  client_id?: string | undefined;
   account_id?: string | undefined;
+  endpoint?: string | undefined;
+  status?: keyof typeof statuses | undefined;
+  duration_ms_min?: number | undefined;
+  /** The last request of the previous page. */
+  before?: string | undefined;
+  page_size?: number | undefined;
   scope: ClientScope;
 };
 
 /** A page of requests, newest first. */
 export async function listRequests(
   ctx: Pick<Context, 'db'>,
-  search: Filters,
+  search: RequestSearch,
 ): Promise<{ rows: RequestRow[]; next: string | null }> {
   const sql = ctx.db.system.pooled;
   const { id, client_id, account_id, endpoint, status, duration_ms_min, before, page_size = 50, scope } = search;

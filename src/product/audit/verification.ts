@@ -1,9 +1,9 @@
 import { firstIdOf } from '../../catalog/ids.ts';
-import type { AuditFault, AuditProgress, AuditVerdict } from '../../model/dashboard/audit.ts';
 import type { Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import {
+  type AuditFault,
   type AuditRow,
   findLastRecord,
   findLinks,
@@ -15,6 +15,11 @@ import {
   readUnsealed,
 } from './auditRecords.ts';
 import { type Head, HeadBroken, linkOf, readHead } from './seals.ts';
+
+export type AuditProgress = { checked: number; total: number };
+
+/** `unsealed`: records that are not in the chain yet. `faults`: the first 100. */
+export type AuditVerdict = { ok: boolean; checked: number; unsealed: number; faults: AuditFault[] };
 
 export type VerifyOptions = {
   /** From `collectAnchors`. Without them, a log that was replaced as a whole goes unnoticed. */

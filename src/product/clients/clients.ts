@@ -1,8 +1,6 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newId, newReference, newToken } from '../../catalog/ids.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
-import type { ClientRow } from '../../model/dashboard/clients.ts';
-import type { ClientChanges, ClientSettings } from '../../model/dashboard/settings.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
@@ -23,6 +21,27 @@ export type ClientPage = {
 };
 
 export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: string[] } & Partial<ClientPage>;
+
+/** A client in a list. `client_id` is its public id. */
+export type ClientRow = { client_id: string; name: string; mode: Client['mode'] };
+
+/** The settings of a client. Of older secrets, only the time of creation is known. */
+export type ClientSettings = ClientRow &
+  ClientPage & {
+    created_at: string;
+    callback_urls: string[];
+    keys: {
+      id: string;
+      last_four: string | null;
+      label: string | null;
+      created_by: string | null;
+      created_at: string;
+      /** Up to a minute late. */
+      last_used_at: string | null;
+    }[];
+  };
+
+export type ClientChanges = Partial<ClientPage & Pick<Client, 'callback_urls'>>;
 
 /** What the list of secrets says about one. `created_by` is an operator's email address, or the part of the service. */
 export type SecretNote = { created_by?: string; label?: string | undefined };

@@ -1,11 +1,10 @@
 import { apiError } from '../../catalog/errors.ts';
 import type { FailureCode } from '../../catalog/failures.ts';
-import type { ReviewOutcome } from '../../model/dashboard/jobFilters.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Lease } from '../../platform/db/lease.ts';
 import { checkLease, releaseLane, splitLane } from './lanes.ts';
 import type { RestoredOperation } from './restores.ts';
-import type { FinalState } from './states.ts';
+import type { FinalState, ReviewOutcome } from './states.ts';
 
 /** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
 export type Job<Input = unknown> = {

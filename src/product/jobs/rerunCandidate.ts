@@ -1,7 +1,6 @@
-import type { ReviewOutcome } from '../../model/dashboard/jobFilters.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Job } from './jobs.ts';
-import type { JobState } from './states.ts';
+import type { JobState, ReviewOutcome } from './states.ts';
 
 /** A job with everything that decides whether it can be run again. */
 export type RerunCandidate = Pick<

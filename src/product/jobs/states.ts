@@ -12,3 +12,7 @@ export const job_transitions = [
 export type JobState = (typeof job_transitions)[number][number];
 export type FinalState = Exclude<JobState, 'queued' | 'running'>;
 export const job_states = [...new Set(job_transitions.flat())];
+
+/** What an operator found in the EMR about a write whose outcome is unknown. */
+export const review_outcomes = ['done', 'not_done'] as const;
+export type ReviewOutcome = (typeof review_outcomes)[number];

@@ -1,14 +1,29 @@
 import { apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
-import type { ConnectionReport } from '../../emr/connectionReport.ts';
-import type { ReportDetails, ReportRow } from '../../model/connectionReport.ts';
-import type { MrnRuleRow } from '../../model/dashboard/accounts.ts';
+import type { ConnectionReport, ReportStep } from '../../emr/connectionReport.ts';
 import { sizeText } from '../../model/fields.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
-import { describedMrnRule } from '../accounts/capabilities.ts';
+import { type DescribedMrnRule, describedMrnRule } from '../accounts/capabilities.ts';
 
 /** How a reported sign-in ended; undefined if it succeeded. */
 export type ReportedError = { code: ErrorCode; message: string };
+
+/** A stored report. `account_id` is null for a failed attempt to link. */
+export type ReportRow = {
+  id: string;
+  account_id: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  error_code: string | null;
+  error_message: string | null;
+};
+
+/** `findings`: what is known about the server since the account was linked. */
+export type ReportDetails = ReportRow & {
+  report: Omit<ConnectionReport, 'steps'> & { steps: ReportStep[] };
+  findings: string[];
+};
 
 /** Replaces the report of an account: it has that of its latest sign-in. */
 export async function saveAccountReport(
@@ -94,7 +109,7 @@ async function readReports(
 
 /** Those of a link that failed have no account. */
 type ServerFindings = {
-  mrn: MrnRuleRow | null;
+  mrn: DescribedMrnRule | null;
   document_bytes_max: number | null;
   server_findings: string[] | null;
 };

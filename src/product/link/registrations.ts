@@ -3,9 +3,9 @@ import { type ApiError, apiError } from '../../catalog/errors.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { Connector, Credentials, SignInWay } from '../../emr/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endpointPins.ts';
-import type { AppChanges, NewApp } from '../../model/dashboard/emrApps.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { checkMrnSetting } from '../accounts/askEmr.ts';
+import type { MrnSetting } from '../accounts/capabilities.ts';
 import type { EmrApp, NewEmrApp } from '../accounts/emrApps.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { checkLogo, findClient } from '../clients/clients.ts';
@@ -14,6 +14,22 @@ import { checkCredentials, mergeCredentials, trimCredentials } from './credentia
 import type { LinkPurpose } from './linkTokens.ts';
 
 type CheckContext = Pick<Context, 'config' | 'connectors'>;
+
+/** An app as an operator enters it. Without an endpoint: the host of the EMR. A blank MRN identifier is none. */
+export type NewApp = {
+  name: string;
+  logo?: string | null;
+  emr: string;
+  hosts: string[];
+  token_endpoint?: string;
+  authorization_endpoint?: string | null;
+  issuer?: string | null;
+  tenant_path?: string | null;
+  credentials: Record<string, string>;
+} & Partial<MrnSetting>;
+
+/** Fields that are not sent stay as they are. */
+export type AppChanges = Partial<Omit<NewApp, 'emr'>>;
 
 /** Validates a new app and throws on the first error. Returns it as it is stored. */
 export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...given }: NewApp): Omit<NewEmrApp, 'client_id'> {

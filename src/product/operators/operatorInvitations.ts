@@ -1,11 +1,10 @@
 import { newId, newToken } from '../../catalog/ids.ts';
 import type { OperatorRole } from '../../catalog/roles.ts';
-import type { InvitationRow } from '../../model/dashboard/invitations.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
-import type { ClientAccess } from './operatorAccess.ts';
+import type { Access, ClientAccess } from './operatorAccess.ts';
 import { endSessionsOf } from './operatorSessions.ts';
 import { endPreparationsBy } from './operators.ts';
 
@@ -35,6 +34,17 @@ export async function addInvitation(
   if (!row) throw new Error('The invitation was not stored.');
   return { id, token, expires_at: row.expires_at };
 }
+
+/** An invitation that was not used yet. */
+export type InvitationRow = Access & {
+  id: string;
+  email: string;
+  may_reveal: boolean;
+  invited_by: string;
+  created_at: string;
+  expires_at: string;
+  expired: boolean;
+};
 
 export function listInvitations({ db: { system } }: Pick<Context, 'db'>): Promise<InvitationRow[]> {
   return system<InvitationRow[]>`

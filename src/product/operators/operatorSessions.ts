@@ -1,11 +1,9 @@
 import { newId, newToken } from '../../catalog/ids.ts';
-import type { RevealKind } from '../../model/dashboard/reveals.ts';
-import type { SessionMethod, SessionRow } from '../../model/dashboard/session.ts';
 import type { Database, Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { accessColumns } from './operatorAccess.ts';
-import type { Operator } from './operators.ts';
+import type { Operator, SessionMethod } from './operators.ts';
 
 /** Sessions expire after inactivity, and at the latest after `hours`. */
 const session_limits = { idle_minutes: 15, hours: 12 };
@@ -74,6 +72,17 @@ export async function findSession(
   if (active && stale) await ctx.db.system`UPDATE operator_sessions SET seen_at = now() WHERE token_hash = ${hash}`;
   return operator;
 }
+
+/** One of an operator's own sessions. */
+export type SessionRow = {
+  id: string;
+  address: string;
+  user_agent: string;
+  method: SessionMethod;
+  created_at: string;
+  seen_at: string;
+  current: boolean;
+};
 
 /** An operator's open sessions, the most recently used first; `token` is that of the current one. */
 export async function listSessions(
@@ -178,6 +187,10 @@ function hashOf(session: SessionName): Buffer {
 export async function purgeSessions({ pooled: sql }: Sql): Promise<void> {
   await sql`DELETE FROM operator_sessions WHERE created_at < now() - interval '1 day'`;
 }
+
+/** What an operator can reveal the patient details of. */
+export const reveal_kinds = ['job', 'event', 'received_request', 'patient'] as const;
+export type RevealKind = (typeof reveal_kinds)[number];
 
 /** A record whose patient details an operator has revealed: a job by its number, others by their id. */
 export type Reveal = { kind: RevealKind; subject: string };

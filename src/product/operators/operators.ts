@@ -1,13 +1,20 @@
 import { newId } from '../../catalog/ids.ts';
 import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import type { PendingSetup, SessionMethod } from '../../model/dashboard/session.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import type { Access } from './operatorAccess.ts';
 
 /** How long a temporary password is accepted. */
 const temporary_hours = 72;
+
+/** What an operator must do before anything else. */
+export const pending_setups = ['password', 'second_factor'] as const;
+export type PendingSetup = (typeof pending_setups)[number];
+
+/** How an operator signed in. `password_totp` includes recovery codes. */
+export const session_methods = ['password', 'password_totp', 'passkey', 'single_sign_on'] as const;
+export type SessionMethod = (typeof session_methods)[number];
 
 /** A person who runs the installation. Operators belong to no tenant. */
 export type Operator = Access & {

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import type { PasskeyAssertion, PasskeyRegistration, PasskeyRow } from '../../model/dashboard/session.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
@@ -37,6 +36,18 @@ const timeout = challenge_minutes * 60_000;
 const user_verification = 'required';
 /** Enough for every device of a person. A browser gets the ids of all of them with each registration. */
 const passkeys_max = 20;
+
+/** A passkey that a browser has created; the binary values are base64url. */
+export type PasskeyRegistration = { id: string; client_data: string; attestation: string; transports: string[] };
+
+/** What a browser has signed with a passkey. `user_handle`: the operator's id, as the passkey stores it. */
+export type PasskeyAssertion = {
+  id: string;
+  client_data: string;
+  authenticator_data: string;
+  signature: string;
+  user_handle: string;
+};
 
 /** The options with which a browser creates a passkey for a signed-in operator. */
 export async function passkeyCreationOptions(ctx: Context, { id, email, name }: Operator) {
@@ -180,6 +191,9 @@ export async function addPasskey(tx: Tx, passkey: NewPasskey): Promise<string | 
     INSERT INTO operator_passkeys ${tx.values({ ...passkey, id })} ON CONFLICT (credential_id) DO NOTHING`;
   return added.count > 0 ? id : undefined;
 }
+
+/** A passkey as its operator sees it. */
+export type PasskeyRow = { id: string; name: string; created_at: string; used_at: string | null };
 
 export async function listPasskeys(ctx: Pick<Context, 'db'>, operator_id: string): Promise<PasskeyRow[]> {
   return ctx.db.system<PasskeyRow[]>`

@@ -1,13 +1,12 @@
 import { ApiError, apiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
-import type { PasskeyAssertion, SessionMethod } from '../../model/dashboard/session.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { verifyPassword } from '../../platform/security/passwords.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { type Browser, startSession } from './operatorSessions.ts';
-import { findOperator, type KnownOperator } from './operators.ts';
-import { checkPasskey } from './passkeys.ts';
+import { findOperator, type KnownOperator, type SessionMethod } from './operators.ts';
+import { checkPasskey, type PasskeyAssertion } from './passkeys.ts';
 import { requireCode } from './secondFactor.ts';
 
 /** A started session: its token, and the token of the browser's device cookie. */

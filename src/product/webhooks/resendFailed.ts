@@ -1,4 +1,3 @@
-import type { FailedCount, ResentBatch } from '../../model/dashboard/events.ts';
 import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import { restartFailed } from './deliveries.ts';
 import { lockEnabled } from './endpoints.ts';
@@ -6,6 +5,15 @@ import { event_days_max, lockEvents, updateDeliveryStatus } from './events.ts';
 
 /** Events per transaction: small enough that their rows stay locked for tens of milliseconds only. */
 const batch_max = 100;
+
+/** Failed events between the requested time and `until`. */
+export type FailedCount = {
+  /** Events with a failed delivery to an endpoint that is enabled and subscribed to them. */
+  events: number;
+  /** Events whose endpoints are disabled or no longer subscribed to them. */
+  stuck: number;
+  until: string;
+};
 
 type ResendSearch = {
   since: string;
@@ -35,7 +43,7 @@ export async function countFailed(tx: Tx, since: string, webhook_id?: string): P
 export async function resendFailed(
   tx: Tx,
   { since, until, after, webhook_id }: ResendSearch,
-): Promise<ResentBatch & { mrns: string[] }> {
+): Promise<{ resent: number; next: string | null; mrns: string[] }> {
   const rows = await tx<{ id: string; mrns: string[] }[]>`
     SELECT event.id, event.mrns FROM events AS event
      WHERE ${failedSince(tx, since, webhook_id)} AND created_at < ${until}::text::timestamptz

@@ -1,12 +1,17 @@
 import { newId } from '../../catalog/ids.ts';
-import type { WebhookTestResult } from '../../model/dashboard/webhooks.ts';
 import type { Context } from '../context.ts';
 import { listEndpoints } from './endpoints.ts';
 import { readLiveSecrets } from './secrets.ts';
-import { sendWebhook } from './sendWebhook.ts';
+import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
 /** Not in the event catalog: applications must ignore types they do not know. */
 const test_type = 'webhook.test';
+
+/** `body`: what was sent. */
+export type TestResult = Pick<Outcome, 'status_code' | 'problem' | 'snippet' | 'duration_ms'> & {
+  delivered: boolean;
+  body: string;
+};
 
 /**
  * Sends a signed test event to an endpoint once and returns the outcome. It is not stored as an event, does not count
@@ -16,7 +21,7 @@ export async function testEndpoint(
   ctx: Pick<Context, 'db' | 'vault' | 'webhook_outbound'>,
   client_id: string,
   endpoint_id: string,
-): Promise<WebhookTestResult | undefined> {
+): Promise<TestResult | undefined> {
   const target = await ctx.db.tenant(client_id, async (tx) => {
     const endpoint = (await listEndpoints(tx)).find((each) => each.id === endpoint_id);
     return endpoint && { url: endpoint.url, secrets: await readLiveSecrets(ctx.vault, tx, endpoint_id) };

@@ -1,9 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import type { ClientChanges } from '../../model/dashboard/settings.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
-import { checkClient, createClient, describeDestinations, type NewClient } from '../../product/clients/clients.ts';
+import {
+  type ClientChanges,
+  checkClient,
+  createClient,
+  describeDestinations,
+  type NewClient,
+} from '../../product/clients/clients.ts';
 import { resetOperator } from '../../product/operators/localAccounts.ts';
 import { findOperator } from '../../product/operators/operators.ts';
 import { command_line, findClient, withAudit } from './audit.ts';

@@ -4,10 +4,14 @@ import { parseId } from '../../catalog/ids.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { type ReceiverState, received_request, received_row, receiver } from '../../model/dashboard/receiver.ts';
 import { details_hidden } from '../../model/dashboard/reveals.ts';
-import { patientsOf } from '../../model/events.ts';
 import { clearable, id, nullable, success } from '../../model/fields.ts';
 import { openReceiver, receiverRefusal } from '../../product/webhooks/receiver/openReceiver.ts';
-import { clearRequests, listRequests, readRequest } from '../../product/webhooks/receiver/receivedRequests.ts';
+import {
+  clearRequests,
+  listRequests,
+  patientsInBody,
+  readRequest,
+} from '../../product/webhooks/receiver/receivedRequests.ts';
 import { findReceiver, type Receiver, setResponse } from '../../product/webhooks/receiver/receivers.ts';
 
 export const receiverGet = endpoint({
@@ -133,14 +137,4 @@ export const receivedClear = endpoint({
 
 function describeReceiver({ endpoint_id, ...state }: Receiver): ReceiverState {
   return { webhook_id: endpoint_id, ...state };
-}
-
-/** The receiver accepts any body, so this one may not be an event. */
-export function patientsInBody(body: string): string[] {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? patientsOf(parsed.data) : [];
-  } catch {
-    return [];
-  }
 }

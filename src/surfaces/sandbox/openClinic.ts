@@ -1,7 +1,19 @@
 import { Secret, TOTP } from 'otpauth';
-import type { SandboxState } from '../../model/dashboard/sandbox.ts';
 import { callControl, emr, fault_switches, type Switch } from './faultSwitches.ts';
 import type { Sandbox } from './seedSandbox.ts';
+
+export type SandboxState = {
+  /** The URL of the clinic's screens. */
+  clinic_url: string;
+  clinic_name: string;
+  /** `once`: it affects one request and then turns off. */
+  switches: (Pick<Switch, 'id' | 'label' | 'description'> & { on: boolean; once: boolean })[];
+  /** Faults that were set by other means, such as a test. */
+  other_faults: number;
+  staff: { user_name: string; role: string; code: string; locked_until: string | null }[];
+  /** How long the codes are valid. */
+  seconds_left: number;
+};
 
 /** Controls the reference EMR for the Sandbox page. It uses Larkspur's control API; the control token stays here. */
 export type Clinic = {

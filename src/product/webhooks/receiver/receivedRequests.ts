@@ -1,10 +1,26 @@
 import { newId } from '../../../catalog/ids.ts';
-import type { ReceivedRequest, ReceivedRow } from '../../../model/dashboard/receiver.ts';
+import { patientsOf } from '../../../model/events.ts';
 import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
+import type { Verdict } from '../../../platform/security/signatures.ts';
+import type { ReceiverResponse } from './receivers.ts';
 
 /** Received requests contain health data, so few are kept, and not for long. */
 export const kept_max = 200;
 const kept_hours = 24;
+
+/** A request that the built-in receiver got, and how it responded. */
+export type ReceivedRow = Omit<ReceiverResponse, 'times'> & {
+  id: string;
+  at: string;
+  method: string;
+  body_bytes: number;
+  verdict: Verdict;
+  event_id: string | null;
+  event_type: string | null;
+  attempt: string | null;
+};
+
+export type ReceivedRequest = ReceivedRow & { headers: Record<string, string>; body: string };
 
 export type NewRequest = Omit<ReceivedRequest, 'id' | 'at'> & { client_id: string };
 
@@ -49,6 +65,16 @@ export async function readRequest(db: Database, client_id: string, id: string): 
         FROM received_requests WHERE client_id = ${client_id} AND id = ${id}`,
   );
   return row;
+}
+
+/** The patients that a received body names. The receiver accepts any body, so it may not be an event. */
+export function patientsInBody(body: string): string[] {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? patientsOf(parsed.data) : [];
+  } catch {
+    return [];
+  }
 }
 
 export async function clearRequests(tx: Tx): Promise<number> {

@@ -11,8 +11,7 @@ import { describeJob } from '../../../product/jobs/describeJob.ts';
 import { addReveal } from '../../../product/operators/operatorSessions.ts';
 import { findPatient } from '../../../product/records/findPatients.ts';
 import { describeEvent } from '../../../product/webhooks/describeEvent.ts';
-import { readRequest } from '../../../product/webhooks/receiver/receivedRequests.ts';
-import { patientsInBody } from '../receiver.ts';
+import { patientsInBody, readRequest } from '../../../product/webhooks/receiver/receivedRequests.ts';
 
 /** The audit record, with the reason, is committed before any detail is shown: the page requests them afterwards. */
 export const revealsCreate = endpoint({
