@@ -5,12 +5,13 @@ import { errors } from '../src/catalog/errors.ts';
 import { failures } from '../src/catalog/failures.ts';
 import { client_roles, operator_roles } from '../src/catalog/roles.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
-import { job_filters, review_outcomes } from '../src/model/dashboard/jobFilters.ts';
-import { ranges } from '../src/model/dashboard/ranges.ts';
 import { weekdays } from '../src/model/settings.ts';
+import { job_filters } from '../src/product/jobs/listJobs.ts';
+import { review_outcomes } from '../src/product/jobs/states.ts';
 import { job_labels } from '../src/product/writes/writes.ts';
 import { endpoints as api_endpoints } from '../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../src/surfaces/dashboard/endpoints.ts';
+import { ranges } from '../src/surfaces/dashboard/overview/schema.ts';
 import { link_endpoints } from '../src/surfaces/linkpage/endpoints.ts';
 
 /** The parts of a JSON schema that TypeBox writes for our declarations. */
@@ -28,7 +29,8 @@ type Schema = {
 
 /**
  * The dashboard's API client as TypeScript: method, path and types of every endpoint, and the constants that the pages
- * share with the server. A schema that a file in src/model exports becomes a type of the same name.
+ * share with the server. A schema that a file in src/model or a slice of the dashboard exports becomes a type of the same
+ * name.
  */
 export async function dashboardApi(): Promise<string> {
   const names = await schemaNames();
@@ -149,14 +151,13 @@ function printValue(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The names under which files of src/model export schemas of objects and lists, by the schemas' contents. */
+/** The names under which these files export schemas of objects and lists, by the schemas' contents. */
 async function schemaNames(): Promise<Map<string, string>> {
-  const folder = resolve(import.meta.dirname, '../src/model');
-  const files = (await readdir(folder, { recursive: true })).filter((file) => /\.[jt]s$/.test(file)).sort();
+  const files = [...(await filesIn('surfaces/dashboard', /schema\.[jt]s$/)), ...(await filesIn('model', /\.[jt]s$/))];
   const names = new Map<string, string>();
   const taken = new Set<string>();
   for (const file of files) {
-    const exported: Record<string, unknown> = await import(pathToFileURL(join(folder, file)).href);
+    const exported: Record<string, unknown> = await import(pathToFileURL(file).href);
     for (const [name, value] of Object.entries(exported)) {
       const type = pascalCase(name);
       if (!isStructure(value) || names.has(keyOf(value)) || taken.has(type)) continue;
@@ -165,6 +166,15 @@ async function schemaNames(): Promise<Map<string, string>> {
     }
   }
   return names;
+}
+
+async function filesIn(folder: string, name: RegExp): Promise<string[]> {
+  const path = resolve(import.meta.dirname, '../src', folder);
+  const files = await readdir(path, { recursive: true });
+  return files
+    .filter((file) => name.test(file))
+    .map((file) => join(path, file))
+    .sort();
 }
 
 function isStructure(value: unknown): value is Schema {

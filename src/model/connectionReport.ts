@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox';
-import { choices, date_time, id, nullable, patientDetail } from './fields.ts';
+import { Type } from 'typebox';
+import { choices, nullable } from './fields.ts';
 
 const step = Type.Object(
   {
@@ -47,33 +47,7 @@ export const report_outcome = {
   }),
 };
 
-/** A stored report. `account_id` is null for a failed attempt to link. */
-export const report_row = Type.Object({
-  id,
-  account_id: nullable(id),
-  org_id: Type.String(),
-  user_id: Type.String(),
-  at: date_time,
-  ...report_outcome,
-  /** It can quote the EMR. */
-  error_message: patientDetail(report_outcome.error_message),
-});
-export type ReportRow = Static<typeof report_row>;
-
 export const report_findings = Type.Array(Type.String(), {
   description: 'What is known about the server since the account was linked',
   examples: [['MRN: identifiers of type MR with system urn:example:mrn (detected).']],
 });
-
-/** A report as the dashboard shows it: the notes contain the EMR's words. */
-const shown_report = Type.Object({
-  ...connection_report.properties,
-  steps: Type.Array(Type.Object({ ...step.properties, note: Type.Optional(patientDetail(Type.String())) })),
-});
-
-export const report_details = Type.Object({
-  ...report_row.properties,
-  report: shown_report,
-  findings: report_findings,
-});
-export type ReportDetails = Static<typeof report_details>;

@@ -1,9 +1,10 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AuditRecord } from '../../src/model/dashboard/audit.ts';
-import { exportAudit, exportChain } from '../../src/product/audit/exports.ts';
+import { exportChain } from '../../src/product/audit/exports.ts';
 import { sealAudit } from '../../src/product/audit/seals.ts';
-import { auditList } from '../../src/surfaces/dashboard/audit.ts';
+import { auditList } from '../../src/surfaces/dashboard/audit/endpoints.ts';
+import { exportAudit } from '../../src/surfaces/dashboard/audit/queries.ts';
+import type { AuditRecord } from '../../web/dashboard/service/api.gen.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -1,10 +1,9 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import type { RequestRow } from '../../src/model/dashboard/requests.ts';
 import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
-import { insertRequests, openRequestLog, rotateRequests } from '../../src/product/audit/requests.ts';
-import { requestsList } from '../../src/surfaces/dashboard/requests.ts';
+import { insertRequests, openRequestLog, type RequestRow, rotateRequests } from '../../src/product/audit/requests.ts';
+import { requestsList } from '../../src/surfaces/dashboard/requests/endpoints.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { JobRow } from '../../src/model/dashboard/jobs.ts';
+import type { JobRow } from '../../web/dashboard/service/api.gen.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';

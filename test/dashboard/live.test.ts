@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { ClientScope } from '../../src/platform/db/fragments.ts';
-import { openLive } from '../../src/surfaces/dashboard/live.ts';
+import { openLive } from '../../src/surfaces/dashboard/app/live.ts';
 import { newClient } from '../api/support.ts';
 import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { HistoryBin } from '../../src/model/dashboard/overview.ts';
+import type { HistoryBin } from '../../web/dashboard/service/api.gen.ts';
 import { newClient } from '../api/support.ts';
 import { openOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';

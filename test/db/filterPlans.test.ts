@@ -7,8 +7,8 @@ import type { RecordKind } from '../../src/model/records/recordKind.ts';
 import { connect, type Database, reading, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { role_settings, roleAddresses } from '../../src/platform/db/roles.ts';
-import { findPatients } from '../../src/product/records/findPatients.ts';
 import { readList } from '../../src/product/records/readRecords.ts';
+import { findPatients } from '../../src/surfaces/dashboard/records/queries.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

@@ -8,7 +8,6 @@ import { referringProviders } from '../../src/model/records/referringProviders.t
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { findPatients } from '../../src/product/records/findPatients.ts';
 import { insertPending, lockPatient, savePatient } from '../../src/product/records/patients.ts';
 import { readPage, type Scope } from '../../src/product/records/readRecords.ts';
 import {
@@ -18,6 +17,7 @@ import {
   storeOwnRecord,
   storePage,
 } from '../../src/product/records/storeRecords.ts';
+import { findPatients } from '../../src/surfaces/dashboard/records/queries.ts';
 import { name_columns, nameSuffixes } from '../harness/nameSuffixes.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';

@@ -2,7 +2,7 @@ import type { OperatorRole } from '../../src/catalog/roles.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { addInvitation } from '../../src/product/operators/operatorInvitations.ts';
 import { findOperator } from '../../src/product/operators/operators.ts';
-import { resolveClients } from '../../src/surfaces/dashboard/access/clientAccess.ts';
+import { resolveClients } from '../../src/surfaces/dashboard/operators/queries.ts';
 import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
 

@@ -1,7 +1,6 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newReference, parseId } from '../../catalog/ids.ts';
 import type { Capability, MrnRule } from '../../emr/connector.ts';
-import type { Attention } from '../../model/dashboard/overview.ts';
 import { readBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';
@@ -129,16 +128,6 @@ export const bindings = {
   credentials: (account_id: string) => `credentials:${account_id}`,
   grant: (account_id: string) => `grant:${account_id}`,
 };
-
-/** A client's accounts that must be linked again, and why. */
-export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
-  return db.search<Attention['accounts'][number]>(
-    client_id,
-    (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
-      FROM accounts JOIN organizations ON organizations.id = organization_id
-     WHERE status = 'login_required' ORDER BY org_id, user_id`,
-  );
-}
 
 /** What linking stores of an account. */
 export type LinkedAccount = {

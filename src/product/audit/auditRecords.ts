@@ -1,8 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { firstIdOf, newId, timeOfId } from '../../catalog/ids.ts';
-import type { AuditRecord, AuditSearch } from '../../model/dashboard/audit.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../../platform/db/database.ts';
-import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { AuditEntry } from '../context.ts';
 
@@ -178,42 +176,6 @@ export async function findLastRecord(
 export async function lastPosition(sql: Query): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`SELECT max(position) AS last FROM audit_records`;
   return Math.min(row?.last ?? 0, Number.MAX_SAFE_INTEGER);
-}
-
-/** Search criteria. Without client_id, records of all clients in the scope match. */
-export type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size'> & {
-  client_id?: string | undefined;
-  /** Patient marks, one for each client that may have the patient. */
-  patients?: string[] | undefined;
-  scope: ClientScope;
-  limit: number;
-};
-
-/** Records for the dashboard, newest first. Ids contain the time, so days are ranges of ids. */
-export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[]> {
-  const { client_id, actor_kind, actor, action, from, to, before, patients, scope, limit } = query;
-  const conditions = [
-    inScope(sql, sql`record.client_id`, scope),
-    client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
-    actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
-    actor === undefined ? undefined : sql`actor = ${actor}`,
-    action === undefined ? undefined : sql`action = ${action}`,
-    from === undefined ? undefined : sql`record.id >= ${firstIdOf(new Date(from))}`,
-    to === undefined ? undefined : sql`record.id < ${firstIdOf(new Date(to))}`,
-    before === undefined ? undefined : sql`record.id < ${before}`,
-    // OFFSET 0: without it the planner scans all records from the newest to find the few of one patient.
-    patients === undefined
-      ? undefined
-      : sql`record.id IN (SELECT id FROM audit_records WHERE patients && ${patients}::bigint[] OFFSET 0)`,
-  ].filter((each) => each !== undefined);
-  return sql<AuditRecord[]>`
-    SELECT record.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name, actor_kind, actor,
-           accounts.reference_id AS account, action, outcome, request_id, job_id, subject,
-           cardinality(patients) AS patients, detail, address, position
-      FROM audit_records AS record LEFT JOIN clients ON clients.id = record.client_id
-           LEFT JOIN accounts ON accounts.id = record.account_id
-     WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
-     ORDER BY record.id DESC LIMIT ${limit}`;
 }
 
 function inChain(sql: Query, { after, up_to }: { after: Place; up_to: number }): Fragment {

@@ -1,7 +1,23 @@
-import type { JobFilter } from '../../model/dashboard/jobFilters.ts';
-import type { JobRow } from '../../model/dashboard/jobs.ts';
 import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
+import type { JobState, ReviewOutcome } from './states.ts';
+
+/**
+ * State filters. A parked job is a queued job that waits for its account to be re-linked. `unfixed` are the failed and
+ * partial ones that were not run again.
+ */
+export const job_filters = [
+  'queued',
+  'running',
+  'parked',
+  'succeeded',
+  'partial',
+  'failed',
+  'needs_review',
+  'unresolved',
+  'unfixed',
+] as const;
+export type JobFilter = (typeof job_filters)[number];
 
 export type JobFilters = {
   type?: string | undefined;
@@ -17,18 +33,37 @@ export type JobFilters = {
   page_size?: number | undefined;
 };
 
+/** A job in a list, without patient data. */
+export type ListedJob = {
+  job_id: number;
+  type: string;
+  state: JobState;
+  /** Whether the job waits for its account to be re-linked. */
+  parked: boolean;
+  account: { id: string; reference_id: string; user_id: string; org_id: string };
+  attempts: number;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  /** How long it waited for its account to be re-linked. */
+  parked_ms: number;
+  error_code: string | null;
+  review_outcome: ReviewOutcome | null;
+  run_again_of: number | null;
+};
+
 /** A page of a client's jobs, newest first. `among` selects the ids to which the list is limited. */
 export async function listJobs(
   db: Database,
   client_id: string,
   filters: JobFilters,
   among?: (sql: Query) => Fragment,
-): Promise<{ rows: JobRow[]; next: string | null }> {
+): Promise<{ rows: ListedJob[]; next: string | null }> {
   const { page_size = 50 } = filters;
-  const rows = await db.search<JobRow>(
+  const rows = await db.search<ListedJob>(
     client_id,
     (sql) => sql`
-      SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
+      SELECT job.id AS job_id, job.type, job.state, job.parked,
              json_build_object('id', replace(account.id::text, '-', ''), 'reference_id', account.reference_id,
                'user_id', account.user_id, 'org_id', organization.org_id) AS account,
              job.attempts, iso(job.created_at) AS created_at, iso(job.started_at) AS started_at,

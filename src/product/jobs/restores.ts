@@ -1,11 +1,7 @@
-import type { Restore } from '../../model/dashboard/overview.ts';
 import type { Fragment, Query, Sql } from '../../platform/db/database.ts';
 
 /** Clients know the ids of jobs accepted after the backup. These ids are skipped, so that no other job reuses one. */
 const skipped_job_ids = 1_000_000;
-
-/** How long the dashboard shows a restore. */
-const shown_days = 14;
 
 /**
  * What is known about an operation that a restored backup contained. Steps up to `last_step` are from before the
@@ -44,12 +40,4 @@ export function restoredOperation(sql: Query, operation_id: Fragment): Fragment 
                  bool_or(coalesce(review_outcome = 'not_done' AND reviewed_at > restore.restored_at, false)) AS reviewed
             FROM jobs WHERE jobs.operation_id = ${operation_id}) AS operation
      WHERE operation.first_job_id <= restore.last_job_id)`;
-}
-
-/** The newest restore, for the dashboard. Null if there is none, or none that still matters. */
-export async function findRecentRestore(system: Sql): Promise<Restore | null> {
-  const [restore] = await system<Restore[]>`
-    SELECT iso(restored_at) AS restored_at, iso(backup_at) AS backup_at, unfinished_jobs FROM restores
-     WHERE restored_at > now() - make_interval(days => ${shown_days}) ORDER BY id DESC LIMIT 1`;
-  return restore ?? null;
 }

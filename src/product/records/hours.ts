@@ -1,5 +1,4 @@
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import type { DefaultHours } from '../../model/dashboard/records.ts';
 import type { KindName } from '../../model/records/kinds.ts';
 import type { Provider } from '../../model/records/providers.ts';
 import type { VisitCode } from '../../model/records/visitTypes.ts';
@@ -10,7 +9,7 @@ import {
   type ShiftRequest,
   weekdays,
 } from '../../model/settings.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { parseDay } from '../../platform/time/days.ts';
 import { storeDefaultHours } from '../accounts/organizations.ts';
 import type { Hours } from './availability/types.ts';
@@ -24,23 +23,9 @@ type Recurrence = NonNullable<ShiftRequest['recurrence']>;
 type VisitTypeRule = NonNullable<ShiftRequest['visit_type_rules']>[number];
 
 /** Default hours of organizations that have not set their own: Monday to Friday, 9:00 to 17:00. */
-export const standard_hours: DefaultHours['hours'] & Hours = weekdays
+export const standard_hours: ProviderHours & Hours = weekdays
   .slice(0, 5)
   .map((day) => ({ day, shifts: [{ start: 'T09:00:00', end: 'T17:00:00' }] }));
-
-/** The hours that apply to an organization's providers without any, whether it has set them, and its default duration. */
-export async function readDefaultHours(db: Database, scope: Scope): Promise<DefaultHours> {
-  const [row] = await db.read<{ hours: DefaultHours['hours'] | null; appointment_minutes: number | null }>(
-    scope.client_id,
-    (sql) => sql`SELECT default_hours AS hours, default_appointment_minutes AS appointment_minutes
-      FROM organizations WHERE id = ${scope.organization_id}`,
-  );
-  return {
-    hours: row?.hours ?? standard_hours,
-    set: row?.hours != null,
-    appointment_minutes: row?.appointment_minutes ?? null,
-  };
-}
 
 /** Null restores the standard hours. */
 export async function setDefaultHours(tx: Tx, scope: Scope, hours: HoursRequest | null): Promise<void> {

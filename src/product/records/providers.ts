@@ -1,9 +1,8 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { EditedProvider } from '../../model/dashboard/records.ts';
 import type { Provider, ProviderSource } from '../../model/records/providers.ts';
 import type { RecordRow, StoredColumns } from '../../model/records/recordKind.ts';
 import type { ProviderSettingsRequest } from '../../model/settings.ts';
-import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
+import type { Fragment, Tx } from '../../platform/db/database.ts';
 import { syncSoon } from '../accounts/organizations.ts';
 import { checkHours } from './hours.ts';
 import { locationNames, parseStatus } from './locations.ts';
@@ -38,17 +37,6 @@ export async function inactiveProviders(tx: Tx, scope: Scope): Promise<string[]>
   const rows = await tx<{ ehr_id: string }[]>`
     SELECT ehr_id FROM providers WHERE organization_id = ${scope.organization_id} AND doc ->> 'status' = 'inactive'`;
   return rows.map(({ ehr_id }) => ehr_id);
-}
-
-/** A provider for the dashboard's editor: its current values, which of them are set in the service, and the EMR's. */
-export async function readProvider(db: Database, scope: Scope, id: string): Promise<EditedProvider | undefined> {
-  const [row] = await db.read<EditedProvider>(
-    scope.client_id,
-    (sql) => sql`SELECT doc AS provider, json_build_object('status', status_set, 'hours', hours_set IS NOT NULL) AS set,
-        json_build_object('status', source -> 'status', 'hours', source -> 'hours') AS emr
-      FROM providers WHERE organization_id = ${scope.organization_id} AND id = ${id}`,
-  );
-  return row;
 }
 
 type ProviderKey = { id: string } | { ehr_id: string };

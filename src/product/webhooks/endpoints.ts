@@ -1,6 +1,5 @@
-import type { Attention } from '../../model/dashboard/overview.ts';
 import type { EventType } from '../../model/events.ts';
-import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
+import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 
 export type Endpoint = {
   id: string;
@@ -147,21 +146,6 @@ export async function recordFailure(tx: Tx, id: string): Promise<{ enabled: bool
     RETURNING status = 'enabled' AS enabled,
       extract(epoch FROM clock_timestamp() - failing_since)::float8 AS failing_s`;
   return row;
-}
-
-/**
- * A client's failing endpoints, since when, and why: the error of the last attempt at the next due delivery, or the
- * reason for disabling it.
- */
-export function listFailing(db: Database, client_id: string): Promise<Attention['endpoints']> {
-  return db.search<Attention['endpoints'][number]>(
-    client_id,
-    (sql) => sql`
-      SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason, ${lastProblem(sql)},
-             'Deliveries are failing.') AS reason
-        FROM webhook_endpoints AS endpoint
-       WHERE failing_since IS NOT NULL ORDER BY failing_since, id`,
-  );
 }
 
 /** The error of the last attempt at the next due delivery to `endpoint`. */

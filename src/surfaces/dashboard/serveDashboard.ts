@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendPage, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
 import type { Context } from '../../product/context.ts';
-import { finishSignIn } from './access/signIn.ts';
+import { finishSignIn } from './sign-in/endpoints.ts';
 
 /** Serves the dashboard at `/dashboard` and every path below it, because the page does its own routing. */
 export function serveDashboard(ctx: Context, pages: FastifyInstance): void {

@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
 import { cursorPaging, JobSummary, next } from '../../../model/activity.ts';
-import type { JobRow } from '../../../model/dashboard/jobs.ts';
 import { success, text } from '../../../model/fields.ts';
 import { Job } from '../../../model/job.ts';
-import { listJobs } from '../../../product/jobs/listJobs.ts';
+import { type ListedJob, listJobs } from '../../../product/jobs/listJobs.ts';
 
 export default endpoint({
   id: 'jobs.list',
@@ -45,13 +44,13 @@ export default endpoint({
   },
 });
 
-function summaryOf({ state, account, ...row }: JobRow): JobSummary {
+function summaryOf({ state, parked, account, ...job }: ListedJob): JobSummary {
   const { reference_id: access_token_reference_id, user_id, org_id } = account;
-  const { job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of } = row;
+  const { job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of } = job;
   return {
     ...{ job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of },
-    status: state === 'parked' ? 'queued' : state,
-    waiting_for_relink: state === 'parked',
+    status: state,
+    waiting_for_relink: parked,
     ...{ access_token_reference_id, user_id, org_id },
   };
 }

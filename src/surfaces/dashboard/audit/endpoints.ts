@@ -1,0 +1,127 @@
+import { PassThrough, Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { type Endpoint, endpoint, WithHeaders } from '../../../http/endpoint.ts';
+import { success } from '../../../model/fields.ts';
+import type { ClientScope } from '../../../platform/db/fragments.ts';
+import { collectAnchors, verifyAudit } from '../../../product/audit/verification.ts';
+import type { Context } from '../../../product/context.ts';
+import { exportAudit, listAudit } from './queries.ts';
+import {
+  type AuditSearch,
+  type AuditVerifyLine,
+  audit_filters,
+  audit_page,
+  audit_paging,
+  audit_verify_line,
+  patient_filter,
+} from './schema.ts';
+
+export const auditList = endpoint({
+  id: 'dashboard.audit.list',
+  surface: 'dashboard',
+  method: 'GET',
+  path: '/dashboard/api/audit',
+  auth: 'operator',
+  reach: 'clients',
+  role: 'read_only',
+  summary: 'List audit records, newest first',
+  query: Type.Object({ ...audit_filters, ...audit_paging }),
+  response: Type.Object({ success, ...audit_page }),
+  handle: async ({ ctx, query, scope, auditSubject }) => {
+    auditSubject({ detail: { filters: Object.keys(query) } });
+    return { success: true, ...(await listAudit(ctx, scope, query)) };
+  },
+});
+
+export const audit_endpoints: readonly Endpoint[] = [
+  auditList,
+  // A POST, because an MRN must not appear in a URL.
+  endpoint({
+    id: 'dashboard.audit.search',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/audit/search',
+    auth: 'operator',
+    reach: 'clients',
+    role: 'read_only',
+    summary: 'Search audit records by patient, newest first',
+    body_filters: true,
+    body: Type.Object({ ...audit_filters, ...patient_filter, ...audit_paging }),
+    response: Type.Object({ success, ...audit_page }),
+    handle: async ({ ctx, body, scope, auditSubject }) => {
+      auditSubject({ detail: { filters: Object.keys(body) } });
+      return { success: true, ...(await listAudit(ctx, scope, body)) };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.audit.export',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/audit.csv',
+    auth: 'operator',
+    reach: 'clients',
+    role: 'read_only',
+    summary: 'Export audit records as CSV',
+    query: Type.Object(audit_filters),
+    response: Type.String(),
+    handle: async ({ ctx, query, scope, auditSubject }) => {
+      auditSubject({ detail: { filters: Object.keys(query) } });
+      return csvOf(ctx, scope, query);
+    },
+  }),
+  // A POST, because an MRN must not appear in a URL.
+  endpoint({
+    id: 'dashboard.audit.export-search',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/audit/search.csv',
+    auth: 'operator',
+    reach: 'clients',
+    role: 'read_only',
+    summary: 'Export the audit records of a patient as CSV',
+    body_filters: true,
+    body: Type.Object({ ...audit_filters, ...patient_filter }),
+    response: Type.String(),
+    handle: async ({ ctx, body, scope, auditSubject }) => {
+      auditSubject({ detail: { filters: Object.keys(body) } });
+      return csvOf(ctx, scope, body);
+    },
+  }),
+  // Streams progress, one JSON object per line, because a long trail takes minutes. The last line is the verdict.
+  endpoint({
+    id: 'dashboard.audit.verify',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/audit/verify',
+    auth: 'operator',
+    reach: 'installation',
+    role: 'read_only',
+    summary: 'Verify the audit log',
+    body: Type.Object({}),
+    response: audit_verify_line,
+    handle: async ({ ctx }) => {
+      const stream = new PassThrough();
+      const write = (line: AuditVerifyLine) => {
+        // Stops the verification when the caller has disconnected.
+        if (stream.destroyed) throw new Error('The caller has disconnected.');
+        stream.write(`${JSON.stringify(line)}\n`);
+      };
+      collectAnchors(ctx)
+        .then((anchors) => verifyAudit(ctx, { anchors, onProgress: write }))
+        .then((verdict) => write({ verdict }))
+        .then(() => stream.end())
+        .catch((error: unknown) => {
+          if (!stream.destroyed) ctx.log.error({ err: error }, 'audit verification failed');
+          stream.destroy();
+        });
+      return new WithHeaders(stream, { 'content-type': 'application/x-ndjson' });
+    },
+  }),
+];
+
+function csvOf(ctx: Context, scope: ClientScope, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {
+  return new WithHeaders(Readable.from(exportAudit(ctx, scope, search)), {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': 'attachment; filename="audit.csv"',
+  });
+}

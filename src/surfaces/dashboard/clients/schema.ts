@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { date_time, id, nullable } from '../../../model/fields.ts';
+
+const url = Type.String({ maxLength: 2000 });
+
+/** A secret as it is listed. Of older ones, only the time of creation is known. */
+const client_key = Type.Object({
+  id,
+  last_four: nullable(Type.String()),
+  label: nullable(Type.String()),
+  created_by: nullable(Type.String()),
+  created_at: date_time,
+  /** Up to a minute late. */
+  last_used_at: nullable(date_time),
+});
+
+/** The settings of a client. Secrets are shown only when they are created. */
+export const client_settings = Type.Object({
+  client_id: Type.String(),
+  name: Type.String(),
+  mode: Type.Enum(['live', 'test']),
+  created_at: date_time,
+  callback_urls: Type.Array(Type.String()),
+  frame_origins: Type.Array(Type.String()),
+  logo: nullable(Type.String()),
+  colour: nullable(Type.String()),
+  keys: Type.Array(client_key),
+});
+
+export const client_changes = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  callback_urls: Type.Optional(Type.Array(url, { maxItems: 50 })),
+  frame_origins: Type.Optional(Type.Array(url, { maxItems: 50 })),
+  /** A `data:` URL; null removes the logo. */
+  logo: Type.Optional(nullable(Type.String({ maxLength: 90_000 }))),
+  colour: Type.Optional(nullable(Type.String({ maxLength: 7 }))),
+});
+
+export const new_client = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  mode: Type.Enum(['live', 'test']),
+});

@@ -1,0 +1,218 @@
+import { Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseId, parseJobId } from '../../../catalog/ids.ts';
+import { type Endpoint, endpoint, WithHeaders } from '../../../http/endpoint.ts';
+import { details_hidden } from '../../../http/hidePatients.ts';
+import { nullable, success, text } from '../../../model/fields.ts';
+import type { Query } from '../../../platform/db/database.ts';
+import { recordedTraceId } from '../../../platform/telemetry/telemetry.ts';
+import { connectorOf } from '../../../product/accounts/openAccount.ts';
+import { reviewJob } from '../../../product/jobs/jobs.ts';
+import type { JobFilters } from '../../../product/jobs/listJobs.ts';
+import { readRerunCandidate } from '../../../product/jobs/rerunCandidate.ts';
+import { review_outcomes } from '../../../product/jobs/states.ts';
+import { auditTrail, savedFields } from '../../../product/writes/defineWrite.ts';
+import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
+import { findRerunBlocker, rerunJob } from '../../../product/writes/rerunJob.ts';
+import { describeEvent } from '../events/queries.ts';
+import { describeJob, exportJobs, listRelated, listRows, readJobPatients } from './queries.ts';
+import {
+  type JobDetails,
+  type JobEvent,
+  type JobStep,
+  job_details,
+  job_filter_fields,
+  job_patient,
+  job_row,
+} from './schema.ts';
+
+const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;
+
+export const jobs_endpoints: readonly Endpoint[] = [
+  endpoint({
+    id: 'dashboard.jobs.list',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/jobs',
+    auth: 'operator_in_client',
+    // Rows contain nothing about a patient.
+    audited: false,
+    summary: 'List jobs, newest first',
+    params: Type.Object({ client_id: Type.String() }),
+    query: Type.Object(job_filter_fields),
+    response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
+    errors: ['invalid_field'],
+    handle: async ({ ctx, client, query }) => ({
+      success: true,
+      ...(await listRows(ctx.db, client.id, readFilters(query))),
+    }),
+  }),
+  // A POST, because an MRN must not appear in a URL.
+  endpoint({
+    id: 'dashboard.jobs.search',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/jobs/search',
+    auth: 'operator_in_client',
+    role: 'read_only',
+    summary: 'Search jobs by patient, newest first',
+    params: Type.Object({ client_id: Type.String() }),
+    body_filters: true,
+    body: Type.Object({ mrn: Type.String({ minLength: 1, maxLength: 200 }), ...job_filter_fields }),
+    response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
+    errors: ['invalid_field'],
+    handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients }) => {
+      auditPatients([mrn]);
+      const found = await listRows(ctx.db, client.id, readFilters(filters), (sql) =>
+        jobsOfPatient(sql, client.id, mrn),
+      );
+      return { success: true, ...found };
+    },
+  }),
+  // What the list rows leave out. A call of its own, so that live updates of the list do not fill the audit log.
+  endpoint({
+    id: 'dashboard.jobs.patients',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/jobs/patients',
+    auth: 'operator_in_client',
+    role: 'support',
+    summary: 'Retrieve the MRNs and failure reasons of listed jobs',
+    params: Type.Object({ client_id: Type.String() }),
+    body: Type.Object({ job_ids: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 200 }) }),
+    response: Type.Object({ success, patients: Type.Array(job_patient) }),
+    handle: async ({ ctx, client, body, auditPatients }) => {
+      const found = await readJobPatients(ctx.db, client.id, body.job_ids);
+      auditPatients(found.map(({ mrn }) => mrn));
+      return { success: true, patients: found };
+    },
+  }),
+  // A POST, because an MRN must not appear in a URL.
+  endpoint({
+    id: 'dashboard.jobs.export',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/jobs/export.csv',
+    auth: 'operator_in_client',
+    role: 'read_only',
+    summary: 'Export the newest 5,000 matching jobs as CSV',
+    params: Type.Object({ client_id: Type.String() }),
+    body_filters: true,
+    body: Type.Object({ mrn: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })), ...export_filters }),
+    response: Type.String(),
+    errors: ['invalid_field'],
+    handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients, auditSubject }) => {
+      const among = mrn === undefined ? undefined : (sql: Query) => jobsOfPatient(sql, client.id, mrn);
+      const { csv, jobs, mrns } = await exportJobs(ctx.db, client.id, readFilters(filters), among);
+      auditPatients(mrn === undefined ? mrns : [mrn, ...mrns]);
+      auditSubject({ detail: { jobs, filters: Object.keys(filters) } });
+      return new WithHeaders(csv, {
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': 'attachment; filename="jobs.csv"',
+      });
+    },
+  }),
+  endpoint({
+    id: 'dashboard.jobs.get',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/jobs/{job_id}',
+    auth: 'operator_in_client',
+    summary: 'Retrieve a job with its request, timeline and event',
+    params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+    reveals: { kind: 'job', param: 'job_id' },
+    response: Type.Object({ success, job: job_details, details_hidden }),
+    errors: ['record_not_found'],
+    handle: async ({ ctx, client, params, auditPatients }) => {
+      const job_id = readJobId(params.job_id);
+      const described = await describeJob(ctx.db, client.id, job_id);
+      const not_again = await ctx.db.tenant(client.id, async (tx) => {
+        const candidate = await readRerunCandidate(tx, job_id, { lock: false });
+        return candidate && (await findRerunBlocker(tx, candidate));
+      });
+      if (!described) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
+      auditPatients([described.patient_mrn]);
+      const { connector, event_id, traceparent, attempt_traceparent, ...rest } = described;
+      const event = event_id === null ? undefined : await describeEvent(ctx.db, client.id, event_id);
+      const { patient_mrn: mrn } = rest;
+      const related = mrn === null ? [] : await listRelated(ctx.db, client.id, mrn, rest);
+      const job: JobDetails = {
+        ...rest,
+        emr: connectorOf(ctx, connector).display_name,
+        changes: auditTrail(savedFields(outcomesOf(rest.steps))),
+        event: event ? withoutPayload(event) : null,
+        event_gone: event_id !== null && !event,
+        request_trace_id: recordedTraceId(traceparent),
+        attempt_trace_id: recordedTraceId(attempt_traceparent),
+        related,
+        not_again: not_again ?? null,
+      };
+      return { success: true, job };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.jobs.run-again',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/run-again',
+    auth: 'operator_in_client',
+    summary: 'Run a finished job again',
+    params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+    body: Type.Object({}),
+    response: Type.Object({ success, job_id: Type.Integer() }),
+    errors: ['record_not_found', 'job_not_repeatable'],
+    handle: async ({ ctx, client, params, inTransaction, auditPatients }) => {
+      const response = await inTransaction(async (tx) => {
+        const { job_id, patient_mrn } = await rerunJob(ctx, tx, readJobId(params.job_id));
+        auditPatients([patient_mrn]);
+        return { success: true, job_id };
+      });
+      ctx.notifications.notify('chartwire_jobs', client.id);
+      return response;
+    },
+  }),
+  endpoint({
+    id: 'dashboard.jobs.review',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/review',
+    auth: 'operator_in_client',
+    summary: 'Resolve a job whose outcome is unknown',
+    params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+    body: Type.Object({ outcome: Type.Enum([...review_outcomes]), note: text({ minLength: 1 }) }),
+    response: Type.Object({ success }),
+    errors: ['record_not_found', 'job_not_reviewable'],
+    handle: async ({ ctx, client, params, body, operator, inTransaction, auditPatients }) => {
+      const response = await inTransaction(async (tx) => {
+        auditPatients([await reviewJob(tx, readJobId(params.job_id), { ...body, by: operator.email })]);
+        return { success: true };
+      });
+      ctx.notifications.notify('chartwire_live', `jobs ${client.id}`);
+      return response;
+    },
+  }),
+];
+
+/** Parses the account id into the database's form. */
+function readFilters(filters: JobFilters): JobFilters {
+  const { account_id } = filters;
+  if (account_id === undefined) return filters;
+  const id = parseId(account_id);
+  if (!id) throw apiError('invalid_field', { rule: 'account_id must be an ID' }, { field: 'account_id' });
+  return { ...filters, account_id: id };
+}
+
+function readJobId(text: string): number {
+  const job_id = parseJobId(text);
+  if (job_id === undefined) throw apiError('record_not_found', { noun: 'Job', id: text });
+  return job_id;
+}
+
+function outcomesOf(steps: JobStep[]): Record<string, unknown>[] {
+  return steps.flatMap(({ kind, detail }) => (kind === 'outcome' && detail !== null ? [detail] : []));
+}
+
+/** The payload is shown on the event's own page. */
+function withoutPayload({ id, type, created_at, deliveries }: JobEvent): JobEvent {
+  return { id, type, created_at, deliveries };
+}

@@ -1,0 +1,142 @@
+import { type Static, Type } from 'typebox';
+import { date_time, id, nullable, patientDetail } from '../../../model/fields.ts';
+import { job_filters } from '../../../product/jobs/listJobs.ts';
+import { review_outcomes } from '../../../product/jobs/states.ts';
+import { event_details } from '../events/schema.ts';
+
+const optional_time = nullable(date_time);
+
+/** A job in a list, without patient data. */
+export const job_row = Type.Object({
+  job_id: Type.Integer(),
+  type: Type.String(),
+  /** `parked`: the job waits for its account to be re-linked. */
+  state: Type.Enum(['queued', 'running', 'parked', 'succeeded', 'partial', 'failed', 'needs_review']),
+  account: Type.Object({ id, reference_id: Type.String(), user_id: Type.String(), org_id: Type.String() }),
+  attempts: Type.Integer(),
+  created_at: date_time,
+  started_at: optional_time,
+  finished_at: optional_time,
+  /** How long it waited for its account to be re-linked. */
+  parked_ms: Type.Integer(),
+  error_code: nullable(Type.String()),
+  review_outcome: nullable(Type.Enum([...review_outcomes])),
+  run_again_of: nullable(Type.Integer()),
+});
+export type JobRow = Static<typeof job_row>;
+
+/** Filters that may appear in a URL. */
+export const job_filter_fields = {
+  type: Type.Optional(Type.String({ maxLength: 100 })),
+  state: Type.Optional(Type.Enum([...job_filters])),
+  account_id: Type.Optional(Type.String({ maxLength: 36 })),
+  /** A failure code. */
+  code: Type.Optional(Type.String({ maxLength: 100 })),
+  from: Type.Optional(date_time),
+  to: Type.Optional(date_time),
+  finished_from: Type.Optional(date_time),
+  finished_to: Type.Optional(date_time),
+  before: Type.Optional(Type.String({ pattern: '^\\d{1,15}$' })),
+  page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+};
+
+/** What a list row says about a patient: the MRN, and the failure reason, which may quote the chart. */
+export const job_patient = Type.Object({
+  job_id: Type.Integer(),
+  mrn: patientDetail(nullable(Type.String())),
+  /** The EMR's own text, which can name the patient. */
+  message: patientDetail(nullable(Type.String())),
+});
+export type JobPatient = Static<typeof job_patient>;
+
+/** What a step recorded. Without patient details it still says whether a write was saved, and how many records were read. */
+export const step_detail = Type.Object(
+  {
+    marker: Type.Optional(Type.String()),
+    /** Of an intent: the EMR accepted the write, but its record does not show it. */
+    accepted: Type.Optional(Type.Boolean()),
+    /** Of an outcome that changed nothing in the EMR: the failure code. */
+    not_applied: Type.Optional(Type.String()),
+    in_ms: Type.Optional(Type.Number()),
+    /** Of a list that a sync read. */
+    stored: Type.Optional(Type.Number()),
+    removed: Type.Optional(Type.Number()),
+    held_back: Type.Optional(Type.Object({ stored: Type.Number(), missing: Type.Number() })),
+    refused: Type.Optional(patientDetail(Type.String())),
+    /** Operations that the EMR started or stopped offering. */
+    gained: Type.Optional(Type.Array(Type.String())),
+    lost: Type.Optional(Type.Array(Type.String())),
+    reason: Type.Optional(patientDetail(Type.String())),
+    ehr_id: Type.Optional(patientDetail(Type.String())),
+    mrn: Type.Optional(patientDetail(Type.String())),
+  },
+  { additionalProperties: true },
+);
+
+export const job_step = Type.Object({
+  name: Type.String(),
+  kind: Type.Enum(['note', 'intent', 'outcome']),
+  attempt: Type.Integer(),
+  at: date_time,
+  detail: nullable(step_detail),
+});
+export type JobStep = Static<typeof job_step>;
+
+/** The event that reported the outcome of a job, with its delivery attempts. */
+export const job_event = Type.Pick(event_details, ['id', 'type', 'created_at', 'deliveries']);
+export type JobEvent = Static<typeof job_event>;
+
+/** A field that the EMR reported as changed. */
+export const changed_field = Type.Object({
+  field_label: Type.String(),
+  property: Type.String(),
+  before: patientDetail(nullable(Type.String())),
+  after: patientDetail(nullable(Type.String())),
+  note: Type.Optional(patientDetail(Type.String())),
+});
+
+/** A job with all its details. */
+export const job_details = Type.Object({
+  ...job_row.properties,
+  operation_id: id,
+  emr: Type.String(),
+  /** The accepted request. */
+  input: patientDetail(Type.Record(Type.String(), Type.Unknown())),
+  patient_mrn: patientDetail(nullable(Type.String())),
+  /** The patient's id in the EMR, if the patient is in the cache. */
+  patient_ehr_id: patientDetail(nullable(Type.String())),
+  /** The patient's record, if the patient is in the cache. These ids say nothing about the patient. */
+  patient: nullable(Type.Object({ organization_id: id, id })),
+  /** Why the account needs attention, in the EMR's words. */
+  account_reason: patientDetail(nullable(Type.String())),
+  parked_since: optional_time,
+  /** For a waiting job: its next attempt, or the job of the same patient that runs first. */
+  next_try_at: optional_time,
+  waits_for: nullable(Type.Integer()),
+  error: nullable(
+    Type.Object({ code: Type.String(), message: patientDetail(Type.String()) }, { additionalProperties: true }),
+  ),
+  steps: Type.Array(job_step),
+  changes: Type.Array(changed_field),
+  /** Null if there is no event yet, or if it was deleted (`event_gone`). */
+  event: nullable(job_event),
+  event_gone: Type.Boolean(),
+  /** All jobs of the same operation, including this one, oldest first. */
+  runs: Type.Array(Type.Object({ job_id: Type.Integer(), state: Type.String(), created_at: date_time })),
+  review: nullable(
+    Type.Object({
+      outcome: Type.Enum([...review_outcomes]),
+      note: patientDetail(Type.String()),
+      by: Type.String(),
+      at: date_time,
+    }),
+  ),
+  /** The traces of the request and of the last attempt; null if they were not recorded. */
+  request_trace_id: nullable(Type.String()),
+  attempt_trace_id: nullable(Type.String()),
+  /** The latest other jobs of the same patient. */
+  related: Type.Array(job_row),
+  /** Why the job cannot be run again; null if it can. */
+  not_again: nullable(Type.String()),
+});
+export type JobDetails = Static<typeof job_details>;

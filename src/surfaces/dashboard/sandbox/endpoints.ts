@@ -1,0 +1,131 @@
+import { Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
+import { success } from '../../../model/fields.ts';
+import { findAccountByToken } from '../../../product/accounts/accounts.ts';
+import { findClient } from '../../../product/clients/clients.ts';
+import { requestWrite } from '../../../product/writes/requestWrite.ts';
+import { createTelephoneEncounter } from '../../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
+import type { Clinic } from '../../sandbox/openClinic.ts';
+import { sandbox_state } from './schema.ts';
+
+/** The sandbox's EMR, or undefined before it is up and in processes that only serve the API. */
+export type FindClinic = () => Clinic | undefined;
+
+const declared = { surface: 'dashboard', auth: 'operator', sandbox: true } as const;
+
+/** The Sandbox page: faults, sign-in codes and sessions of the reference EMR. */
+export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] => {
+  const requireClinic = (): Clinic => {
+    const clinic = findClinic();
+    if (!clinic) throw apiError('emr_unavailable', { emr: 'The reference EMR' });
+    return clinic;
+  };
+  return [
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.get',
+      method: 'GET',
+      path: '/dashboard/api/sandbox',
+      // With the codes one can sign in to the reference EMR, which shows patients.
+      role: 'read_only',
+      // All patients are synthetic: faults and codes are not health data.
+      audited: false,
+      summary: 'Retrieve the reference EMR’s faults, staff and one-time codes',
+      response: Type.Object({ success, sandbox: sandbox_state }),
+      errors: ['emr_unavailable'],
+      handle: async () => ({ success: true, sandbox: await requireClinic().describe() }),
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.faults.set',
+      method: 'POST',
+      path: '/dashboard/api/sandbox/faults/{switch_id}',
+      summary: 'Turn a fault of the reference EMR on or off',
+      params: Type.Object({ switch_id: Type.String() }),
+      body: Type.Object({ to: Type.Enum(['on', 'once', 'off']) }),
+      response: Type.Object({ success }),
+      errors: ['record_not_found', 'emr_unavailable'],
+      handle: async ({ params, body }) => {
+        const found = await requireClinic().setFault(params.switch_id, body.to);
+        if (!found) throw apiError('record_not_found', { noun: 'Fault', id: params.switch_id });
+        return { success: true };
+      },
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.faults.clear',
+      method: 'DELETE',
+      path: '/dashboard/api/sandbox/faults',
+      summary: 'Clear all faults of the reference EMR',
+      response: Type.Object({ success }),
+      errors: ['emr_unavailable'],
+      handle: async () => {
+        await requireClinic().clearFaults();
+        return { success: true };
+      },
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.sessions.expire',
+      method: 'POST',
+      path: '/dashboard/api/sandbox/sessions/expire',
+      summary: 'Expire the sessions at the reference EMR; with `link` they cannot be renewed either',
+      body: Type.Object({ mode: Type.Enum(['session', 'link']) }),
+      response: Type.Object({ success }),
+      errors: ['emr_unavailable'],
+      handle: async ({ body }) => {
+        await requireClinic().expireSessions(body.mode);
+        return { success: true };
+      },
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.lockouts.set',
+      method: 'POST',
+      path: '/dashboard/api/sandbox/lockouts',
+      summary: 'Lock or unlock a staff member of the reference EMR',
+      body: Type.Object({ user_name: Type.String({ minLength: 1, maxLength: 100 }), locked: Type.Boolean() }),
+      response: Type.Object({ success }),
+      errors: ['emr_unavailable'],
+      handle: async ({ body }) => {
+        await requireClinic().lock(body.user_name, body.locked);
+        return { success: true };
+      },
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.reset',
+      method: 'POST',
+      path: '/dashboard/api/sandbox/reset',
+      summary: 'Reset the reference EMR to its initial data',
+      body: Type.Object({}),
+      response: Type.Object({ success }),
+      errors: ['emr_unavailable'],
+      handle: async () => {
+        await requireClinic().reset();
+        return { success: true };
+      },
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.first-write',
+      method: 'POST',
+      path: '/dashboard/api/sandbox/first-write',
+      summary: 'Create a sample telephone encounter, as an application would',
+      body: Type.Object({}),
+      response: Type.Object({ success, client_id: Type.String(), job_id: Type.Integer() }),
+      errors: ['login_required', 'emr_unavailable'],
+      handle: async ({ ctx, auditPatients }) => {
+        const { access_token, call } = requireClinic().first;
+        const account = await findAccountByToken(ctx, access_token);
+        const client = account && (await findClient(ctx, account.client_id));
+        if (!client || account.status !== 'active') throw apiError('login_required');
+        auditPatients([call.patient_mrn]);
+        const queued = await requestWrite(ctx, { account, write: createTelephoneEncounter, body: call });
+        if (!queued) throw new Error('A write without an idempotency key was not queued.');
+        return { success: true, client_id: client.public_id, job_id: queued.job_id };
+      },
+    }),
+  ];
+};

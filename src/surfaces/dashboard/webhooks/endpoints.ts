@@ -1,0 +1,366 @@
+import { type Static, type TObject, Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseId } from '../../../catalog/ids.ts';
+import { type Endpoint, type EndpointOptions, endpoint } from '../../../http/endpoint.ts';
+import { details_hidden } from '../../../http/hidePatients.ts';
+import { changesOf, clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
+import { WebhookRequest } from '../../../model/webhook.ts';
+import type { Tx } from '../../../platform/db/database.ts';
+import type { Context } from '../../../product/context.ts';
+import { addEndpoint } from '../../../product/webhooks/addEndpoint.ts';
+import { changeUrl } from '../../../product/webhooks/changeUrl.ts';
+import { hurryDeliveries } from '../../../product/webhooks/deliveries.ts';
+import { describeChange } from '../../../product/webhooks/describeChange.ts';
+import { disableEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
+import { enableEndpoint, findEndpoint, lockEndpoint, setEventTypes } from '../../../product/webhooks/endpoints.ts';
+import { openReceiver, receiverRefusal } from '../../../product/webhooks/receiver/openReceiver.ts';
+import {
+  clearRequests,
+  listRequests,
+  patientsInBody,
+  readRequest,
+} from '../../../product/webhooks/receiver/receivedRequests.ts';
+import { findReceiver, type Receiver, setResponse } from '../../../product/webhooks/receiver/receivers.ts';
+import { removeEndpoint } from '../../../product/webhooks/removeEndpoint.ts';
+import { rotateSecret } from '../../../product/webhooks/rotateSecret.ts';
+import { testEndpoint } from '../../../product/webhooks/testEndpoint.ts';
+import { describeEndpoints, readEndpointHours, readLastError } from './queries.ts';
+import {
+  type ReceiverState,
+  received_request,
+  received_row,
+  receiver,
+  webhook_bin,
+  webhook_error,
+  webhook_row,
+  webhook_secret,
+  webhook_test_result,
+} from './schema.ts';
+
+export const webhooks_endpoints: readonly Endpoint[] = [
+  endpoint({
+    id: 'dashboard.webhooks.list',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/webhooks',
+    auth: 'operator_in_client',
+    audited: false,
+    summary: 'List webhook endpoints with their delivery statistics',
+    params: Type.Object({ client_id: Type.String() }),
+    response: Type.Object({ success, webhooks: Type.Array(webhook_row) }),
+    handle: async ({ ctx, client }) => ({ success: true, webhooks: await describeEndpoints(ctx.db, client.id) }),
+  }),
+  endpoint({
+    id: 'dashboard.webhooks.get',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
+    auth: 'operator_in_client',
+    audited: false,
+    summary: 'Retrieve a webhook endpoint with its attempts by hour',
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+    response: Type.Object({ success, webhook: webhook_row, hours: Type.Array(webhook_bin) }),
+    errors: ['record_not_found'],
+    handle: async ({ ctx, client, params: { id } }) => {
+      const webhook = (await describeEndpoints(ctx.db, client.id)).find((each) => each.id === id);
+      if (!webhook) throw apiError('record_not_found', { noun: 'Webhook', id });
+      return { success: true, webhook, hours: await readEndpointHours(ctx.db, client.id, id) };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.webhooks.last-error',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/last-error',
+    auth: 'operator_in_client',
+    summary: 'Retrieve the last failed attempt at a webhook endpoint, with the beginning of the response',
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+    response: Type.Object({ success, error: nullable(webhook_error) }),
+    handle: async ({ ctx, client, params: { id }, auditPatients }) => {
+      const found = await readLastError(ctx.db, client.id, id);
+      auditPatients(found?.mrns ?? []);
+      return { success: true, error: found?.error ?? null };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.webhooks.create',
+    fresh_sign_in: true,
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks',
+    auth: 'operator_in_client',
+    summary: 'Create a webhook endpoint; the response contains its secret',
+    params: Type.Object({ client_id: Type.String() }),
+    body: WebhookRequest,
+    response: Type.Object({ success, ...webhook_secret.properties }),
+    errors: ['webhook_url_refused', 'webhook_endpoints_max'],
+    handle: async ({ ctx, client, body, auditSubject, inTransaction }) => {
+      const response = await inTransaction(async (tx) => {
+        const requested = { url: body.webhook_url, event_types: body.event_types };
+        const { id, secret, before, after } = await addEndpoint(ctx, tx, client.id, requested);
+        auditSubject({ subject: id, detail: describeChange(before, after) });
+        return { success: true, webhook_id: id, webhook_secret: secret };
+      });
+      ctx.notifications.notify('chartwire_live', `events ${client.id}`);
+      return response;
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.update',
+    fresh_sign_in: true,
+    method: 'PATCH',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
+    summary: 'Change the URL or the event types of a webhook endpoint',
+    body: Type.Object(changesOf(WebhookRequest)),
+    response: Type.Object({ success }),
+    errors: ['webhook_url_refused'],
+    change: async (ctx, tx, { client_id, webhook_id: id, body: { webhook_url: url, event_types } }) => {
+      if (url !== undefined && !(await changeUrl(ctx, tx, client_id, { id, url }))) return undefined;
+      if (event_types !== undefined && !(await setEventTypes(tx, id, event_types))) return undefined;
+      return {};
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.send-waiting',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/send-waiting',
+    summary: 'Send the waiting deliveries of a webhook endpoint now instead of at their next attempt',
+    body: Type.Object({}),
+    response: Type.Object({ success, deliveries: Type.Integer() }),
+    change: async (_ctx, tx, { webhook_id }) => {
+      if (!(await lockEndpoint(tx, webhook_id))) return undefined;
+      return { deliveries: await hurryDeliveries(tx, webhook_id) };
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.rotate',
+    fresh_sign_in: true,
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
+    summary:
+      'Rotate the secret of a webhook endpoint; unless rotated immediately, the old one stays valid for 24 hours',
+    body: Type.Object({ immediately }),
+    response: Type.Object({ success, ...webhook_secret.properties }),
+    describe: ({ immediately = false }) => ({ secret: 'rotated', immediately }),
+    change: async (ctx, tx, { client_id, webhook_id: endpoint_id, body: { immediately } }) => {
+      const rotated = await rotateSecret(ctx, tx, client_id, { endpoint_id, immediately });
+      return rotated && { webhook_id: rotated.id, webhook_secret: rotated.secret };
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.disable',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/disable',
+    summary: 'Disable a webhook endpoint; pending deliveries fail',
+    body: Type.Object({}),
+    response: Type.Object({ success }),
+    change: async (_ctx, tx, { webhook_id }) => {
+      if (!(await lockEndpoint(tx, webhook_id))) return undefined;
+      await disableEndpoint(tx, webhook_id, 'Disabled by an operator.');
+      return {};
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.enable',
+    fresh_sign_in: true,
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/enable',
+    summary: 'Enable a webhook endpoint',
+    body: Type.Object({}),
+    response: Type.Object({ success }),
+    change: async (_ctx, tx, { webhook_id }) => ((await enableEndpoint(tx, webhook_id)) ? {} : undefined),
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.delete',
+    fresh_sign_in: true,
+    method: 'DELETE',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
+    summary: 'Delete a webhook endpoint with its secrets and deliveries',
+    body: Type.Object({}),
+    response: Type.Object({ success }),
+    change: async (_ctx, tx, { webhook_id }) => ((await removeEndpoint(tx, webhook_id)) ? {} : undefined),
+  }),
+  endpoint({
+    id: 'dashboard.webhooks.try',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/try',
+    auth: 'operator_in_client',
+    summary: 'Send a signed test event to a webhook endpoint',
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+    body: Type.Object({}),
+    response: Type.Object({ success, ...webhook_test_result.properties }),
+    errors: ['record_not_found'],
+    handle: async ({ ctx, client, params: { id: webhook_id } }) => {
+      const result = await testEndpoint(ctx, client.id, webhook_id);
+      if (!result) throw apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+      return { success: true, ...result };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.receiver.get',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/receiver',
+    auth: 'operator_in_client',
+    audited: false,
+    summary: 'Retrieve the built-in receiver of a client',
+    params: Type.Object({ client_id: Type.String() }),
+    response: Type.Object({ success, receiver: nullable(receiver), refused: nullable(Type.String()) }),
+    handle: async ({ ctx, client }) => {
+      const found = await ctx.db.tenant(client.id, findReceiver);
+      return { success: true, receiver: found ? describeReceiver(found) : null, refused: receiverRefusal(ctx) };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.receiver.create',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/receiver',
+    auth: 'operator_in_client',
+    summary: 'Register the built-in receiver as a webhook endpoint of the client',
+    params: Type.Object({ client_id: Type.String() }),
+    body: Type.Object({}),
+    response: Type.Object({ success, receiver }),
+    errors: ['webhook_url_refused', 'webhook_endpoints_max'],
+    handle: async ({ ctx, client, auditSubject, inTransaction }) => {
+      const response = await inTransaction(async (tx) => {
+        const opened = await openReceiver(ctx, tx, client.id);
+        auditSubject({ subject: opened.receiver.endpoint_id, detail: opened.detail });
+        return { success: true, receiver: describeReceiver(opened.receiver) };
+      });
+      ctx.notifications.notify('chartwire_live', `events ${client.id}`);
+      return response;
+    },
+  }),
+  endpoint({
+    id: 'dashboard.receiver.update',
+    surface: 'dashboard',
+    method: 'PATCH',
+    path: '/dashboard/api/clients/{client_id}/receiver',
+    auth: 'operator_in_client',
+    summary: 'Set how the built-in receiver responds; without a status it closes the connection',
+    params: Type.Object({ client_id: Type.String() }),
+    body: Type.Object({
+      status: clearable(Type.Integer({ minimum: 200, maximum: 599 })),
+      delay_ms: Type.Integer({ minimum: 0, maximum: 20_000 }),
+      times: clearable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    }),
+    response: Type.Object({ success }),
+    errors: ['record_not_found'],
+    handle: async ({ ctx, client, body: { status, delay_ms, times }, inTransaction }) => {
+      const response = await inTransaction(async (tx) => {
+        const found = await setResponse(tx, { status: status ?? null, delay_ms, times: times ?? null });
+        if (!found) throw apiError('record_not_found', { noun: 'Receiver', id: client.public_id });
+        return { success: true };
+      });
+      ctx.notifications.notify('chartwire_live', `events ${client.id}`);
+      return response;
+    },
+  }),
+  endpoint({
+    id: 'dashboard.received.list',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/receiver/requests',
+    auth: 'operator_in_client',
+    audited: false,
+    summary: 'List the requests the built-in receiver got, newest first',
+    params: Type.Object({ client_id: Type.String() }),
+    query: Type.Object({
+      before: Type.Optional(id),
+      page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+    }),
+    response: Type.Object({ success, rows: Type.Array(received_row), next: nullable(Type.String()) }),
+    handle: async ({ ctx, client, query: { before, page_size = 50 } }) => {
+      const rows = await listRequests(ctx.db, client.id, { before, page_size });
+      return { success: true, rows, next: rows.length < page_size ? null : (rows.at(-1)?.id ?? null) };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.received.get',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/receiver/requests/{id}',
+    auth: 'operator_in_client',
+    summary: 'Retrieve a request the built-in receiver got, with its headers and body',
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+    reveals: { kind: 'received_request', param: 'id' },
+    response: Type.Object({ success, request: received_request, details_hidden }),
+    errors: ['record_not_found'],
+    handle: async ({ ctx, client, params, auditPatients }) => {
+      const request_id = parseId(params.id);
+      const request = request_id && (await readRequest(ctx.db, client.id, request_id));
+      if (!request) throw apiError('record_not_found', { noun: 'Request', id: params.id });
+      auditPatients(patientsInBody(request.body));
+      return { success: true, request };
+    },
+  }),
+  endpoint({
+    id: 'dashboard.received.clear',
+    surface: 'dashboard',
+    method: 'DELETE',
+    path: '/dashboard/api/clients/{client_id}/receiver/requests',
+    auth: 'operator_in_client',
+    summary: 'Delete the requests the built-in receiver got',
+    params: Type.Object({ client_id: Type.String() }),
+    body: Type.Object({}),
+    response: Type.Object({ success, cleared: Type.Integer() }),
+    handle: async ({ ctx, client, inTransaction }) => {
+      const response = await inTransaction(async (tx) => ({ success: true, cleared: await clearRequests(tx) }));
+      ctx.notifications.notify('chartwire_live', `events ${client.id}`);
+      return response;
+    },
+  }),
+];
+
+type Change<Body extends TObject> = Pick<
+  EndpointOptions<'operator_in_client', Body, undefined, undefined>,
+  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in'
+> & {
+  body: Body;
+  /** What the audit record says beyond the endpoint's URL, status and event types. */
+  describe?: (body: Static<Body>) => Record<string, unknown>;
+  /** Returns the response fields besides `success`, or undefined if there is no such webhook endpoint. */
+  change: (
+    ctx: Context,
+    tx: Tx,
+    target: { client_id: string; webhook_id: string; body: Static<Body> },
+  ) => Promise<Record<string, unknown> | undefined>;
+};
+
+/** An endpoint that changes one webhook endpoint of a client. Workers and open dashboards are notified. */
+function changeWebhook<Body extends TObject>({
+  change,
+  describe = () => ({}),
+  errors = [],
+  ...declared
+}: Change<Body>): Endpoint {
+  return endpoint({
+    ...declared,
+    surface: 'dashboard',
+    auth: 'operator_in_client',
+    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
+    errors: ['record_not_found', ...errors],
+    handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction, auditSubject }) => {
+      const not_found = apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
+      const response = await inTransaction(async (tx) => {
+        const before = (await lockEndpoint(tx, webhook_id)) ? await findEndpoint(tx, webhook_id) : undefined;
+        if (!before) throw not_found;
+        // Parsed by this very schema, but its type is lost through the generic parameter.
+        const requested = body as Static<Body>;
+        const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: requested });
+        if (!changed) throw not_found;
+        const after = await findEndpoint(tx, webhook_id);
+        auditSubject({ detail: { ...describeChange(before, after), ...describe(requested) } });
+        return { success: true, ...changed };
+      });
+      ctx.notifications.notify('chartwire_deliveries', client.id);
+      return response;
+    },
+  });
+}
+
+function describeReceiver({ endpoint_id, ...state }: Receiver): ReceiverState {
+  return { webhook_id: endpoint_id, ...state };
+}
