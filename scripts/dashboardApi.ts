@@ -7,7 +7,7 @@ import { client_roles, operator_roles } from '../src/catalog/roles.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
 import { weekdays } from '../src/model/settings.ts';
 import { job_filters } from '../src/product/jobs/listJobs.ts';
-import { review_outcomes } from '../src/product/jobs/states.ts';
+import { review_outcomes } from '../src/product/jobs/jobs.ts';
 import { job_labels } from '../src/product/writes/writes.ts';
 import { endpoints as api_endpoints } from '../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../src/surfaces/dashboard/endpoints.ts';

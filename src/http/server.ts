@@ -1,11 +1,11 @@
 import multipart from '@fastify/multipart';
-import type { FastifyInstance } from 'fastify';
 import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
 import type { ClientScope } from '../platform/db/fragments.ts';
 import type { Context } from '../product/context.ts';
-import { documentsMax } from '../product/jobs/uploads.ts';
+import { documentsMax } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
 import { acceptJson, formLimiter } from './bodies.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';

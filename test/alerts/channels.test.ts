@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { checkEmailServer, sendEmail } from '../../src/product/alerts/email.ts';
+import { checkEmailServer, sendEmail } from '../../src/product/alerts/channels.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
 import { interceptTimers } from '../harness/timers.ts';

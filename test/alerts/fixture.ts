@@ -7,7 +7,7 @@ import { identified, openSystemKeys } from '../../src/platform/security/masterKe
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
-import { sendMessages } from '../../src/product/alerts/sendMessages.ts';
+import { sendMessages } from '../../src/product/alerts/channels.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

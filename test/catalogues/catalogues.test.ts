@@ -10,7 +10,7 @@ import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
 import { event_types } from '../../src/model/events.ts';
 import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
-import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
+import { job_states, job_transitions } from '../../src/product/jobs/jobs.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { receiverRefusal } from '../../src/product/webhooks/receiver/openReceiver.ts';
-import { kept_max, purgeReceived } from '../../src/product/webhooks/receiver/receivedRequests.ts';
+import { kept_max, purgeReceived, receiverRefusal } from '../../src/product/webhooks/receiver/receivers.ts';
 import { newClient } from '../api/support.ts';
 import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
 

@@ -4,7 +4,7 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { listJobs } from '../../src/product/jobs/listJobs.ts';
 import { purgeEvents } from '../../src/product/webhooks/events.ts';
-import { countFailed } from '../../src/product/webhooks/resendFailed.ts';
+import { countFailed } from '../../src/product/webhooks/resend.ts';
 import { jobsOfPatient } from '../../src/product/writes/patients/patientLane.ts';
 import { browseEvents } from '../../src/surfaces/dashboard/events/queries.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';

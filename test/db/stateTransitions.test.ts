@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { patient_statuses, patient_transitions } from '../../src/model/records/patients.ts';
-import { job_states, job_transitions } from '../../src/product/jobs/states.ts';
+import { job_states, job_transitions } from '../../src/product/jobs/jobs.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 

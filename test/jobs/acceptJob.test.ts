@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
 import { openBatches } from '../../src/platform/db/batches.ts';
 import { insertRecords, openStamp } from '../../src/product/audit/auditRecords.ts';
-import { acceptJob } from '../../src/product/jobs/acceptJob.ts';
-import { type NewJob, type ReferenceCheck, unknown_reference } from '../../src/product/jobs/enqueue.ts';
+import { acceptJob, type NewJob, type ReferenceCheck, unknown_reference } from '../../src/product/jobs/enqueue.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 

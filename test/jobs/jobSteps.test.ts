@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EmrFailure, type EmrWrite } from '../../src/emr/connector.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { historyOf, NeedsReview, openSteps } from '../../src/product/jobs/jobSteps.ts';
-import type { Job, StepHistory } from '../../src/product/jobs/jobs.ts';
-import { insertRestore } from '../../src/product/jobs/restores.ts';
+import { insertRestore, type Job, type StepHistory } from '../../src/product/jobs/jobs.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 
 let fixture: Fixture;

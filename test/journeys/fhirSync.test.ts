@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { requestDueSyncs } from '../../src/product/records/requestSync.ts';
+import { requestDueSyncs } from '../../src/product/records/syncPasses.ts';
 import { type Api, openApi } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

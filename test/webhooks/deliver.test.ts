@@ -5,22 +5,11 @@ import type { EventOf } from '../../src/model/events.ts';
 import { openCircuits } from '../../src/platform/worker/backoff.ts';
 import { stop_reasons } from '../../src/platform/worker/worker.ts';
 import { deliver } from '../../src/product/webhooks/deliver.ts';
-import { retry_delays_ms } from '../../src/product/webhooks/retrySchedule.ts';
-import { rotateSecret } from '../../src/product/webhooks/rotateSecret.ts';
+import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
+import { rotateSecret } from '../../src/product/webhooks/endpoints.ts';
 import { type Received, respondWith, startReceiver } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
-import {
-  attemptsOf,
-  claim,
-  createFixture,
-  deliverDue,
-  deliveriesOf,
-  emit,
-  type Fixture,
-  makeDue,
-  startEndpoint,
-  statusOf,
-} from './fixture.ts';
+import { attemptsOf, claim, createFixture, deliverDue, deliveriesOf, emit, type Fixture, makeDue, startEndpoint, statusOf } from './fixture.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {

@@ -1,23 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/catalog/errors.ts';
-import { addEndpoint } from '../../src/product/webhooks/addEndpoint.ts';
-import { disableEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
-import { listEndpoints } from '../../src/product/webhooks/endpoints.ts';
-import { removeEndpoint } from '../../src/product/webhooks/removeEndpoint.ts';
-import { newestSecretOfOldestEndpoint, rotateSecret } from '../../src/product/webhooks/rotateSecret.ts';
-import { readLiveSecrets } from '../../src/product/webhooks/secrets.ts';
+import { addEndpoint, listEndpoints, newestSecretOfOldestEndpoint, readLiveSecrets, rotateSecret } from '../../src/product/webhooks/endpoints.ts';
+import { disableEndpoint, removeEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import {
-  claim,
-  createFixture,
-  deliverDue,
-  deliveriesOf,
-  emit,
-  type Fixture,
-  startEndpoint,
-  statusOf,
-  synced,
-} from './fixture.ts';
+import { claim, createFixture, deliverDue, deliveriesOf, emit, type Fixture, startEndpoint, statusOf, synced } from './fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

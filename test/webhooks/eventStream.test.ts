@@ -1,6 +1,6 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { revokeSecrets } from '../../src/product/clients/clients.ts';
-import { emitEvent } from '../../src/product/webhooks/emitEvent.ts';
+import { emitEvent } from '../../src/product/webhooks/events.ts';
 import { newClient } from '../api/support.ts';
 import { finishedCall } from '../dashboard/finishedCalls.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextAttemptDelay, retry_delays_ms, retryAfterS } from '../../src/product/webhooks/retrySchedule.ts';
+import { nextAttemptDelay, retry_delays_ms, retryAfterS } from '../../src/product/webhooks/deliveries.ts';
 import { figure } from '../harness/figure.ts';
 
 const samples = figure('LADDER_SAMPLES', 200);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { fairSlots, SlotsBusy } from '../../src/platform/db/fairSlots.ts';
-import { documentsMax } from '../../src/product/jobs/uploads.ts';
+import { documentsMax } from '../../src/product/jobs/enqueue.ts';
 
 /** Work that runs until it is ended, by client. */
 function workFor(slots: ReturnType<typeof fairSlots>) {

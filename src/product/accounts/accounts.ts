@@ -7,7 +7,7 @@ import { hashCredential } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import type { Job, UsedSession } from '../jobs/jobs.ts';
 import { parkJobs } from '../jobs/park.ts';
-import { emitEvent } from '../webhooks/emitEvent.ts';
+import { emitEvent } from '../webhooks/events.ts';
 import { knownToWork, mrnRule } from './capabilities.ts';
 
 /** A linked EMR account: one user of one organization, under one client. */

@@ -2,21 +2,15 @@ import type { Config } from '../../catalog/settings/config.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import { readQueueDepth } from '../jobs/queueDepth.ts';
-import { type ChannelName, queueMessages } from './alertMessages.ts';
-import {
-  type AlertState,
-  listOpenBefore,
-  listUnsent,
-  markNotified,
-  markReminded,
-  markResolutionNotified,
-  openAlerts,
-  resolveAlerts,
-} from './alerts.ts';
+import { type ChannelName, purgeMessages, queueMessages } from './messages.ts';
+import { type AlertState, listOpenBefore, listUnsent, markNotified, markReminded, markResolutionNotified, openAlerts, purgeAlerts, resolveAlerts } from './alerts.ts';
 import { alertOf } from './catalogue.ts';
-import { configuredChannels } from './channels.ts';
+import { configuredChannels, sendMessages } from './channels.ts';
 import { findProblems } from './conditions.ts';
-import { digestOf, isQuiet } from './timing.ts';
+import type { DailyTime, QuietHours } from '../../catalog/settings/alertSettings.ts';
+import { parseDay } from '../../platform/time/days.ts';
+import { localTimeAt, openZone } from '../../platform/time/zones.ts';
+import { type ScheduledTasks, startScheduledTasks } from '../../platform/worker/scheduledTasks.ts';
 
 /** Alerts that open or resolve within this time are sent in one message. */
 const together_ms = 60_000;
@@ -89,4 +83,38 @@ async function queueDigest(tx: Tx, config: Config, channels: readonly ChannelNam
   const reminded = await listOpenBefore(tx, due_at);
   if (reminded.length === 0) return;
   await queueMessages(tx, channels, { opened: [], reminded, resolved: [] }, { now, digest_on: date });
+}
+
+/** Whether local clocks show a time in the quiet hours. An hour that occurs twice is quiet both times. */
+export function isQuiet({ from_min, to_min, timezone }: QuietHours, now: Date): boolean {
+  const local = localTimeAt(now.getTime(), timezone);
+  const minute = Number(local.slice(11, 13)) * 60 + Number(local.slice(14, 16));
+  return from_min < to_min ? minute >= from_min && minute < to_min : minute >= from_min || minute < to_min;
+}
+
+/**
+ * Today's digest in its time zone: its date, and the instant at which it is due. A time that clocks skip on that day is
+ * the moment at which they do so.
+ */
+export function digestOf({ at_min, timezone }: DailyTime, now: Date): { date: string; due_at: Date } {
+  const date = localTimeAt(now.getTime(), timezone).slice(0, 10);
+  const day = parseDay(date) ?? 0;
+  return { date, due_at: new Date(openZone(timezone).instantOf(day, at_min) * 60_000) };
+}
+
+/** Alerts are evaluated by processes of every role: without a worker, another process must report the stalled queue. */
+export function startAlerts(ctx: Context): ScheduledTasks {
+  const tasks = [
+    { name: 'alerts', every_ms: 15_000, run: () => evaluateAlerts(ctx) },
+    // Apart from the evaluation, which must not wait for a mail server.
+    { name: 'alert_messages', every_ms: 5_000, run: () => sendMessages(ctx) },
+    { name: 'alert_purge', every_ms: 60 * 60_000, run: () => purge(ctx) },
+  ];
+  return startScheduledTasks(tasks, (name, error) =>
+    ctx.log.error({ reason: name, err: error }, 'scheduled task failed'),
+  );
+}
+
+async function purge({ db }: Pick<Context, 'db'>): Promise<void> {
+  await Promise.all([purgeAlerts(db.system), purgeMessages(db.system)]);
 }

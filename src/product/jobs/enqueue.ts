@@ -1,10 +1,53 @@
-import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
-import type { Audit, AuditEntry } from '../context.ts';
+import { type Batch, batch_wait, isRefusedBatch } from '../../platform/db/batches.ts';
+import type { Audit, AuditEntry, Context } from '../context.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type IdempotencyKey, insertOperationKeys, key_wait } from './idempotencyKeys.ts';
-import { insertJobs } from './jobs.ts';
+import { insertJobs, insertOperations, type Operation, updateOperation } from './jobs.ts';
 import { insertLanes, lockLanes } from './lanes.ts';
-import { insertOperations, type Operation, updateOperation } from './operations.ts';
-import { insertUpload } from './uploads.ts';
+import { getHeapStatistics } from 'node:v8';
+
+/**
+ * A larger job is stored on its own, so that others do not wait while it is sent. Few requests reach a tenth of this
+ * size.
+ */
+const text_max = 32_768;
+
+const without_check = batchOf(undefined);
+const batches = new WeakMap<ReferenceCheck, Batch<DescribedJob, Queued>>();
+
+/** The batch of the jobs with this check: it is a part of their statement. */
+function batchFor(check: ReferenceCheck | undefined): Batch<DescribedJob, Queued> {
+  if (!check) return without_check;
+  const batch = batches.get(check) ?? batchOf(check);
+  batches.set(check, batch);
+  return batch;
+}
+
+function batchOf(check: ReferenceCheck | undefined): Batch<DescribedJob, Queued> {
+  return {
+    max: 100,
+    kind: 'write',
+    run: (sql, client_id, jobs) => enqueueAll(sql, client_id, jobs, { wait: batch_wait, check }),
+  };
+}
+
+/**
+ * Like `enqueue`, but the client's jobs that arrive at the same time share one statement and one commit. If the
+ * statement fails because of one job, each job is stored on its own, so that a job that waits for its key, or cannot be
+ * stored, neither fails nor delays the others.
+ */
+export async function acceptJob({ db }: Pick<Context, 'db'>, new_job: NewJob, check?: ReferenceCheck): Promise<Queued> {
+  const alone = () => db.tenant(new_job.client_id, (tx) => enqueueChecked(tx, new_job, check));
+  if (new_job.upload) return alone();
+  const described = describe(new_job);
+  if (described.text.length > text_max) return alone();
+  try {
+    return await db.together(new_job.client_id, batchFor(check), described);
+  } catch (error) {
+    if (!isRefusedBatch(error)) throw error;
+    return alone();
+  }
+}
 
 export type NewJob = {
   client_id: string;
@@ -189,4 +232,39 @@ function auditRecords(sql: Query, jobs: readonly DescribedJob[]): Fragment {
   return sql`, audit_record AS (
       ${insert(sql, entries, sql`entry.subject::uuid IN (SELECT id FROM operation)`)}
     )`;
+}
+
+/** The heap that a document of 5 MB takes at most while it is sent to an EMR: as base64, in JSON, and as bytes. */
+const document_heap_bytes = 16_777_216;
+
+/** How many documents a process may have in memory: as configured, but at most a quarter of its heap. */
+export function documentsMax(configured: number, heap_bytes = getHeapStatistics().heap_size_limit): number {
+  return Math.max(1, Math.min(configured, Math.floor(heap_bytes / 4 / document_heap_bytes)));
+}
+
+/** Stores the file of the operation in the CTE `operation`. */
+export function insertUpload(sql: Query, content: Buffer): Fragment {
+  return sql`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, ${content} FROM operation`;
+}
+
+/** The driver receives bytes as hexadecimal text, so they are read in parts: 1 MB of text at a time. */
+const part_bytes = 524_288;
+
+/** The file that was sent with an operation, while it is stored. */
+export async function readUpload(db: Database, client_id: string, operation_id: string): Promise<Buffer | undefined> {
+  const parts: Buffer[] = [];
+  for (let from = 1; ; from += part_bytes) {
+    const [row] = await db.read<{ part: Buffer; bytes: number }>(
+      client_id,
+      (sql) => sql`SELECT substring(content FROM ${from}::int FOR ${part_bytes}::int) AS part, length(content) AS bytes
+        FROM uploads WHERE client_id = ${client_id} AND operation_id = ${operation_id}`,
+    );
+    if (!row) return undefined;
+    parts.push(row.part);
+    if (from + row.part.length > row.bytes) return Buffer.concat(parts);
+  }
+}
+
+export async function deleteUpload(tx: Tx, operation_id: string): Promise<void> {
+  await tx`DELETE FROM uploads WHERE operation_id = ${operation_id}`;
 }

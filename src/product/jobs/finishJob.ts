@@ -4,11 +4,10 @@ import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import { alone, type InProgress } from '../../platform/worker/worker.ts';
 import type { AuditEntry, Context } from '../context.ts';
-import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/emitEvent.ts';
+import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/events.ts';
 import { insertSteps } from './jobSteps.ts';
-import { type Job, type JobFailure, setFinished } from './jobs.ts';
+import { type FinalState, type Job, type JobFailure, setFinished } from './jobs.ts';
 import { advanceLanes, lockLeases } from './lanes.ts';
-import type { FinalState } from './states.ts';
 
 /** How a job ends. `apply` updates stored records in the transaction that ends the job. */
 export type JobResult = {

@@ -3,9 +3,8 @@ import type { Batch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import { alone, type InProgress } from '../../platform/worker/worker.ts';
-import type { Job, StoredStep } from './jobs.ts';
+import { type Job, type RestoredOperation, restoredOperation, type StoredStep } from './jobs.ts';
 import { checkLease, lockLeases } from './lanes.ts';
-import { type RestoredOperation, restoredOperation } from './restores.ts';
 
 /** A write may have reached the EMR, and this EMR cannot be searched for it: a person has to check. */
 export class NeedsReview extends Error {

@@ -1,10 +1,8 @@
 import { apiError } from '../../catalog/errors.ts';
 import type { FailureCode } from '../../catalog/failures.ts';
-import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Lease } from '../../platform/db/lease.ts';
 import { checkLease, releaseLane, splitLane } from './lanes.ts';
-import type { RestoredOperation } from './restores.ts';
-import type { FinalState, ReviewOutcome } from './states.ts';
 
 /** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
 export type Job<Input = unknown> = {
@@ -175,4 +173,114 @@ export async function clearErrors(tx: Tx, operation_ids: readonly string[]): Pro
 /** How long a parked job has waited for re-linking until now, in total. */
 function parkedMs(tx: Tx): Fragment {
   return tx`parked_ms + (extract(epoch FROM clock_timestamp() - parked_since) * 1000)::bigint`;
+}
+
+/** Every legal transition between the states of a job; the database rejects any other. */
+export const job_transitions = [
+  ['queued', 'running'],
+  // Waiting for a retry, parked until the account is re-linked, or released at shutdown.
+  ['running', 'queued'],
+  ['running', 'succeeded'],
+  ['running', 'partial'],
+  ['running', 'failed'],
+  ['running', 'needs_review'],
+] as const;
+
+export type JobState = (typeof job_transitions)[number][number];
+export type FinalState = Exclude<JobState, 'queued' | 'running'>;
+export const job_states = [...new Set(job_transitions.flat())];
+
+/** What an operator found in the EMR about a write whose outcome is unknown. */
+export const review_outcomes = ['done', 'not_done'] as const;
+export type ReviewOutcome = (typeof review_outcomes)[number];
+
+/** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
+export type Operation = { id: string; type: string; input: unknown };
+
+/** Inserts the operations of the CTE `request`, except those whose key is not in the CTE `accepted`. */
+export function insertOperations(sql: Query): Fragment {
+  return sql`
+    INSERT INTO operations (id, client_id, organization_id, account_id, type, input)
+      SELECT operation_id, client_id, organization_id, account_id, type, input
+        FROM request WHERE scope_id IS NULL OR operation_id IN (SELECT operation_id FROM accepted)
+      RETURNING id, client_id`;
+}
+
+/** Replaces the input of an operation and returns its row. */
+export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'input'>): Fragment {
+  return sql`
+    UPDATE operations SET input = ${JSON.stringify(operation.input)}::text::json WHERE id = ${operation.id}
+    RETURNING id, client_id`;
+}
+
+/** Deletes the inputs of those operations that still have one. Returns their ids. */
+export async function clearInputs(tx: Tx, ids: readonly string[]): Promise<string[]> {
+  const cleared = await tx<{ id: string }[]>`
+    UPDATE operations SET input = '{}', input_deleted_at = now()
+     WHERE id = ANY (${[...ids]}::uuid[]) AND input_deleted_at IS NULL RETURNING id`;
+  return cleared.map(({ id }) => id);
+}
+
+/** A job as the client API returns it, with the MRNs of its patients for the audit log. */
+export function readJob(db: Database, client_id: string, account_id: string, job_id: number) {
+  return db.read<{ body: string; mrns: string[] }>(
+    client_id,
+    (sql) => sql`
+      SELECT (jsonb_build_object('success', true, 'job', shown.doc) || shown.doc)::text AS body,
+             -- A patient created by this operation has the operation's id.
+             (SELECT array_remove(ARRAY[input ->> 'patient_mrn', input ->> 'mrn',
+                       (SELECT mrn FROM patients WHERE patients.id = operations.id)], NULL)
+                FROM operations WHERE operations.id = shown.operation_id) AS mrns
+        FROM (
+        SELECT jsonb_build_object(
+          'job_id', job.id, 'type', job.type, 'status', job.state, 'attempts', job.attempts,
+          'created_at', iso(job.created_at), 'started_at', iso(job.started_at), 'finished_at', iso(job.finished_at),
+          'error', job.error, 'event_id', replace(job.event_id::text, '-', ''),
+          'timeline', (SELECT coalesce(jsonb_agg(jsonb_build_object('step', step.name, 'kind', step.kind,
+              'attempt', step.attempt, 'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
+            FROM job_steps AS step WHERE step.job_id = job.id)) AS doc, job.operation_id
+        FROM jobs AS job WHERE job.id = ${job_id} AND job.account_id = ${account_id}) AS shown`,
+  );
+}
+
+/** Clients know the ids of jobs accepted after the backup. These ids are skipped, so that no other job reuses one. */
+const skipped_job_ids = 1_000_000;
+
+/**
+ * What is known about an operation that a restored backup contained. Steps up to `last_step` are from before the
+ * backup. `reviewed`: since the restore, a person found that it was not saved in the EMR.
+ */
+export type RestoredOperation = { last_step: number; reviewed: boolean };
+
+/**
+ * Records that this database was restored, before the service uses it. From then on the jobs that it contains look up
+ * their writes in the EMR. Runs as the owner of the tables.
+ */
+export async function insertRestore(owner: Sql, backup_at: Date, unfinished_jobs: number): Promise<void> {
+  await owner.begin(async (tx) => {
+    await tx`
+      INSERT INTO restores (backup_at, unfinished_jobs, last_job_id, last_step)
+      SELECT ${backup_at}, ${unfinished_jobs}, jobs.last_value, steps.last_value
+        FROM jobs_id_seq AS jobs CROSS JOIN job_steps_n_seq AS steps`;
+    await tx`SELECT setval('jobs_id_seq', last_value + ${skipped_job_ids}) FROM jobs_id_seq`;
+  });
+}
+
+/** The jobs of all tenants that have not finished, without syncs. */
+export async function countUnfinishedWrites(system: Sql): Promise<number> {
+  const [row] = await system<{ n: number }[]>`
+    SELECT count(*) AS n FROM jobs WHERE state IN ('queued', 'running') AND type <> 'sync'`;
+  return row?.n ?? 0;
+}
+
+/** A `RestoredOperation` as JSON. Null if the operation was accepted after the newest restore, or if there was none. */
+export function restoredOperation(sql: Query, operation_id: Fragment): Fragment {
+  return sql`(
+    SELECT json_build_object('last_step', restore.last_step, 'reviewed', operation.reviewed)
+      FROM (SELECT last_job_id, last_step, restored_at FROM restores ORDER BY id DESC LIMIT 1) AS restore
+        CROSS JOIN LATERAL (
+          SELECT min(id) AS first_job_id,
+                 bool_or(coalesce(review_outcome = 'not_done' AND reviewed_at > restore.restored_at, false)) AS reviewed
+            FROM jobs WHERE jobs.operation_id = ${operation_id}) AS operation
+     WHERE operation.first_job_id <= restore.last_job_id)`;
 }

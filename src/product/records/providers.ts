@@ -5,7 +5,7 @@ import type { ProviderSettingsRequest } from '../../model/settings.ts';
 import type { Fragment, Tx } from '../../platform/db/database.ts';
 import { syncSoon } from '../accounts/organizations.ts';
 import { checkHours } from './hours.ts';
-import { locationNames, parseStatus } from './locations.ts';
+import { locationNames, parseStatus } from './settings.ts';
 import type { Scope } from './readRecords.ts';
 import { requireFullSync } from './syncPasses.ts';
 

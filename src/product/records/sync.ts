@@ -6,11 +6,9 @@ import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
-import { applyRemovals, type RemovalOutcome } from './applyRemovals.ts';
-import { findErased } from './erasedPatients.ts';
-import type { SyncInput } from './requestSync.ts';
-import { analyzeRecords, countStored, listEhrIds, removeLeft, storePage } from './storeRecords.ts';
-import { finishPass, markSkipped, refusePass, saveProgress, startPass } from './syncPasses.ts';
+import { analyzeRecords, countStored, countUnseen, findErased, listEhrIds, removeLeft, removeUnseen, storePage } from './storeRecords.ts';
+import { finishPass, markSkipped, readHeldRemovals, refusePass, type Removals, saveProgress, setHeldRemovals, startPass, type SyncInput, type SyncScope } from './syncPasses.ts';
+import type { Config } from '../../catalog/settings/config.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
 export const sync: JobHandler = {
@@ -164,3 +162,47 @@ async function syncKind(
 
 /** How many records lie between two progress notes on the job's timeline. A thousand take some seconds. */
 const noted_every = 1000;
+
+type Limits = Pick<Config, 'sync_removals_percent' | 'sync_removals_count'>;
+
+/** `held_back`: nothing was removed, because too many records would have been. */
+export type RemovalOutcome = { removed: number; held_back?: Removals };
+
+/**
+ * Removes what a full reading of a list did not contain, if that is plausible. An EMR that fails may return an empty or
+ * shorter list that looks complete: then nothing is removed until an operator confirms it. `deleted`: the records that
+ * the EMR no longer has, if they were looked for by id instead.
+ */
+export async function applyRemovals(
+  tx: Tx,
+  limits: Limits,
+  kind: Kind,
+  scope: SyncScope,
+  deleted?: readonly string[],
+): Promise<RemovalOutcome> {
+  const found = await countUnseen(tx, kind, scope, deleted);
+  const held = await readHeldRemovals(tx, scope, kind.name);
+  // The confirmation covers what the operator saw, and what a sync would remove anyway.
+  const confirmed = held?.confirmed === true && found.missing <= held.missing + removableOf(found, limits);
+  if (!isPlausible(found, limits) && !confirmed) {
+    await setHeldRemovals(tx, scope, kind.name, found);
+    return { removed: 0, held_back: found };
+  }
+  await setHeldRemovals(tx, scope, kind.name, undefined);
+  return { removed: await removeUnseen(tx, kind, scope, deleted) };
+}
+
+/** How many records of a list a sync removes without confirmation. */
+function removableOf({ stored }: Removals, limits: Limits): number {
+  return Math.max(limits.sync_removals_count, Math.floor((stored * limits.sync_removals_percent) / 100));
+}
+
+function isPlausible(found: Removals, limits: Limits): boolean {
+  if (limits.sync_removals_percent === 100) return true;
+  // A list of a few records that comes back empty is as suspicious as a long one.
+  const emptied = found.missing === found.stored && found.stored >= emptied_min;
+  return found.missing <= removableOf(found, limits) && !emptied;
+}
+
+/** Two records may well be removed at once. */
+const emptied_min = 3;

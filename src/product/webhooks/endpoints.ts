@@ -1,5 +1,79 @@
+import { apiError } from '../../catalog/errors.ts';
+import { newId, newReference, newWebhookSecret } from '../../catalog/ids.ts';
 import type { EventType } from '../../model/events.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
+import type { Context } from '../context.ts';
+import { destinationChange, destinationOf } from '../../platform/security/outbound.ts';
+import type { Vault } from '../../platform/security/vault.ts';
+
+export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };
+
+export type RegisteredEndpoint = {
+  id: string;
+  secret: string;
+  /** The endpoint as it was, if the URL was registered already, and as it is now. */
+  before: Endpoint | undefined;
+  after: Endpoint | undefined;
+};
+
+/**
+ * Registers a URL that receives events (all types, unless some are named), with its own secret. A URL that is already
+ * registered keeps its endpoint, secret and, unless new ones are named, event types, and is enabled again: an application
+ * that registers at every start must not receive every event twice, or events that an operator turned off for it.
+ */
+export async function addEndpoint(
+  ctx: Pick<Context, 'config' | 'vault'>,
+  tx: Tx,
+  client_id: string,
+  { url, event_types }: NewEndpoint,
+): Promise<RegisteredEndpoint> {
+  const checked = checkUrl(url, webhookRules(ctx.config));
+  if ('refused' in checked) {
+    throw apiError('webhook_url_refused', { rule: checked.refused }, { field: 'webhook_url' });
+  }
+  await lockRegistration(tx, client_id);
+  const before = await lockEndpointAt(tx, url);
+  if (before) {
+    const { id } = before;
+    await renewEndpoint(tx, { id, event_types: event_types ?? before.event_types });
+    const [newest] = await readLiveSecrets(ctx.vault, tx, id);
+    const secret = newest ?? (await addSecret(ctx.vault, tx, { client_id, endpoint_id: id }));
+    return { id, secret, before, after: await findEndpoint(tx, id) };
+  }
+  const max = ctx.config.webhook_endpoints;
+  if ((await countEndpoints(tx)) >= max) throw apiError('webhook_endpoints_max', { max: String(max) });
+  const id = newReference('webhook_endpoint');
+  await insertEndpoint(tx, { id, client_id, url, event_types: event_types ?? null });
+  const secret = await addSecret(ctx.vault, tx, { client_id, endpoint_id: id });
+  return { id, secret, before, after: await findEndpoint(tx, id) };
+}
+
+/**
+ * Changes the URL of an endpoint, which keeps its secret, event types and deliveries: pending ones go to the new URL.
+ * Returns false if there is no such endpoint.
+ */
+export async function changeUrl(
+  ctx: Pick<Context, 'config'>,
+  tx: Tx,
+  client_id: string,
+  { id, url }: { id: string; url: string },
+): Promise<boolean> {
+  const checked = checkUrl(url, webhookRules(ctx.config));
+  if ('refused' in checked) throw refused(checked.refused);
+  await lockRegistration(tx, client_id);
+  const endpoints = await listEndpoints(tx);
+  if (!endpoints.some((each) => each.id === id)) return false;
+  if (endpoints.some((each) => each.id !== id && each.url === url)) throw refused('is already registered.');
+  const [built_in] = await tx`SELECT FROM receivers WHERE endpoint_id = ${id}`;
+  if (built_in) throw refused('of the built-in receiver cannot be changed.');
+  await moveEndpoint(tx, id, url);
+  return true;
+}
+
+function refused(rule: string): Error {
+  return apiError('webhook_url_refused', { rule }, { field: 'webhook_url' });
+}
 
 export type Endpoint = {
   id: string;
@@ -154,4 +228,104 @@ export function lastProblem(sql: Query): Fragment {
     SELECT attempt.problem FROM (SELECT deliveries.id, attempts FROM deliveries
         WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL AND attempts > 0 ORDER BY ready_at LIMIT 1) AS due
       JOIN delivery_attempts AS attempt ON attempt.delivery_id = due.id AND attempt.attempt = due.attempts)`;
+}
+
+/** The audit detail of a change of an endpoint: where events went and go, and which ones. */
+export function describeChange(before: Endpoint | undefined, after: Endpoint | undefined): Record<string, unknown> {
+  const url = after?.url ?? before?.url;
+  const destinations = destinationChange('webhook', before?.url, after?.url);
+  return {
+    ...(url !== undefined && { url: destinationOf(url) }),
+    ...(destinations.length > 0 && { destinations }),
+    ...difference('status', before?.status, after?.status),
+    ...difference('event_types', before && (before.event_types ?? 'all'), after && (after.event_types ?? 'all')),
+  };
+}
+
+/** The values before and after, if they differ; null stands for an endpoint that does not exist. */
+function difference(name: string, before: unknown, after: unknown): Record<string, unknown> {
+  if (JSON.stringify(before) === JSON.stringify(after)) return {};
+  return { [name]: { old: before ?? null, new: after ?? null } };
+}
+
+/** How long a replaced secret keeps signing. */
+const overlap_hours = 24;
+
+/** Ten signatures take 500 bytes. Receivers reject long headers, so after more rotations in a day the oldest stop signing. */
+const live_max = 10;
+
+/**
+ * Creates a secret for an endpoint and returns it. The previous one stays valid for 24 hours; with `immediately`, all
+ * earlier ones become invalid at once.
+ */
+export async function addSecret(
+  vault: Vault,
+  tx: Tx,
+  { client_id, endpoint_id }: { client_id: string; endpoint_id: string },
+  { immediately = false }: { immediately?: boolean | undefined } = {},
+): Promise<string> {
+  const id = newId();
+  const secret = newWebhookSecret();
+  const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(id), secret);
+  await tx`DELETE FROM webhook_secrets
+    WHERE endpoint_id = ${endpoint_id} AND (${immediately} OR expires_at <= clock_timestamp())`;
+  await tx`
+    UPDATE webhook_secrets SET expires_at = clock_timestamp() + make_interval(hours => ${overlap_hours})
+     WHERE endpoint_id = ${endpoint_id} AND expires_at IS NULL`;
+  await tx`
+    INSERT INTO webhook_secrets (id, client_id, endpoint_id, secret_sealed, created_at)
+    VALUES (${id}, ${client_id}, ${endpoint_id}, ${sealed}, clock_timestamp())`;
+  return secret;
+}
+
+/** The secrets that currently sign for an endpoint, newest first. */
+export async function readLiveSecrets(vault: Vault, tx: Tx, endpoint_id: string): Promise<string[]> {
+  return (await readSecretsOf(vault, tx, [endpoint_id])).get(endpoint_id) ?? [];
+}
+
+/** The same for each of several endpoints. */
+export async function readSecretsOf(
+  vault: Vault,
+  tx: Tx,
+  endpoint_ids: readonly string[],
+): Promise<Map<string, string[]>> {
+  const rows = await tx<{ id: string; endpoint_id: string; secret_sealed: Buffer }[]>`
+    SELECT live.* FROM unnest(${[...endpoint_ids]}::text[]) AS endpoint (id) CROSS JOIN LATERAL (
+      SELECT id, endpoint_id, secret_sealed, created_at FROM webhook_secrets
+       WHERE endpoint_id = endpoint.id AND (expires_at IS NULL OR expires_at > clock_timestamp())
+       ORDER BY created_at DESC, id DESC LIMIT ${live_max}) AS live
+     ORDER BY live.created_at DESC, live.id DESC`;
+  const secrets = new Map<string, string[]>(endpoint_ids.map((id) => [id, []]));
+  for (const row of rows) {
+    secrets.get(row.endpoint_id)?.push(await vault.unseal(tx, row.secret_sealed, bindingOf(row.id)));
+  }
+  return secrets;
+}
+
+function bindingOf(id: string): string {
+  return `webhook_secret:${id}`;
+}
+
+/**
+ * Creates a new secret for an endpoint; the previous one keeps signing for 24 hours, unless it is replaced immediately.
+ * Without an id, uses the oldest enabled endpoint. Undefined if there is no such endpoint. The lock ensures that concurrent rotations leave one newest
+ * secret.
+ */
+export async function rotateSecret(
+  ctx: Pick<Context, 'vault'>,
+  tx: Tx,
+  client_id: string,
+  { endpoint_id, immediately }: { endpoint_id?: string | undefined; immediately?: boolean | undefined } = {},
+): Promise<{ id: string; secret: string } | undefined> {
+  const id = endpoint_id ?? (await findOldestEnabled(tx));
+  if (id === undefined || !(await lockEndpoint(tx, id))) return undefined;
+  return { id, secret: await addSecret(ctx.vault, tx, { client_id, endpoint_id: id }, { immediately }) };
+}
+
+/** For clients that support one secret only: the newest secret of the oldest enabled endpoint. */
+export async function newestSecretOfOldestEndpoint(ctx: Pick<Context, 'vault'>, tx: Tx): Promise<string | undefined> {
+  const id = await findOldestEnabled(tx);
+  if (id === undefined) return undefined;
+  const [newest] = await readLiveSecrets(ctx.vault, tx, id);
+  return newest;
 }

@@ -1,8 +1,105 @@
-import type { EventType } from '../../model/events.ts';
+import { newId } from '../../catalog/ids.ts';
+import { type EventOf, events, type EventType, patientsOf } from '../../model/events.ts';
 import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import { addDeliveries } from './deliveries.ts';
+import { findSubscribed } from './endpoints.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
-import { countEvents, eventTotal, uncounted_max } from './eventCounts.ts';
-import { instantOf } from './instantOf.ts';
+import { apiError } from '../../catalog/errors.ts';
+import { day_ms, parseInstant } from '../../platform/time/days.ts';
+
+/** An event with the account and the job it belongs to. */
+export type EventOccurrence = {
+  client_id: string;
+  account_id: string;
+  job_id: number | null;
+  event: EventOf;
+  /** The active span, for a link from the deliveries. */
+  traceparent?: string | null;
+};
+
+/** Stores an event; see `emitEvents`. Returns its id. */
+export async function emitEvent(tx: Tx, occurrence: EventOccurrence): Promise<string> {
+  const [id] = await emitEvents(tx, [occurrence]);
+  if (id === undefined) throw new Error('The event was not stored.');
+  return id;
+}
+
+/**
+ * Stores events, and one delivery of each for every enabled endpoint subscribed to its type, in the caller's transaction,
+ * so that state and event commit together. Returns the events' ids. The caller notifies `chartwire_deliveries` after the
+ * commit.
+ */
+export async function emitEvents(tx: Tx, occurrences: readonly EventOccurrence[]): Promise<string[]> {
+  const prepared = await prepareEvents(tx, occurrences);
+  await storeEvents(tx, prepared);
+  return prepared.map(({ event }) => event.id);
+}
+
+/** An event, ready to be stored, and the endpoints that get it. */
+export type PreparedEvent = { event: NewEvent; endpoint_ids: string[] };
+
+/** The first half of `emitEvents`, which stores nothing. */
+export async function prepareEvents(tx: Tx, occurrences: readonly EventOccurrence[]): Promise<PreparedEvent[]> {
+  if (occurrences.length === 0) return [];
+  const accounts = new Set(occurrences.map(({ account_id }) => account_id));
+  const types = new Set(occurrences.map(({ event }) => event.type));
+  const [originOf, endpointsOf] = await Promise.all([findOrigins(tx, [...accounts]), findSubscribed(tx, [...types])]);
+  return occurrences.map((occurrence) => {
+    const { client_id, account_id, job_id, event, traceparent = null } = occurrence;
+    const origin = originOf(account_id);
+    const id = newId();
+    const endpoint_ids = endpointsOf(event.type);
+    return {
+      endpoint_ids,
+      event: {
+        ...{ id, client_id, account_id, job_id, traceparent },
+        type: event.type,
+        body: envelope(id, origin, occurrence),
+        created_at: origin.created,
+        mrns: patientsOf(event.data),
+        delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
+      },
+    };
+  });
+}
+
+/** The second half of `emitEvents`. */
+export async function storeEvents(tx: Tx, prepared: readonly PreparedEvent[]): Promise<void> {
+  const deliveries = prepared.flatMap(({ endpoint_ids, event: { client_id, id: event_id } }) =>
+    endpoint_ids.map((endpoint_id) => ({ client_id, event_id, endpoint_id })),
+  );
+  const events = prepared.map(({ event }) => event);
+  await Promise.all([addEvents(tx, events), addDeliveries(tx, deliveries)]);
+}
+
+type Origin = { reference_id: string; created: string };
+
+/** The database's time in milliseconds, as on the wire, so that the row and the envelope have the same timestamp. */
+async function findOrigins(tx: Tx, account_ids: readonly string[]): Promise<(account_id: string) => Origin> {
+  const rows = await tx<(Origin & { id: string })[]>`
+    SELECT id, reference_id, iso(date_trunc('milliseconds', clock_timestamp())) AS created
+      FROM accounts WHERE id = ANY (${[...account_ids]}::uuid[])`;
+  const origins = new Map(rows.map(({ id, ...origin }) => [id, origin]));
+  return (account_id) => {
+    const origin = origins.get(account_id);
+    if (!origin) throw new Error('An event needs an account of the tenant.');
+    return origin;
+  };
+}
+
+/** The body that is sent and signed. JSON.stringify omits undefined fields. */
+function envelope(id: string, origin: Origin, { job_id, event }: EventOccurrence): string {
+  const kind = events[event.type];
+  return JSON.stringify({
+    id,
+    object: 'event',
+    created: origin.created,
+    type: event.type,
+    job_id: kind.has_job_id && job_id !== null ? String(job_id) : undefined,
+    access_token_reference_id: kind.has_account_reference ? origin.reference_id : undefined,
+    data: event.data,
+  });
+}
 
 export type DeliveryStatus = 'pending' | 'success' | 'failed';
 
@@ -165,4 +262,72 @@ function elementText(sql: Query): Fragment {
     left(body, -1) || ',"event_id":"' || replace(id::text, '-', '') || '","event_type":' || to_json(type)
       || ',"created_at":"' || iso(created_at) || '","delivery_status":' || coalesce(to_json(delivery_status)::text, 'null')
       || '}'`;
+}
+
+/** A page that finds more events than this outside the stored totals renews them. */
+export const uncounted_max = 1_000;
+
+/** Events of the last minutes are not part of a total: their transactions may still be in progress. */
+const settled_after = '5 minutes';
+
+/** The type of the total of all types. */
+const all_types = '';
+
+/** The events of an account of the last `days`. */
+type AccountEvents = { client_id: string; account_id: string; days: number };
+
+/** The exact number of events, of one type or all, and how many of those counted here a new total would cover. */
+export function eventTotal(
+  sql: Query,
+  { client_id, account_id, days }: AccountEvents,
+  type: string | undefined,
+): Fragment {
+  // As in the list itself, client_id repeats the tenant policy for the planner.
+  const events = sql`FROM events WHERE client_id = ${client_id} AND account_id = ${account_id}
+    ${type === undefined ? sql`` : sql`AND type = ${type}`}`;
+  const oldest = sql`now() - make_interval(days => ${days})`;
+  return sql`
+    SELECT coalesce(counted.total, 0) - expired.n + added.n AS n, expired.n + added.settled AS uncounted
+      FROM (SELECT) AS one
+      LEFT JOIN event_counts AS counted ON counted.account_id = ${account_id} AND counted.type = ${type ?? all_types}
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS n ${events} AND created_at > counted.counted_from
+          AND created_at <= least(counted.counted_to, ${oldest})) AS expired
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS n, count(*) FILTER (WHERE created_at <= now() - ${settled_after}::interval) AS settled
+         ${events} AND created_at > greatest(counted.counted_to, ${oldest})) AS added`;
+}
+
+/** Counts the events of an account again. If another process is doing that, or is deleting some, this one does nothing. */
+export async function countEvents(db: Database, { client_id, account_id, days }: AccountEvents): Promise<void> {
+  await db.tenant(client_id, async (tx) => {
+    const [lock] = await tx<{ mine: boolean }[]>`
+      SELECT pg_try_advisory_xact_lock(event_counts_lock(${account_id})) AS mine`;
+    if (!lock?.mine) return;
+    await tx`DELETE FROM event_counts WHERE account_id = ${account_id}`;
+    await tx`
+      INSERT INTO event_counts (account_id, client_id, type, counted_from, counted_to, total)
+      SELECT ${account_id}, ${client_id}, coalesce(type, ${all_types}), period.starts, period.ends, count(*)
+        FROM (SELECT now() - make_interval(days => ${days}) AS starts, now() - ${settled_after}::interval AS ends) AS period
+        JOIN events ON client_id = ${client_id} AND account_id = ${account_id}
+         AND created_at > period.starts AND created_at <= period.ends
+       GROUP BY GROUPING SETS ((period.starts, period.ends, type), (period.starts, period.ends))`;
+  });
+}
+
+/**
+ * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
+ * UTC. A date-time lasts one millisecond, the resolution of event timestamps.
+ */
+export function instantOf(field: string, text: string): { starts: string; ends: string } {
+  const [, day, time, zone] =
+    /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+\- ]\d\d:?\d\d)?)?$/i.exec(text) ?? [];
+  // In a query, `+` arrives as a space.
+  const starts_ms = parseInstant(`${day}${time ?? 'T00:00'}${zone?.replace(' ', '+') ?? 'Z'}`.toUpperCase());
+  if (starts_ms === undefined) {
+    const rule = `${field} must be a date (YYYY-MM-DD) or an ISO 8601 date-time.`;
+    throw apiError('invalid_field', { rule }, { field });
+  }
+  const lasts_ms = time === undefined ? day_ms : 1;
+  return { starts: new Date(starts_ms).toISOString(), ends: new Date(starts_ms + lasts_ms).toISOString() };
 }

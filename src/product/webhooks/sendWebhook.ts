@@ -1,8 +1,9 @@
 import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { signWebhook } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
-import { retryAfterS } from './retrySchedule.ts';
-import { snippetOf } from './snippetOf.ts';
+import { retryAfterS } from './deliveries.ts';
+import { newId } from '../../catalog/ids.ts';
+import { listEndpoints, readLiveSecrets } from './endpoints.ts';
 
 /** The result of one attempt. */
 export type Outcome = {
@@ -73,4 +74,56 @@ function problemOf(status: number): string {
   if (status >= 300 && status < 400) return `The receiver responded with ${status}; redirects are not followed.`;
   if (status === 410) return 'The receiver responded with 410 Gone, which disables the endpoint.';
   return `The receiver responded with ${status}.`;
+}
+
+/** Not in the event catalog: applications must ignore types they do not know. */
+const test_type = 'webhook.test';
+
+/** `body`: what was sent. */
+export type TestResult = Pick<Outcome, 'status_code' | 'problem' | 'snippet' | 'duration_ms'> & {
+  delivered: boolean;
+  body: string;
+};
+
+/**
+ * Sends a signed test event to an endpoint once and returns the outcome. It is not stored as an event, does not count
+ * towards the endpoint's health, and works on disabled endpoints too. Undefined if there is no such endpoint.
+ */
+export async function testEndpoint(
+  ctx: Pick<Context, 'db' | 'vault' | 'webhook_outbound'>,
+  client_id: string,
+  endpoint_id: string,
+): Promise<TestResult | undefined> {
+  const target = await ctx.db.tenant(client_id, async (tx) => {
+    const endpoint = (await listEndpoints(tx)).find((each) => each.id === endpoint_id);
+    return endpoint && { url: endpoint.url, secrets: await readLiveSecrets(ctx.vault, tx, endpoint_id) };
+  });
+  if (!target) return undefined;
+  const id = newId();
+  const data = { message: 'This is a test event. Nothing happened.' };
+  const body = JSON.stringify({ id, object: 'event', created: new Date().toISOString(), type: test_type, data });
+  const never = new AbortController().signal;
+  const outcome = await sendWebhook(ctx, { ...target, id, body, attempt: 1 }, { signal: never });
+  if (!outcome) throw new Error('A test event was aborted without a signal.');
+  const { success: delivered, status_code, problem, snippet, duration_ms } = outcome;
+  return { delivered, status_code, problem, snippet, duration_ms, body };
+}
+
+const characters_max = 500;
+
+/** Media types shown as text. */
+const readable = /^(text\/|application\/(json|xml|problem\+json|x-www-form-urlencoded)|[^;]*\+(json|xml))/i;
+
+/**
+ * The start of a receiver's response, for display; null if it is empty or not text. Kept for successes too: receivers
+ * that respond 200 with an error message in the body are common.
+ */
+export function snippetOf(body: Buffer, content_type: string | undefined): string | null {
+  if (content_type !== undefined && content_type !== '' && !readable.test(content_type)) return null;
+  // A character has at most 4 bytes.
+  const text = body.subarray(0, characters_max * 4).toString('utf8');
+  const shown = Array.from(text).slice(0, characters_max).join('');
+  // PostgreSQL cannot store NUL, and terminals interpret other control characters. Line breaks and tabs are kept.
+  const harmless = shown.replaceAll(/[^\P{Cc}\n\t]/gu, (control) => (control === '\r' ? '' : '\ufffd')).trim();
+  return harmless === '' ? null : harmless;
 }

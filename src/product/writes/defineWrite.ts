@@ -7,13 +7,12 @@ import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { openAccount } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
-import type { ReferenceCheck } from '../jobs/enqueue.ts';
+import { deleteUpload, readUpload, type ReferenceCheck } from '../jobs/enqueue.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';
-import { isOvertaken } from '../jobs/rerunCandidate.ts';
+import { isOvertaken } from '../jobs/listJobs.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
-import { deleteUpload, readUpload } from '../jobs/uploads.ts';
 
 type Erased = Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
 

@@ -1,4 +1,4 @@
-import { sync_type } from '../records/requestSync.ts';
+import { sync_type } from '../records/syncPasses.ts';
 import { createAppointment } from './appointments/appointment.create.ts';
 import type { RegisteredWrite } from './defineWrite.ts';
 import { uploadDocument } from './documents/document.upload.ts';

@@ -3,7 +3,7 @@ import { webhookRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { listOpenAlerts } from '../../product/alerts/alerts.ts';
 import { alertOf } from '../../product/alerts/catalogue.ts';
-import { sendTest } from '../../product/alerts/sendMessages.ts';
+import { sendTest } from '../../product/alerts/channels.ts';
 import { withAudit } from './audit.ts';
 import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';
 

@@ -11,7 +11,7 @@ import type { ArchiveEnd } from '../../product/backup/archive.ts';
 import { createBackup } from '../../product/backup/createBackup.ts';
 import { extractBackup, restoreBackup } from '../../product/backup/restoreBackup.ts';
 import type { Context } from '../../product/context.ts';
-import { countUnfinishedWrites, insertRestore } from '../../product/jobs/restores.ts';
+import { countUnfinishedWrites, insertRestore } from '../../product/jobs/jobs.ts';
 import { command_line, reanchor, withAudit } from './audit.ts';
 import { type JsonOption, printResult, showProgress } from './output.ts';
 

@@ -1,5 +1,5 @@
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
-import { createServer, connect as openSocket } from 'node:net';
+import { connect as openSocket, createServer } from 'node:net';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
@@ -16,7 +16,7 @@ import { openIdentityProvider } from '../../platform/security/identityProvider.t
 import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
 import { IdentityFailure } from '../../platform/security/providerClaims.ts';
-import { checkEmailServer, EmailFailure } from '../../product/alerts/email.ts';
+import { checkEmailServer, EmailFailure } from '../../product/alerts/channels.ts';
 import { printJson, printLine } from './output.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { requestDueSyncs } from '../../../src/product/records/requestSync.ts';
+import { requestDueSyncs } from '../../../src/product/records/syncPasses.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/support.ts';

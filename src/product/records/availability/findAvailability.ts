@@ -1,11 +1,8 @@
 import { formatDay, parseDay, weekdayOf } from '../../../platform/time/days.ts';
 import { openZone, type Zone } from '../../../platform/time/zones.ts';
-import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn, millisecondsOf } from './busyTimes.ts';
-import { type ExplainedRange, explainBusyTime, type FreePiece, findFreeTime } from './freeTime.ts';
-import { type FacilityShifts, hasHours, parseWeek } from './hours.ts';
-import type { Range } from './ranges.ts';
-import type { Availability, AvailabilityInput, Explanation, FreeRange, Options, ProviderInput } from './types.ts';
-import { type Exclusion, type WorkingTime, workingTimeOn } from './workingTime.ts';
+import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn, explainBusyTime, type ExplainedRange, findFreeTime, type FreePiece, millisecondsOf } from './freeTime.ts';
+import { type Exclusion, type FacilityShifts, hasHours, parseWeek, type WorkingTime, workingTimeOn } from './hours.ts';
+import type { Availability, AvailabilityInput, Explanation, FreeRange, Options, ProviderInput, Range } from './types.ts';
 
 type Week = Map<number, FacilityShifts[]>;
 type Day = { day: number; date: string; weekday: number; range: Range };

@@ -10,7 +10,7 @@ import { localTimeExists, withOffset } from '../../../platform/time/zones.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
-import { referenceError } from '../../records/firstSync.ts';
+import { referenceError } from '../../records/readRecords.ts';
 import { storeOwnRecord } from '../../records/storeRecords.ts';
 import { defineWrite, failureFields, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';

@@ -5,7 +5,7 @@ import { sniffDocument } from '../../../platform/security/documents.ts';
 import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
-import { referenceError } from '../../records/firstSync.ts';
+import { referenceError } from '../../records/readRecords.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
 

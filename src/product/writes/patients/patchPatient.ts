@@ -5,22 +5,13 @@ import type { Tx } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import { enqueueAgain } from '../../jobs/enqueue.ts';
-import { updateOperation } from '../../jobs/operations.ts';
+import { updateOperation } from '../../jobs/jobs.ts';
 import { lockPatient, type PatientRow, savePatient } from '../../records/patients.ts';
 import { newJob, rejectFields, requireOffered, sentFields } from '../requestWrite.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
 import { amendRequest, checkPatient, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
-import {
-  checkNamePair,
-  checkPlaces,
-  idNotFound,
-  type NamedDoctors,
-  onlyMatch,
-  type References,
-  type Role,
-  selectReferences,
-} from './patientReferences.ts';
+import { checkNamePair, checkPlaces, idNotFound, type NamedDoctors, onlyMatch, type References, type Role, selectReferences } from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
 
 /** Undefined if the patient does not exist. */

@@ -4,14 +4,8 @@ import { PatientRequest } from '../../../model/patientRequest.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';
 import { removeSyncedDuplicate } from '../../records/storeRecords.ts';
-import { defineWrite, type FinishedWrite, failureFields } from '../defineWrite.ts';
-import {
-  checkPatient,
-  type PatientInput,
-  restricted_on_create,
-  toNewPatient,
-  toPatientRecord,
-} from './patientInput.ts';
+import { defineWrite, failureFields, type FinishedWrite } from '../defineWrite.ts';
+import { checkPatient, type PatientInput, restricted_on_create, toNewPatient, toPatientRecord } from './patientInput.ts';
 import { patientRerun } from './patientLane.ts';
 import { type References, selectReferences } from './patientReferences.ts';
 import { findChanges, queueUpdate } from './patientUpdates.ts';

@@ -3,7 +3,7 @@ import type { PatientStatus } from '../../../model/records/patients.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
 import { hashToken } from '../../../platform/security/signatures.ts';
 import type { Account } from '../../accounts/accounts.ts';
-import type { RerunCandidate } from '../../jobs/rerunCandidate.ts';
+import type { RerunCandidate } from '../../jobs/listJobs.ts';
 import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patients.ts';
 import type { Lane, RerunJob, RerunRules } from '../defineWrite.ts';
 

@@ -7,7 +7,7 @@ import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import { openAccount } from '../../accounts/openAccount.ts';
 import type { Context } from '../../context.ts';
-import { errorUnlessPending, pendingKinds } from '../../records/firstSync.ts';
+import { errorUnlessPending, pendingKinds } from '../../records/readRecords.ts';
 
 /** What the ids in a patient request refer to, according to the synced records. */
 export type References = {

@@ -7,7 +7,7 @@ import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
-import { referenceError } from '../../records/firstSync.ts';
+import { referenceError } from '../../records/readRecords.ts';
 import { defineWrite, notOffered, patientNotFound } from '../defineWrite.ts';
 import { laneByMrn, patientLane } from '../patients/patientLane.ts';
 import { matchMedication } from './matchMedication.ts';

@@ -4,7 +4,7 @@ import { parseJobId } from '../../../catalog/ids.ts';
 import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { Job } from '../../../model/job.ts';
-import { readJob } from '../../../product/jobs/readJob.ts';
+import { readJob } from '../../../product/jobs/jobs.ts';
 
 export default endpoint({
   id: 'jobs.get',

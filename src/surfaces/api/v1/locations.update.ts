@@ -3,7 +3,7 @@ import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success, text } from '../../../model/fields.ts';
-import { parseStatus, setLocationStatus } from '../../../product/records/locations.ts';
+import { parseStatus, setLocationStatus } from '../../../product/records/settings.ts';
 
 export default endpoint({
   id: 'locations.update',

@@ -4,7 +4,7 @@ import { parseId } from '../../../catalog/ids.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { ProviderSettingsRequest } from '../../../model/settings.ts';
-import { referenceError } from '../../../product/records/firstSync.ts';
+import { referenceError } from '../../../product/records/readRecords.ts';
 import { updateProviderSettings } from '../../../product/records/providers.ts';
 
 const declared = {

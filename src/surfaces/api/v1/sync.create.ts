@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { endpoint } from '../../../http/endpoint.ts';
 import { acceptOnce } from '../../../http/idempotency.ts';
 import { success } from '../../../model/fields.ts';
-import { requestSync } from '../../../product/records/requestSync.ts';
+import { requestSync } from '../../../product/records/syncPasses.ts';
 
 export default endpoint({
   id: 'sync.create',

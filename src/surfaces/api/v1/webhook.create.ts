@@ -1,7 +1,6 @@
 import { endpoint } from '../../../http/endpoint.ts';
 import { WebhookCreated, WebhookRequest } from '../../../model/webhook.ts';
-import { addEndpoint } from '../../../product/webhooks/addEndpoint.ts';
-import { describeChange } from '../../../product/webhooks/describeChange.ts';
+import { addEndpoint, describeChange } from '../../../product/webhooks/endpoints.ts';
 
 export default endpoint({
   id: 'webhook.create',

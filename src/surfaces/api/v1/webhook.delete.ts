@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
-import { describeChange } from '../../../product/webhooks/describeChange.ts';
-import { removeEndpoint } from '../../../product/webhooks/removeEndpoint.ts';
+import { describeChange } from '../../../product/webhooks/endpoints.ts';
+import { removeEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
 
 export default endpoint({
   id: 'webhook.delete',

@@ -1,7 +1,6 @@
 import { endpoint } from '../../../http/endpoint.ts';
 import { WebhookList } from '../../../model/webhook.ts';
-import { listEndpoints } from '../../../product/webhooks/endpoints.ts';
-import { newestSecretOfOldestEndpoint } from '../../../product/webhooks/rotateSecret.ts';
+import { listEndpoints, newestSecretOfOldestEndpoint } from '../../../product/webhooks/endpoints.ts';
 
 export default endpoint({
   id: 'webhook.list',

@@ -1,11 +1,9 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
+import { endpoint, type EndpointRequest } from '../../../http/endpoint.ts';
 import { immediately } from '../../../model/fields.ts';
 import { WebhookCreated } from '../../../model/webhook.ts';
-import { describeChange } from '../../../product/webhooks/describeChange.ts';
-import { listEndpoints } from '../../../product/webhooks/endpoints.ts';
-import { rotateSecret } from '../../../product/webhooks/rotateSecret.ts';
+import { describeChange, listEndpoints, rotateSecret } from '../../../product/webhooks/endpoints.ts';
 
 const declared = {
   surface: 'api',

@@ -13,21 +13,11 @@ import { getReport, listReports } from '../../../product/link/connectionReports.
 import { createLinkToken, createRelinkToken, hostedLink, link_minutes } from '../../../product/link/linkTokens.ts';
 import { describeLinkToken } from '../../../product/link/linkView.ts';
 import { revokeAccount } from '../../../product/link/revokeAccount.ts';
-import { requestSync, requestSyncForRule } from '../../../product/records/requestSync.ts';
+import { requestSync, requestSyncForRule } from '../../../product/records/syncPasses.ts';
 import { organizationsErase } from '../erasure/endpoints.ts';
 import { openOrganization, organization_params, organization_path } from '../organization.ts';
 import { describeOrganizations } from './queries.ts';
-import {
-  type CreatedLink,
-  created_link,
-  emr_row,
-  emr_settings_changes,
-  identifier_sample,
-  new_link,
-  organization_row,
-  report_details,
-  report_row,
-} from './schema.ts';
+import { created_link, type CreatedLink, emr_row, emr_settings_changes, identifier_sample, new_link, organization_row, report_details, report_row } from './schema.ts';
 
 export const accounts_endpoints: readonly Endpoint[] = [
   endpoint({

@@ -7,7 +7,7 @@ import { date_time, success } from '../../../model/fields.ts';
 import { type Client, listClients } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
 import { addReveal, type RevealKind } from '../../../product/operators/operatorSessions.ts';
-import { patientsInBody, readRequest } from '../../../product/webhooks/receiver/receivedRequests.ts';
+import { patientsInBody, readRequest } from '../../../product/webhooks/receiver/receivers.ts';
 import { describeEvent } from '../events/queries.ts';
 import { describeJob } from '../jobs/queries.ts';
 import { findPatient } from '../records/queries.ts';

@@ -5,8 +5,7 @@ import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { event_types, events } from '../../../model/events.ts';
 import { date_time, id, nullable, success, text } from '../../../model/fields.ts';
-import { resendEvent } from '../../../product/webhooks/resend.ts';
-import { countFailed, resendFailed } from '../../../product/webhooks/resendFailed.ts';
+import { countFailed, resendEvent, resendFailed } from '../../../product/webhooks/resend.ts';
 import { browseEvents, describeEvent } from './queries.ts';
 import { event_details, event_row, event_type_row } from './schema.ts';
 

@@ -1,7 +1,6 @@
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
 import { limitTo } from '../../../platform/db/fragments.ts';
-import { type DeliveryStatus, event_days_max } from '../../../product/webhooks/events.ts';
-import { instantOf } from '../../../product/webhooks/instantOf.ts';
+import { type DeliveryStatus, event_days_max, instantOf } from '../../../product/webhooks/events.ts';
 import type { EventDetails, EventRow } from './schema.ts';
 
 type EventSearch = {

@@ -3,7 +3,7 @@ import { apiError } from '../../../catalog/errors.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { alert_days } from '../../../product/alerts/alerts.ts';
-import { sendTest } from '../../../product/alerts/sendMessages.ts';
+import { sendTest } from '../../../product/alerts/channels.ts';
 import { describeAlerts } from './queries.ts';
 import { alert_overview, alert_test, encryption, retention } from './schema.ts';
 

@@ -1,4 +1,4 @@
-import { listMessagesOf, readChannelHealth, type SentMessage } from '../../../product/alerts/alertMessages.ts';
+import { listMessagesOf, readChannelHealth, type SentMessage } from '../../../product/alerts/messages.ts';
 import { type AlertText, listOpenAlerts, listRecentAlerts } from '../../../product/alerts/alerts.ts';
 import { alertOf } from '../../../product/alerts/catalogue.ts';
 import { openChannels } from '../../../product/alerts/channels.ts';

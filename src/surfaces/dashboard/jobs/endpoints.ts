@@ -7,24 +7,14 @@ import { nullable, success, text } from '../../../model/fields.ts';
 import type { Query } from '../../../platform/db/database.ts';
 import { recordedTraceId } from '../../../platform/telemetry/telemetry.ts';
 import { connectorOf } from '../../../product/accounts/openAccount.ts';
-import { reviewJob } from '../../../product/jobs/jobs.ts';
-import type { JobFilters } from '../../../product/jobs/listJobs.ts';
-import { readRerunCandidate } from '../../../product/jobs/rerunCandidate.ts';
-import { review_outcomes } from '../../../product/jobs/states.ts';
+import { review_outcomes, reviewJob } from '../../../product/jobs/jobs.ts';
+import { type JobFilters, readRerunCandidate } from '../../../product/jobs/listJobs.ts';
 import { auditTrail, savedFields } from '../../../product/writes/defineWrite.ts';
 import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import { findRerunBlocker, rerunJob } from '../../../product/writes/rerunJob.ts';
 import { describeEvent } from '../events/queries.ts';
 import { describeJob, exportJobs, listRelated, listRows, readJobPatients } from './queries.ts';
-import {
-  type JobDetails,
-  type JobEvent,
-  type JobStep,
-  job_details,
-  job_filter_fields,
-  job_patient,
-  job_row,
-} from './schema.ts';
+import { job_details, job_filter_fields, job_patient, job_row, type JobDetails, type JobEvent, type JobStep } from './schema.ts';
 
 const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;
 
