@@ -3,7 +3,7 @@ import { success } from '../../../model/fields.ts';
 import { uploadDocument } from '../../../product/writes/documents/document.upload.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
-export default writeEndpoint(uploadDocument, {
+export const documentsCreate = writeEndpoint(uploadDocument, {
   id: 'documents.create',
   group: 'Documents',
   method: 'POST',

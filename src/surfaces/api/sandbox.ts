@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { endpoint } from '../../../http/endpoint.ts';
-import { credential_max, secret, success } from '../../../model/fields.ts';
-import { completeLink, signInForLink } from '../../../product/link/publicTokens.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { credential_max, secret, success } from '../../model/fields.ts';
+import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
 
 /** Links an account without a browser, for automated tests. The EMR sign-in is a real one. */
-export default endpoint({
+export const sandboxPublicTokenCreate = endpoint({
   id: 'sandbox.public_token.create',
   surface: 'api',
   group: 'Sandbox',

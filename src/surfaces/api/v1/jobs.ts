@@ -1,0 +1,164 @@
+import { Type } from 'typebox';
+import { endpoint, JsonText } from '../../../http/endpoint.ts';
+import { cursorPaging, JobSummary, LoggedRequest, next } from '../../../model/activity.ts';
+import { choices, id, success, text } from '../../../model/fields.ts';
+import { Job } from '../../../model/job.ts';
+import { type ListedJob, listJobs } from '../../../product/jobs/listJobs.ts';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseJobId } from '../../../catalog/ids.ts';
+import { readJob } from '../../../product/jobs/jobs.ts';
+import { rerunJob } from '../../../product/writes/rerunJob.ts';
+import { listRequests } from '../../../product/audit/requests.ts';
+
+export const jobsList = endpoint({
+  id: 'jobs.list',
+  surface: 'api',
+  group: 'Jobs',
+  method: 'GET',
+  path: '/v1/jobs',
+  auth: 'client',
+  account_optional: true,
+  // Rows contain nothing about a patient.
+  audited: false,
+  summary: 'List your jobs',
+  agent_tool: true,
+  description:
+    'Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains no patient data; `GET /v1/jobs/{job_id}` returns the details.',
+  query: Type.Object({
+    status: Type.Optional(Job.properties.status),
+    type: Type.Optional(text({ maxLength: 100, description: 'Only jobs of this type', examples: ['patient.create'] })),
+    created_after: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only jobs accepted at or after this time' }),
+    ),
+    created_before: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only jobs accepted before this time' }),
+    ),
+    ...cursorPaging(
+      text({ pattern: '^\\d{1,15}$', description: 'A `job_id`: returns older jobs', examples: ['1042'] }),
+    ),
+  }),
+  response: Type.Object({ success, jobs: Type.Array(JobSummary, { description: 'The jobs, newest first' }), next }),
+  example: { query: { status: 'failed' } },
+  handle: async ({ ctx, client, account, query }) => {
+    const { status, type, created_after, created_before, before, page_size } = query;
+    const { rows, next } = await listJobs(ctx.db, client.id, {
+      ...{ state: status, type, from: created_after, to: created_before, before, page_size },
+      account_id: account?.id,
+    });
+    return { success: true, jobs: rows.map(summaryOf), next };
+  },
+});
+
+function summaryOf({ state, parked, account, ...job }: ListedJob): JobSummary {
+  const { reference_id: access_token_reference_id, user_id, org_id } = account;
+  const { job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of } = job;
+  return {
+    ...{ job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of },
+    status: state,
+    waiting_for_relink: parked,
+    ...{ access_token_reference_id, user_id, org_id },
+  };
+}
+
+export const jobsGet = endpoint({
+  id: 'jobs.get',
+  surface: 'api',
+  group: 'Jobs',
+  method: 'GET',
+  path: '/v1/jobs/{job_id}',
+  auth: 'account',
+  while_expired: true,
+  summary: 'Retrieve a job',
+  agent_tool: true,
+  params: Type.Object({ job_id: Type.String({ description: 'The job_id of the request' }) }),
+  response: Type.Object({ success, ...Job.properties, job: Job }),
+  errors: ['record_not_found'],
+  found_in: { job_id: 'sandbox#/job_id' },
+  handle: async ({ ctx, account, params, auditPatients }) => {
+    const job_id = parseJobId(params.job_id);
+    const [row] = job_id === undefined ? [] : await readJob(ctx.db, account.client_id, account.id, job_id);
+    if (!row) throw apiError('record_not_found', { noun: 'Job', id: params.job_id }, { field: 'job_id' });
+    auditPatients(row.mrns);
+    return new JsonText(row.body);
+  },
+});
+
+export const jobsRunAgain = endpoint({
+  id: 'jobs.run-again',
+  surface: 'api',
+  group: 'Jobs',
+  method: 'POST',
+  path: '/v1/jobs/{job_id}/run-again',
+  auth: 'client',
+  account_optional: true,
+  summary: 'Run a job again',
+  agent_tool: true,
+  description:
+    'Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR.',
+  params: Type.Object({ job_id: Type.String() }),
+  response: Type.Object({ success, job_id: Type.Integer({ description: 'The new job' }) }),
+  errors: ['record_not_found', 'job_not_repeatable'],
+  handle: async ({ ctx, client, account, params, inTransaction, auditPatients }) => {
+    const job_id = parseJobId(params.job_id);
+    if (job_id === undefined) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
+    const response = await inTransaction(async (tx) => {
+      const again = await rerunJob(ctx, tx, job_id, { of_account: account?.id });
+      auditPatients([again.patient_mrn]);
+      return { success: true, job_id: again.job_id };
+    });
+    ctx.notifications.notify('chartwire_jobs', client.id);
+    return response;
+  },
+});
+
+export const requestsList = endpoint({
+  id: 'requests.list',
+  surface: 'api',
+  group: 'Jobs',
+  method: 'GET',
+  path: '/v1/requests',
+  auth: 'client',
+  account_optional: true,
+  // Logged requests contain neither bodies nor URLs, so no health data.
+  audited: false,
+  summary: 'List your requests',
+  agent_tool: true,
+  description:
+    'Returns the requests that you sent, newest first, without bodies and URLs. A request appears within a second of its response.',
+  query: Type.Object({
+    request_id: Type.Optional(Type.String({ ...id, description: 'Only the request with this ID' })),
+    endpoint: Type.Optional(
+      text({ maxLength: 100, description: 'Only requests to this operation', examples: ['patients.create'] }),
+    ),
+    status: Type.Optional(
+      choices(
+        { '2xx': 'Successful', '4xx': 'Rejected', '5xx': 'Failed in the service', failed: '4xx or 5xx' },
+        { description: 'Only requests with this kind of response', examples: ['failed'] },
+      ),
+    ),
+    ...cursorPaging(text({ pattern: '^[0-9a-f]{32}$', description: 'A `request_id`: returns older requests' })),
+  }),
+  response: Type.Object({
+    success,
+    requests: Type.Array(LoggedRequest, { description: 'The requests, newest first' }),
+    next,
+  }),
+  handle: async ({ ctx, client, account, query: { request_id, ...search } }) => {
+    const found = await listRequests(ctx, {
+      ...search,
+      id: request_id,
+      account_id: account?.id,
+      scope: [client.id],
+    });
+    return {
+      success: true,
+      requests: found.rows.map(({ id, at, endpoint, method, status, duration_ms, code, account }) => ({
+        request_id: id,
+        ...{ at, endpoint, method, status, duration_ms },
+        error_code: code,
+        access_token_reference_id: account,
+      })),
+      next: found.next,
+    };
+  },
+});
