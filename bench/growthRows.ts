@@ -1,7 +1,14 @@
 import { newId } from '../src/catalog/ids.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
 import type { RecordKind } from '../src/model/records/recordKind.ts';
-import { connect, type Database, type DatabaseAddress, openDatabase, type Sql, type Tx } from '../src/platform/db/database.ts';
+import {
+  connect,
+  type Database,
+  type DatabaseAddress,
+  openDatabase,
+  type Sql,
+  type Tx,
+} from '../src/platform/db/database.ts';
 import { migrate } from '../src/platform/db/migrate.ts';
 import { countEvents, event_days_max } from '../src/product/webhooks/events.ts';
 import { insertRecords } from './recordRows.ts';

@@ -9,10 +9,10 @@ import { openServer } from '../src/platform/db/openServer.ts';
 import { startWorker, type WorkSource } from '../src/platform/worker/worker.ts';
 import { describe, enqueueAll } from '../src/product/jobs/enqueue.ts';
 import { createLaneRunner } from '../src/product/jobs/run.ts';
-import { addEndpoint } from '../src/product/webhooks/endpoints.ts';
 import { deliver } from '../src/product/webhooks/deliver.ts';
+import { addEndpoint } from '../src/product/webhooks/endpoints.ts';
 import { emitEvent } from '../src/product/webhooks/events.ts';
-import { median, report, type Row } from './report.ts';
+import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
 type Bench = RunningApi & { owner: Sql; system: DatabaseAddress; pool: pg.Pool; account: Account };

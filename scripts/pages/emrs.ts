@@ -2,7 +2,7 @@ import type { Connector } from '../../src/emr/connector.ts';
 import { takesField } from '../../src/emr/fieldSupport.ts';
 import type { FieldOperation } from '../../src/emr/fields.ts';
 import { connectors } from '../../src/emr/index.ts';
-import { active_fields } from '../../src/model/patientRequest.ts';
+import { active_fields } from '../../src/model/requests/patients.ts';
 import { writes } from '../../src/product/writes/writes.ts';
 import { code, page, table } from './markdown.ts';
 import { type PublishedCard, serverMatrix } from './scoreCards.ts';

@@ -1,5 +1,5 @@
 import type { Document } from '../../src/http/openapi/document.ts';
-import { event_types, type EventType } from '../../src/model/events.ts';
+import { type EventType, event_types } from '../../src/model/events.ts';
 import { retry } from '../../src/platform/worker/backoff.ts';
 import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';

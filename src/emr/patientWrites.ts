@@ -1,6 +1,6 @@
 import { isSameName } from '../model/fold.ts';
-import type { SubscriberRelationship } from '../model/insuranceRequest.ts';
-import type { ResponsibleParty } from '../model/patientRequest.ts';
+import type { SubscriberRelationship } from '../model/requests/insurance.ts';
+import type { ResponsibleParty } from '../model/requests/patients.ts';
 
 /** The input of the writes to a patient's chart, common to all connectors. */
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
-import { document_bytes_max } from '../model/document.ts';
 import { text_max } from '../model/fields.ts';
+import { document_bytes_max } from '../model/requests/documents.ts';
 import { fairSlots, SlotsBusy } from '../platform/db/fairSlots.ts';
 import { JsonTooComplex, parseJson } from '../platform/security/json.ts';
 import { rejectUnstorable } from './validate.ts';

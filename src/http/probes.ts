@@ -1,5 +1,5 @@
-import Fastify from 'fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
 import { apiError } from '../catalog/errors.ts';
 import { parseId } from '../catalog/ids.ts';
 import { isMigrated } from '../platform/db/migrate.ts';

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
-import { document_bytes_max } from '../model/document.ts';
+import { document_bytes_max } from '../model/requests/documents.ts';
 import type { Context } from '../product/context.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 

@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart';
-import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
 import { apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
 import type { ClientScope } from '../platform/db/fragments.ts';

@@ -6,8 +6,8 @@ import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
-import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { sendMessages } from '../../src/product/alerts/channels.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 

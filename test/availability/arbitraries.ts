@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import type { Appointment, AvailabilityInput, Block, Hours, HoursShift, Options } from '../../src/product/records/availability/types.ts';
+import type {
+  Appointment,
+  AvailabilityInput,
+  Block,
+  Hours,
+  HoursShift,
+  Options,
+} from '../../src/product/records/availability/types.ts';
 import { plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
 /** Time zones, with days on which their clocks change or that are otherwise special. */

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { findAvailability } from '../../src/product/records/availability/findAvailability.ts';
-import type { Appointment, AvailabilityInput, Block, HoursShift, Options } from '../../src/product/records/availability/types.ts';
+import type {
+  Appointment,
+  AvailabilityInput,
+  Block,
+  HoursShift,
+  Options,
+} from '../../src/product/records/availability/types.ts';
 
 /** Defaults: Dr Grey in New York on Monday 2026-06-01, working 9:00 to 12:00, without options. */
 export type Case = {

@@ -1,4 +1,11 @@
-import type { Appointment, AvailabilityInput, Block, Explanation, FreeRange, HoursShift } from '../../src/product/records/availability/types.ts';
+import type {
+  Appointment,
+  AvailabilityInput,
+  Block,
+  Explanation,
+  FreeRange,
+  HoursShift,
+} from '../../src/product/records/availability/types.ts';
 import { isoAt, type Minute, minute_ms, minutesOfDay, plusDays, startOfDay, weekdayName } from './oracleClock.ts';
 
 /** A slow second implementation, which checks each minute by itself. It shares types with the first, but no code. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { sendMessages } from '../../src/product/alerts/channels.ts';
+import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { channelSettings } from '../alerts/fixture.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';

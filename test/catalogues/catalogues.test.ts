@@ -235,13 +235,6 @@ describe('endpoints', () => {
       }
     }
   });
-
-  test('have one file each in src/surfaces/api/v1, named by the id', () => {
-    const folder = join(root, 'src/surfaces/api/v1');
-    const files = readdirSync(folder).map((name) => name.replace(/\.ts$/, ''));
-    const ids = endpoints.map((each) => each.id).filter((id) => !/^(link|sandbox)\./.test(id));
-    expect(ids.map((id) => id.replace('rotate-oldest-secret', 'rotate-secret'))).toEqual(expect.arrayContaining(files));
-  });
 });
 
 test('only queued and running jobs change their state', () => {

@@ -3,7 +3,14 @@ import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { resetOperator } from '../../src/product/operators/localAccounts.ts';
 import { newClient } from '../api/support.ts';
-import { newOperator, openOperator, outdateSignIns, sendAnonymously, signIn, type TestOperator } from '../harness/operator.ts';
+import {
+  newOperator,
+  openOperator,
+  outdateSignIns,
+  sendAnonymously,
+  signIn,
+  type TestOperator,
+} from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { polling } from './eventsFixture.ts';
 import { callEndpoint, operator_endpoints, pathsOf } from './walkEndpoints.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../src/catalog/ids.ts';
 import { fold } from '../../src/model/fold.ts';
 import { insuranceProviders } from '../../src/model/records/insuranceProviders.ts';
-import { patients, type PatientSource } from '../../src/model/records/patients.ts';
+import { type PatientSource, patients } from '../../src/model/records/patients.ts';
 import type { RecordKind } from '../../src/model/records/recordKind.ts';
 import { referringProviders } from '../../src/model/records/referringProviders.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
@@ -10,7 +10,13 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { insertPending, lockPatient, savePatient } from '../../src/product/records/patients.ts';
 import { readPage, type Scope } from '../../src/product/records/readRecords.ts';
-import { deleteRecords, removeLeft, removeUnseen, storeOwnRecord, storePage } from '../../src/product/records/storeRecords.ts';
+import {
+  deleteRecords,
+  removeLeft,
+  removeUnseen,
+  storeOwnRecord,
+  storePage,
+} from '../../src/product/records/storeRecords.ts';
 import { findPatients } from '../../src/surfaces/dashboard/records/queries.ts';
 import { name_columns, nameSuffixes } from '../harness/nameSuffixes.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';

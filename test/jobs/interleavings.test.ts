@@ -4,10 +4,17 @@ import { createQuery } from '../../sql/statement.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
-import { erase, type EraseContext } from '../../src/product/erasure/erase.ts';
+import { type EraseContext, erase } from '../../src/product/erasure/erase.ts';
 import { enqueue, enqueueAgain } from '../../src/product/jobs/enqueue.ts';
 import { type Job, releaseJob, retryJob } from '../../src/product/jobs/jobs.ts';
-import { findStrandedJobs, parkJobs, parkRunningJob, repairStrandedJob, unparkExpiredJob, unparkJobs } from '../../src/product/jobs/park.ts';
+import {
+  findStrandedJobs,
+  parkJobs,
+  parkRunningJob,
+  repairStrandedJob,
+  unparkExpiredJob,
+  unparkJobs,
+} from '../../src/product/jobs/park.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { endJob, type Fixture, openFixture, startNextJob } from './fixture.ts';
 

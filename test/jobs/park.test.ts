@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimLeases } from '../../src/platform/db/lease.ts';
-import { findExpiredParkedJobs, parkJobs, parkRunningJob, unparkExpiredJob, unparkJobs } from '../../src/product/jobs/park.ts';
+import {
+  findExpiredParkedJobs,
+  parkJobs,
+  parkRunningJob,
+  unparkExpiredJob,
+  unparkJobs,
+} from '../../src/product/jobs/park.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { patients, type PatientSource } from '../../src/model/records/patients.ts';
+import { type PatientSource, patients } from '../../src/model/records/patients.ts';
 import { lockPatient, savePatient } from '../../src/product/records/patients.ts';
 import { storePage } from '../../src/product/records/storeRecords.ts';
 import { finishPass, markSkipped, startPass } from '../../src/product/records/syncPasses.ts';

@@ -9,7 +9,18 @@ import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
 import { rotateSecret } from '../../src/product/webhooks/endpoints.ts';
 import { type Received, respondWith, startReceiver } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
-import { attemptsOf, claim, createFixture, deliverDue, deliveriesOf, emit, type Fixture, makeDue, startEndpoint, statusOf } from './fixture.ts';
+import {
+  attemptsOf,
+  claim,
+  createFixture,
+  deliverDue,
+  deliveriesOf,
+  emit,
+  type Fixture,
+  makeDue,
+  startEndpoint,
+  statusOf,
+} from './fixture.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {

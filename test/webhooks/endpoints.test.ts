@@ -1,9 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/catalog/errors.ts';
-import { addEndpoint, listEndpoints, newestSecretOfOldestEndpoint, readLiveSecrets, rotateSecret } from '../../src/product/webhooks/endpoints.ts';
 import { disableEndpoint, removeEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
+import {
+  addEndpoint,
+  listEndpoints,
+  newestSecretOfOldestEndpoint,
+  readLiveSecrets,
+  rotateSecret,
+} from '../../src/product/webhooks/endpoints.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { claim, createFixture, deliverDue, deliveriesOf, emit, type Fixture, startEndpoint, statusOf, synced } from './fixture.ts';
+import {
+  claim,
+  createFixture,
+  deliverDue,
+  deliveriesOf,
+  emit,
+  type Fixture,
+  startEndpoint,
+  statusOf,
+  synced,
+} from './fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

@@ -4,7 +4,18 @@ import { type EventFilters, listEvents, purgeEvents } from '../../src/product/we
 import { resendEvent } from '../../src/product/webhooks/resend.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { attemptsOf, createFixture, deliverDue, deliveriesOf, emit, type Fixture, insertJob, startEndpoint, statusOf, synced } from './fixture.ts';
+import {
+  attemptsOf,
+  createFixture,
+  deliverDue,
+  deliveriesOf,
+  emit,
+  type Fixture,
+  insertJob,
+  startEndpoint,
+  statusOf,
+  synced,
+} from './fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

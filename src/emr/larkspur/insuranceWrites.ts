@@ -1,4 +1,4 @@
-import type { SubscriberRelationship } from '../../model/insuranceRequest.ts';
+import type { SubscriberRelationship } from '../../model/requests/insurance.ts';
 import type { Operations } from '../connector.ts';
 import type { InsuranceFields, Subscriber } from '../patientWrites.ts';
 import { path } from './call.ts';

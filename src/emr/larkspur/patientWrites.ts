@@ -1,4 +1,4 @@
-import type { ResponsibleParty } from '../../model/patientRequest.ts';
+import type { ResponsibleParty } from '../../model/requests/patients.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
 import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
 import { path, unreadable_response } from './call.ts';

@@ -1,9 +1,41 @@
-import { type Access, type Capability, type Connector, type Credentials, type EmrEndpoint, EmrFailure, type Grant, type IdentifierSample, type OperationName, type Operations, type RefreshedCapabilities, type RenewGrant, type SharedMarkers } from '../../emr/connector.ts';
+import {
+  type Access,
+  type Capability,
+  type Connector,
+  type Credentials,
+  type EmrEndpoint,
+  EmrFailure,
+  type Grant,
+  type IdentifierSample,
+  type OperationName,
+  type Operations,
+  type RefreshedCapabilities,
+  type RenewGrant,
+  type SharedMarkers,
+} from '../../emr/connector.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
-import { type Account, bindings, noteUnexpectedEndpoint, readAccountTogether, replaceGrant, restoreCapabilities, type StoredAccount, withdrawCapability } from './accounts.ts';
-import { forgetRefusals, listRefusedInUse, offeredOf, type OperationObserver, recordRefusal, recordWorking, storeEvidence, watchOperations } from './capabilities.ts';
+import {
+  type Account,
+  bindings,
+  noteUnexpectedEndpoint,
+  readAccountTogether,
+  replaceGrant,
+  restoreCapabilities,
+  type StoredAccount,
+  withdrawCapability,
+} from './accounts.ts';
+import {
+  forgetRefusals,
+  listRefusedInUse,
+  type OperationObserver,
+  offeredOf,
+  recordRefusal,
+  recordWorking,
+  storeEvidence,
+  watchOperations,
+} from './capabilities.ts';
 import { emrEndpoint, findEmrApp } from './emrApps.ts';
 import { renewGrant } from './grantRenewals.ts';
 import { readServerMarker, recordLoad, storeServerMarker } from './serverFacts.ts';

@@ -1,11 +1,19 @@
+import { getSystemErrorName } from 'node:util';
+import { newId } from '../../catalog/ids.ts';
+import type { SmtpServer } from '../../catalog/settings/alertSettings.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
 import { sendWebhook, timeout_ms } from '../webhooks/sendWebhook.ts';
-import { type ChannelName, type ClaimedMessage, claimMessage, emailOf, type Message, recordAttempt, webhookBodyOf } from './messages.ts';
-import { getSystemErrorName } from 'node:util';
-import type { SmtpServer } from '../../catalog/settings/alertSettings.ts';
-import { newId } from '../../catalog/ids.ts';
 import { readAlertTexts } from './alerts.ts';
+import {
+  type ChannelName,
+  type ClaimedMessage,
+  claimMessage,
+  emailOf,
+  type Message,
+  recordAttempt,
+  webhookBodyOf,
+} from './messages.ts';
 
 /** The result of an attempt. `problem` may be shown and logged; with `sent`, it says what part did not work. */
 export type Attempt = { sent: boolean; problem: string | null };

@@ -3,7 +3,7 @@ import type { Query } from '../../platform/db/database.ts';
 import { findLastRecord, findUnsealed, openStamp } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
-import { alert_codes, type AlertCode } from './catalogue.ts';
+import { type AlertCode, alert_codes } from './catalogue.ts';
 
 /** A problem that exists now. `subject` identifies it among those with the same code. */
 export type Problem = {

@@ -1,16 +1,26 @@
+import type { DailyTime, QuietHours } from '../../catalog/settings/alertSettings.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import type { Context } from '../context.ts';
-import { readQueueDepth } from '../jobs/queueDepth.ts';
-import { type ChannelName, purgeMessages, queueMessages } from './messages.ts';
-import { type AlertState, listOpenBefore, listUnsent, markNotified, markReminded, markResolutionNotified, openAlerts, purgeAlerts, resolveAlerts } from './alerts.ts';
-import { alertOf } from './catalogue.ts';
-import { configuredChannels, sendMessages } from './channels.ts';
-import { findProblems } from './conditions.ts';
-import type { DailyTime, QuietHours } from '../../catalog/settings/alertSettings.ts';
 import { parseDay } from '../../platform/time/days.ts';
 import { localTimeAt, openZone } from '../../platform/time/zones.ts';
 import { type ScheduledTasks, startScheduledTasks } from '../../platform/worker/scheduledTasks.ts';
+import type { Context } from '../context.ts';
+import { readQueueDepth } from '../jobs/queueDepth.ts';
+import {
+  type AlertState,
+  listOpenBefore,
+  listUnsent,
+  markNotified,
+  markReminded,
+  markResolutionNotified,
+  openAlerts,
+  purgeAlerts,
+  resolveAlerts,
+} from './alerts.ts';
+import { alertOf } from './catalogue.ts';
+import { configuredChannels, sendMessages } from './channels.ts';
+import { findProblems } from './conditions.ts';
+import { type ChannelName, purgeMessages, queueMessages } from './messages.ts';
 
 /** Alerts that open or resolve within this time are sent in one message. */
 const together_ms = 60_000;

@@ -1,6 +1,6 @@
 import { newId } from '../../catalog/ids.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { alert_days, type AlertText } from './alerts.ts';
+import { type AlertText, alert_days } from './alerts.ts';
 import { alertOf } from './catalogue.ts';
 
 export const channel_names = ['email', 'webhook'] as const;

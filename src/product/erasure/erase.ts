@@ -3,14 +3,14 @@ import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { addErasedTables } from '../../platform/db/erasedTables.ts';
-import { signOutAccounts, type SignOutContext } from '../accounts/signOutAccounts.ts';
+import { type SignOutContext, signOutAccounts } from '../accounts/signOutAccounts.ts';
 import { revokeSecrets } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { invalidateLinks } from '../link/linkTokens.ts';
 import { revokeAccount } from '../link/revokeAccount.ts';
 import { addErasedPatient } from '../records/storeRecords.ts';
 import { jobsOfPatient } from '../writes/patients/patientLane.ts';
-import { erasableTables, type ErasureScope, rowsIn, tablesOf } from './tables.ts';
+import { type ErasureScope, erasableTables, rowsIn, tablesOf } from './tables.ts';
 
 export type EraseContext = SignOutContext & Pick<Context, 'lookups' | 'notifications' | 'system_keys'>;
 

@@ -5,12 +5,12 @@ import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
 import { backoffMs, type Circuits, hung_after_ms, openCircuits, retry } from '../../platform/worker/backoff.ts';
 import { countByClient, type InProgress, stop_reasons } from '../../platform/worker/worker.ts';
 import type { Context } from '../context.ts';
-import { endOutage, recordOutage } from './queueDepth.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
 import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
 import { deferJob, type FinalState, type Job, type JobFailure, releaseJob, retryApart, retryJob } from './jobs.ts';
 import { checkLease } from './lanes.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
+import { endOutage, recordOutage } from './queueDepth.ts';
 import { startJob } from './startJob.ts';
 
 /** One attempt of a job. */

@@ -11,7 +11,15 @@ import { signOut } from '../accounts/signOutAccounts.ts';
 import type { Context } from '../context.ts';
 import { requestSyncAfterLink } from '../records/syncPasses.ts';
 import { removeLinkReport, saveAccountReport } from './connectionReports.ts';
-import { attemptSignIn, callEmr, checkCredentials, countSignInAttempt, quoteEmr, refusalError, resolveCredentials } from './credentials.ts';
+import {
+  attemptSignIn,
+  callEmr,
+  checkCredentials,
+  countSignInAttempt,
+  quoteEmr,
+  refusalError,
+  resolveCredentials,
+} from './credentials.ts';
 import { keepConsent } from './linkConsents.ts';
 import { appRequired, consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { describeAddress } from './linkView.ts';

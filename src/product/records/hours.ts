@@ -2,7 +2,13 @@ import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { KindName } from '../../model/records/kinds.ts';
 import type { Provider } from '../../model/records/providers.ts';
 import type { VisitCode } from '../../model/records/visitTypes.ts';
-import { type HoursRequest, recurrence_units, type RecurrenceUnit, type ShiftRequest, weekdays } from '../../model/settings.ts';
+import {
+  type HoursRequest,
+  type RecurrenceUnit,
+  recurrence_units,
+  type ShiftRequest,
+  weekdays,
+} from '../../model/settings.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { parseDay } from '../../platform/time/days.ts';
 import { storeDefaultHours } from '../accounts/organizations.ts';

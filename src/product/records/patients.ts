@@ -1,4 +1,4 @@
-import { type Patient, patientColumns, type PatientSource, type PatientStatus } from '../../model/records/patients.ts';
+import { type Patient, type PatientSource, type PatientStatus, patientColumns } from '../../model/records/patients.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Scope } from './readRecords.ts';
 import { markWritten } from './storeRecords.ts';

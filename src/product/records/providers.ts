@@ -5,8 +5,8 @@ import type { ProviderSettingsRequest } from '../../model/settings.ts';
 import type { Fragment, Tx } from '../../platform/db/database.ts';
 import { syncSoon } from '../accounts/organizations.ts';
 import { checkHours } from './hours.ts';
-import { locationNames, parseStatus } from './settings.ts';
 import type { Scope } from './readRecords.ts';
+import { locationNames, parseStatus } from './settings.ts';
 import { requireFullSync } from './syncPasses.ts';
 
 /** Settings that belong to the service. Null means that the EMR's value applies. */

@@ -5,8 +5,8 @@ import type { Database } from '../../platform/db/database.ts';
 import { daysBetween } from '../../platform/time/days.ts';
 import { findAvailability } from './availability/findAvailability.ts';
 import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from './availability/types.ts';
-import { errorUnlessPending, pendingKinds, referenceError, type Scope } from './readRecords.ts';
 import { standard_hours } from './hours.ts';
+import { errorUnlessPending, pendingKinds, referenceError, type Scope } from './readRecords.ts';
 import { findVisitType, listVisitTypes, unknownVisitType } from './settings.ts';
 
 const days_max = 92;

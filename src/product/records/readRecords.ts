@@ -1,9 +1,9 @@
-import { apiError, type ApiError } from '../../catalog/errors.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { findKind, type KindName } from '../../model/records/kinds.ts';
 import type { Filter, RecordKind } from '../../model/records/recordKind.ts';
 import { type Batch, readBatch } from '../../platform/db/batches.ts';
 import { type Database, type Fragment, type Query, type Tx, unseen } from '../../platform/db/database.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
-import { findKind, type KindName } from '../../model/records/kinds.ts';
 
 export type Scope = { client_id: string; organization_id: string };
 export type Paging = { page?: number | undefined; page_size?: number | undefined };

@@ -1,11 +1,11 @@
 import type { Appointment, AppointmentSource } from '../../model/records/appointments.ts';
+import type { Kind, SourceOf } from '../../model/records/kinds.ts';
 import type { RecordKind, RecordRow, StoredColumns } from '../../model/records/recordKind.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import { withOffset } from '../../platform/time/zones.ts';
-import type { RecordsJson, Scope } from './readRecords.ts';
-import type { Kind, SourceOf } from '../../model/records/kinds.ts';
 import { providerRows } from './providers.ts';
+import type { RecordsJson, Scope } from './readRecords.ts';
 
 type ProviderNames = ReadonlyMap<string, { name: string; npi: string | null }>;
 

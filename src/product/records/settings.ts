@@ -1,12 +1,12 @@
-import { PatientRequest } from '../../model/patientRequest.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { fold } from '../../model/fold.ts';
+import type { LocationSource } from '../../model/records/locations.ts';
 import { visitStatuses } from '../../model/records/visitStatuses.ts';
 import { type VisitCode, visitTypes } from '../../model/records/visitTypes.ts';
+import { PatientRequest } from '../../model/requests/patients.ts';
 import { type CodeLists, standard_minutes } from '../../model/settings.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { responseJson, type Scope } from './readRecords.ts';
-import { apiError, type ApiError } from '../../catalog/errors.ts';
-import type { LocationSource } from '../../model/records/locations.ts';
-import { fold } from '../../model/fold.ts';
 
 /** The settings of an account's organization as response JSON. Before the first sync its lists are empty, and the response says so. */
 export async function readSettings(

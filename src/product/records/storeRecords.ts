@@ -3,11 +3,11 @@ import { newId } from '../../catalog/ids.ts';
 import type { Kind, KindName, SourceOf } from '../../model/records/kinds.ts';
 import type { RecordKind, RecordRow } from '../../model/records/recordKind.ts';
 import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
+import type { Context } from '../context.ts';
 import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
-import { type Removals, sync_lane, type SyncScope } from './syncPasses.ts';
 import { rowFunctionOf } from './schedule.ts';
-import type { Context } from '../context.ts';
+import { type Removals, type SyncScope, sync_lane } from './syncPasses.ts';
 
 type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
 

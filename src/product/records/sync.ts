@@ -1,3 +1,4 @@
+import type { Config } from '../../catalog/settings/config.ts';
 import { EmrFailure, type Operations } from '../../emr/connector.ts';
 import { type Kind, sync_order } from '../../model/records/kinds.ts';
 import type { Tx } from '../../platform/db/database.ts';
@@ -6,9 +7,28 @@ import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
-import { analyzeRecords, countStored, countUnseen, findErased, listEhrIds, removeLeft, removeUnseen, storePage } from './storeRecords.ts';
-import { finishPass, markSkipped, readHeldRemovals, refusePass, type Removals, saveProgress, setHeldRemovals, startPass, type SyncInput, type SyncScope } from './syncPasses.ts';
-import type { Config } from '../../catalog/settings/config.ts';
+import {
+  analyzeRecords,
+  countStored,
+  countUnseen,
+  findErased,
+  listEhrIds,
+  removeLeft,
+  removeUnseen,
+  storePage,
+} from './storeRecords.ts';
+import {
+  finishPass,
+  markSkipped,
+  type Removals,
+  readHeldRemovals,
+  refusePass,
+  type SyncInput,
+  type SyncScope,
+  saveProgress,
+  setHeldRemovals,
+  startPass,
+} from './syncPasses.ts';
 
 /** Reads every kind of record from the EMR. Each page is stored at once, so that a large practice needs little memory. */
 export const sync: JobHandler = {

@@ -1,10 +1,10 @@
-import type { Sql, Tx } from '../../platform/db/database.ts';
-import type { Scope } from './readRecords.ts';
 import { newId } from '../../catalog/ids.ts';
+import type { Sql, Tx } from '../../platform/db/database.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { claimDueForSync } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
+import type { Scope } from './readRecords.ts';
 
 /** `run` is the job id of the sync. Later syncs have higher ids. */
 export type SyncScope = Scope & { run: number };

@@ -1,15 +1,26 @@
 import type { Batch } from '../../platform/db/batches.ts';
+import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
 import { type Circuits, hung_after_ms } from '../../platform/worker/backoff.ts';
 import { stop_reasons } from '../../platform/worker/worker.ts';
 import type { Audit, AuditEntry, Context } from '../context.ts';
-import { addAttempts, deferDelivery, type Delivery, finishDelivered, finishDelivery, lockDeliveries, nextAttemptDelay, readDeliveries, releaseDelivery, retryDelivery } from './deliveries.ts';
-import { clearFailures, readSecretsOf, recordFailure } from './endpoints.ts';
-import { type Outcome, sendWebhook } from './sendWebhook.ts';
-import type { Tx } from '../../platform/db/database.ts';
+import {
+  addAttempts,
+  type Delivery,
+  deferDelivery,
+  finishDelivered,
+  finishDelivery,
+  lockDeliveries,
+  nextAttemptDelay,
+  readDeliveries,
+  releaseDelivery,
+  retryDelivery,
+} from './deliveries.ts';
 import { disableEndpoint } from './disableEndpoint.ts';
+import { clearFailures, readSecretsOf, recordFailure } from './endpoints.ts';
 import { lockEvents, updateDeliveryStatus } from './events.ts';
+import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
 type DeliveryContext = Pick<
   Context,

@@ -3,9 +3,9 @@ import { newId, newReference, newWebhookSecret } from '../../catalog/ids.ts';
 import type { EventType } from '../../model/events.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
-import type { Context } from '../context.ts';
 import { destinationChange, destinationOf } from '../../platform/security/outbound.ts';
 import type { Vault } from '../../platform/security/vault.ts';
+import type { Context } from '../context.ts';
 
 export type NewEndpoint = { url: string; event_types?: readonly EventType[] | undefined };
 

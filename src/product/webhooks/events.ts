@@ -1,11 +1,11 @@
+import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import { type EventOf, events, type EventType, patientsOf } from '../../model/events.ts';
+import { type EventOf, type EventType, events, patientsOf } from '../../model/events.ts';
 import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import { limitTo } from '../../platform/db/fragments.ts';
+import { day_ms, parseInstant } from '../../platform/time/days.ts';
 import { addDeliveries } from './deliveries.ts';
 import { findSubscribed } from './endpoints.ts';
-import { limitTo } from '../../platform/db/fragments.ts';
-import { apiError } from '../../catalog/errors.ts';
-import { day_ms, parseInstant } from '../../platform/time/days.ts';
 
 /** An event with the account and the job it belongs to. */
 export type EventOccurrence = {

@@ -1,8 +1,8 @@
+import { newId } from '../../catalog/ids.ts';
 import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { signWebhook } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { retryAfterS } from './deliveries.ts';
-import { newId } from '../../catalog/ids.ts';
 import { listEndpoints, readLiveSecrets } from './endpoints.ts';
 
 /** The result of one attempt. */

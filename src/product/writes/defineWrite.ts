@@ -7,7 +7,7 @@ import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { openAccount } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
-import { deleteUpload, readUpload, type ReferenceCheck } from '../jobs/enqueue.ts';
+import { deleteUpload, type ReferenceCheck, readUpload } from '../jobs/enqueue.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';

@@ -7,7 +7,7 @@ import type { FieldOperation } from '../../emr/fields.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
-import { acceptJob, type AuditStatement, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
+import { type AuditStatement, acceptJob, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
 import type { Lane, Write, WriteDeclaration } from './defineWrite.ts';
 

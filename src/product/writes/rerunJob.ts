@@ -2,7 +2,7 @@ import { apiError } from '../../catalog/errors.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import { enqueueAgain } from '../jobs/enqueue.ts';
-import { readRerunCandidate, type RerunCandidate } from '../jobs/listJobs.ts';
+import { type RerunCandidate, readRerunCandidate } from '../jobs/listJobs.ts';
 import type { RegisteredWrite } from './defineWrite.ts';
 import { currentLane } from './patients/patientLane.ts';
 import { newJob } from './requestWrite.ts';

@@ -6,11 +6,17 @@ import { accountConnectionReport, accountDelete, accountRotateToken, accountsLis
 import { appointmentsCreate, appointmentsGet, availabilityList } from './v1/appointments.ts';
 import { documentsCreate } from './v1/documents.ts';
 import { jobsGet, jobsList, jobsRunAgain, requestsList } from './v1/jobs.ts';
+import {
+  patientsCreate,
+  patientsFetch,
+  patientsInsurancesCreate,
+  patientsInsurancesUpdate,
+  patientsUpdate,
+} from './v1/patients.ts';
 import { locationsUpdate, settingsGet, syncCreate, updateByEhrId, updateById } from './v1/practice.ts';
-import { patientsCreate, patientsFetch, patientsInsurancesCreate, patientsInsurancesUpdate, patientsUpdate } from './v1/patients.ts';
 import { telephoneEncountersActionsCreate, telephoneEncountersCreate } from './v1/telephone-encounters.ts';
-import { rotateById, rotateOldest, webhookCreate, webhookDelete, webhookList } from './v1/webhooks.ts';
 import { webhookEventsList, webhookEventsResend, webhookEventsStream } from './v1/webhook-events.ts';
+import { rotateById, rotateOldest, webhookCreate, webhookDelete, webhookList } from './v1/webhooks.ts';
 
 /** The public API, in the order of the reference within each group. */
 export const endpoints: readonly Endpoint[] = byResource([

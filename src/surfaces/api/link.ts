@@ -1,12 +1,12 @@
+import { Type } from 'typebox';
+import { connectors } from '../../emr/index.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { secret, success } from '../../model/fields.ts';
 import { LinkTokenRequest, TokenResponse } from '../../model/link.ts';
+import type { Context } from '../../product/context.ts';
 import { createLinkToken } from '../../product/link/linkTokens.ts';
 import { describeLinkToken } from '../../product/link/linkView.ts';
-import { Type } from 'typebox';
-import { secret, success } from '../../model/fields.ts';
 import { exchangePublicToken } from '../../product/link/publicTokens.ts';
-import { connectors } from '../../emr/index.ts';
-import type { Context } from '../../product/context.ts';
 
 export const linkTokenCreate = endpoint({
   id: 'link.token.create',

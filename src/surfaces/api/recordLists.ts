@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { type Endpoint, endpoint, type EndpointRequest, JsonText } from '../../http/endpoint.ts';
+import { type Endpoint, type EndpointRequest, endpoint, JsonText } from '../../http/endpoint.ts';
 import { patientsOf } from '../../model/events.ts';
 import { pagination, paging, success, sync_state } from '../../model/fields.ts';
 import { type Kind, record_kinds } from '../../model/records/kinds.ts';

@@ -1,5 +1,5 @@
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
-import { connect as openSocket, createServer } from 'node:net';
+import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { PatientRequest } from '../../../src/model/patientRequest.ts';
+import { PatientRequest } from '../../../src/model/requests/patients.ts';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import { type SubscriberRelationship, subscriber_relationships } from '../../../model/insuranceRequest.ts';
 import type { LiveInsurance } from '../../../model/liveChart.ts';
+import { type SubscriberRelationship, subscriber_relationships } from '../../../model/requests/insurance.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
 import { dayOf } from '../clock.ts';
 import {

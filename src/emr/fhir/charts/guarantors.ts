@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveGuarantor } from '../../../model/liveChart.ts';
-import { type ResponsibleParty, responsible_parties } from '../../../model/patientRequest.ts';
+import { type ResponsibleParty, responsible_parties } from '../../../model/requests/patients.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
 import { dayOf } from '../clock.ts';
 import { canSearch, createResolver, type Emr, findReferencing, onlyOf, refIds } from '../references.ts';

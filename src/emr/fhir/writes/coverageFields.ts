@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { type SubscriberRelationship, subscriber_relationships } from '../../../model/insuranceRequest.ts';
+import { type SubscriberRelationship, subscriber_relationships } from '../../../model/requests/insurance.ts';
 import type { InsuranceFields, Subscriber } from '../../patientWrites.ts';
 import {
   class_system,

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { SubscriberRelationship } from '../../../model/insuranceRequest.ts';
+import type { SubscriberRelationship } from '../../../model/requests/insurance.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
 import { unsupportedField } from '../../fieldSupport.ts';
 import {

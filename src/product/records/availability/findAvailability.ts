@@ -1,8 +1,26 @@
 import { formatDay, parseDay, weekdayOf } from '../../../platform/time/days.ts';
 import { openZone, type Zone } from '../../../platform/time/zones.ts';
-import { type BusyTime, type BusyTimes, busyTimesByProvider, busyTimesIn, explainBusyTime, type ExplainedRange, findFreeTime, type FreePiece, millisecondsOf } from './freeTime.ts';
+import {
+  type BusyTime,
+  type BusyTimes,
+  busyTimesByProvider,
+  busyTimesIn,
+  type ExplainedRange,
+  explainBusyTime,
+  type FreePiece,
+  findFreeTime,
+  millisecondsOf,
+} from './freeTime.ts';
 import { type Exclusion, type FacilityShifts, hasHours, parseWeek, type WorkingTime, workingTimeOn } from './hours.ts';
-import type { Availability, AvailabilityInput, Explanation, FreeRange, Options, ProviderInput, Range } from './types.ts';
+import type {
+  Availability,
+  AvailabilityInput,
+  Explanation,
+  FreeRange,
+  Options,
+  ProviderInput,
+  Range,
+} from './types.ts';
 
 type Week = Map<number, FacilityShifts[]>;
 type Day = { day: number; date: string; weekday: number; range: Range };

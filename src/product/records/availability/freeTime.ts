@@ -1,5 +1,16 @@
-import { type AvailabilityInput, cut, type Instant, intersect, type Options, type Range, type Reason, reasons, subtract, union } from './types.ts';
 import type { Exclusion, WorkingTime } from './hours.ts';
+import {
+  type AvailabilityInput,
+  cut,
+  type Instant,
+  intersect,
+  type Options,
+  type Range,
+  type Reason,
+  reasons,
+  subtract,
+  union,
+} from './types.ts';
 
 export type FreePiece = { range: Range; visit_type: string; visits_left: number | null; visits_max: number | null };
 export type ExplainedRange = { range: Range; reason: Reason };

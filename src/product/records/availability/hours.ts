@@ -1,6 +1,6 @@
 import { day_min, monthOf, parseDay, weekdayOf, weekOf } from '../../../platform/time/days.ts';
-import { type Hours, type HoursShift, type Range, type Reason, union } from './types.ts';
 import type { Zone } from '../../../platform/time/zones.ts';
+import { type Hours, type HoursShift, type Range, type Reason, union } from './types.ts';
 
 export type Rule = { start: number; end: number; visit_type: string; visits_max: number };
 

@@ -1,9 +1,9 @@
-import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
-import { hashToken, type Verdict } from '../../../platform/security/signatures.ts';
+import { apiError } from '../../../catalog/errors.ts';
 import { newId, newToken } from '../../../catalog/ids.ts';
 import { patientsOf } from '../../../model/events.ts';
-import { apiError } from '../../../catalog/errors.ts';
+import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../../platform/security/addresses.ts';
+import { hashToken, type Verdict } from '../../../platform/security/signatures.ts';
 import type { Context } from '../../context.ts';
 import { addEndpoint, describeChange, findEndpoint, moveEndpoint } from '../endpoints.ts';
 

@@ -1,12 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiError } from '../../../catalog/errors.ts';
+import { parseJson } from '../../../platform/security/json.ts';
 import { hashToken, verifyWebhook } from '../../../platform/security/signatures.ts';
 import type { Context } from '../../context.ts';
-import { addRequest, consumeResponse, findOwner, receiver_path } from './receivers.ts';
-import type { IncomingHttpHeaders } from 'node:http';
-import { parseJson } from '../../../platform/security/json.ts';
 import { readLiveSecrets } from '../endpoints.ts';
+import { addRequest, consumeResponse, findOwner, receiver_path } from './receivers.ts';
 
 const body_bytes_max = 1_048_576;
 

@@ -1,9 +1,9 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Operations } from '../../../emr/connector.ts';
-import { AppointmentRequest } from '../../../model/appointmentRequest.ts';
 import type { EventOf } from '../../../model/events.ts';
 import { appointments } from '../../../model/records/appointments.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
+import { AppointmentRequest } from '../../../model/requests/appointments.ts';
 import { standard_minutes } from '../../../model/settings.ts';
 import { parseInstant } from '../../../platform/time/days.ts';
 import { localTimeExists, withOffset } from '../../../platform/time/zones.ts';

@@ -1,6 +1,6 @@
 import { apiError } from '../../../catalog/errors.ts';
-import { DocumentRequest } from '../../../model/document.ts';
 import { sizeText } from '../../../model/fields.ts';
+import { DocumentRequest } from '../../../model/requests/documents.ts';
 import { sniffDocument } from '../../../platform/security/documents.ts';
 import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
 import type { Account } from '../../accounts/accounts.ts';

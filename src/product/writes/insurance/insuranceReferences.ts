@@ -4,13 +4,18 @@ import type { Operations } from '../../../emr/connector.ts';
 import type { Subscriber } from '../../../emr/patientWrites.ts';
 import type { EventData, EventOf } from '../../../model/events.ts';
 import { needleOf } from '../../../model/fold.ts';
-import { type InsuranceChanges, type InsuranceRequest, subscriber_relationships, type SubscriberRelationship } from '../../../model/insuranceRequest.ts';
+import {
+  type InsuranceChanges,
+  type InsuranceRequest,
+  type SubscriberRelationship,
+  subscriber_relationships,
+} from '../../../model/requests/insurance.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import type { JobFailure } from '../../jobs/jobs.ts';
-import { referenceError } from '../../records/readRecords.ts';
 import { storeChart } from '../../records/patients.ts';
+import { referenceError } from '../../records/readRecords.ts';
 import { auditTrail, savedFields, type WriteResult, type WriteRun } from '../defineWrite.ts';
 import { patientIdByMrn } from '../patients/patientLane.ts';
 import { rejectFutureBirth, todayOf } from '../patients/patientReferences.ts';

@@ -1,6 +1,6 @@
 import { apiError } from '../../../catalog/errors.ts';
 import type { EventOf } from '../../../model/events.ts';
-import { InsuranceRequest } from '../../../model/insuranceRequest.ts';
+import { InsuranceRequest } from '../../../model/requests/insurance.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
 import {

@@ -5,7 +5,7 @@ import {
   InsuranceChanges,
   type SubscriberRelationship,
   subscriber_relationships,
-} from '../../../model/insuranceRequest.ts';
+} from '../../../model/requests/insurance.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
 import {

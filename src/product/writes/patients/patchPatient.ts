@@ -1,6 +1,6 @@
 import { apiError } from '../../../catalog/errors.ts';
-import { active_fields, type PatientChanges, PatientRequest } from '../../../model/patientRequest.ts';
 import type { Patient } from '../../../model/records/patients.ts';
+import { active_fields, type PatientChanges, PatientRequest } from '../../../model/requests/patients.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
@@ -11,7 +11,16 @@ import { newJob, rejectFields, requireOffered, sentFields } from '../requestWrit
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
 import { amendRequest, checkPatient, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
-import { checkNamePair, checkPlaces, idNotFound, type NamedDoctors, onlyMatch, type References, type Role, selectReferences } from './patientReferences.ts';
+import {
+  checkNamePair,
+  checkPlaces,
+  idNotFound,
+  type NamedDoctors,
+  onlyMatch,
+  type References,
+  type Role,
+  selectReferences,
+} from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
 
 /** Undefined if the patient does not exist. */

@@ -1,11 +1,17 @@
 import { newId } from '../../../catalog/ids.ts';
 import type { EventOf } from '../../../model/events.ts';
-import { PatientRequest } from '../../../model/patientRequest.ts';
+import { PatientRequest } from '../../../model/requests/patients.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';
 import { removeSyncedDuplicate } from '../../records/storeRecords.ts';
-import { defineWrite, failureFields, type FinishedWrite } from '../defineWrite.ts';
-import { checkPatient, type PatientInput, restricted_on_create, toNewPatient, toPatientRecord } from './patientInput.ts';
+import { defineWrite, type FinishedWrite, failureFields } from '../defineWrite.ts';
+import {
+  checkPatient,
+  type PatientInput,
+  restricted_on_create,
+  toNewPatient,
+  toPatientRecord,
+} from './patientInput.ts';
 import { patientRerun } from './patientLane.ts';
 import { type References, selectReferences } from './patientReferences.ts';
 import { findChanges, queueUpdate } from './patientUpdates.ts';

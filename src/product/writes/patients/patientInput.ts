@@ -1,8 +1,8 @@
 import { apiError } from '../../../catalog/errors.ts';
 import type { Coverage, Demographics, EmrDoctor, NewPatient, Payer } from '../../../emr/patientWrites.ts';
 import { fold } from '../../../model/fold.ts';
-import type { PatientChanges, PatientRequest } from '../../../model/patientRequest.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
+import type { PatientChanges, PatientRequest } from '../../../model/requests/patients.ts';
 import { checkNamePair, checkPlaces, idNotFound, type References, rejectFutureBirth } from './patientReferences.ts';
 
 /** What the request's references resolved to when it was accepted. */

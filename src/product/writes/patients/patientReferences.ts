@@ -1,8 +1,8 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { EmrFailure } from '../../../emr/connector.ts';
-import type { PatientChanges } from '../../../model/patientRequest.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
+import type { PatientChanges } from '../../../model/requests/patients.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import { openAccount } from '../../accounts/openAccount.ts';

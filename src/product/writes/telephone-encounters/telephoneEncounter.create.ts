@@ -2,7 +2,7 @@ import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import type { Operations } from '../../../emr/connector.ts';
 import type { EventOf } from '../../../model/events.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
-import { TelephoneEncounterRequest } from '../../../model/telephoneEncounter.ts';
+import { TelephoneEncounterRequest } from '../../../model/requests/telephoneEncounters.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';

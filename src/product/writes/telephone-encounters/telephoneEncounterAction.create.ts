@@ -1,5 +1,5 @@
 import type { EventOf } from '../../../model/events.ts';
-import { TelephoneEncounterActionRequest } from '../../../model/telephoneEncounter.ts';
+import { TelephoneEncounterActionRequest } from '../../../model/requests/telephoneEncounters.ts';
 import { defineWrite, failureFields } from '../defineWrite.ts';
 import { laneKey } from '../patients/patientLane.ts';
 

@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import { connectors } from '../../../emr/index.ts';
 import { endpoint } from '../../../http/endpoint.ts';
 import { LinkedAccount } from '../../../model/activity.ts';
+import { connection_report, report_findings, report_outcome } from '../../../model/connectionReport.ts';
 import { immediately, nullable, success } from '../../../model/fields.ts';
 import { listLinkedAccounts, rotateToken } from '../../../product/accounts/accessTokens.ts';
-import { connection_report, report_findings, report_outcome } from '../../../model/connectionReport.ts';
 import { readAccountReport } from '../../../product/link/connectionReports.ts';
 import { revokeAccount } from '../../../product/link/revokeAccount.ts';
 

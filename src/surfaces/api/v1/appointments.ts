@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { success } from '../../../model/fields.ts';
-import { createAppointment } from '../../../product/writes/appointments/appointment.create.ts';
-import { writeEndpoint } from '../writeEndpoint.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { endpoint, JsonText } from '../../../http/endpoint.ts';
-import { Appointment } from '../../../model/records/appointments.ts';
-import { readAppointment } from '../../../product/records/schedule.ts';
-import { readPendingAppointment } from '../../../product/writes/appointments/pendingAppointment.ts';
 import { AvailabilityQuery, AvailabilityResponse } from '../../../model/availability.ts';
+import { success } from '../../../model/fields.ts';
+import { Appointment } from '../../../model/records/appointments.ts';
 import { readAvailability } from '../../../product/records/readAvailability.ts';
+import { readAppointment } from '../../../product/records/schedule.ts';
+import { createAppointment } from '../../../product/writes/appointments/appointment.create.ts';
+import { readPendingAppointment } from '../../../product/writes/appointments/pendingAppointment.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
 
 const ids = { appointment_id: Type.String(), job_id: Type.Integer() };
 

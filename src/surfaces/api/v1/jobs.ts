@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseJobId } from '../../../catalog/ids.ts';
 import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { cursorPaging, JobSummary, LoggedRequest, next } from '../../../model/activity.ts';
 import { choices, id, success, text } from '../../../model/fields.ts';
 import { Job } from '../../../model/job.ts';
-import { type ListedJob, listJobs } from '../../../product/jobs/listJobs.ts';
-import { apiError } from '../../../catalog/errors.ts';
-import { parseJobId } from '../../../catalog/ids.ts';
-import { readJob } from '../../../product/jobs/jobs.ts';
-import { rerunJob } from '../../../product/writes/rerunJob.ts';
 import { listRequests } from '../../../product/audit/requests.ts';
+import { readJob } from '../../../product/jobs/jobs.ts';
+import { type ListedJob, listJobs } from '../../../product/jobs/listJobs.ts';
+import { rerunJob } from '../../../product/writes/rerunJob.ts';
 
 export const jobsList = endpoint({
   id: 'jobs.list',

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
-import { success } from '../../../model/fields.ts';
-import { createPatient } from '../../../product/writes/patients/patient.create.ts';
-import { writeEndpoint } from '../writeEndpoint.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { endpoint } from '../../../http/endpoint.ts';
-import { PatientChanges } from '../../../model/patientRequest.ts';
-import { patchPatient } from '../../../product/writes/patients/patchPatient.ts';
-import { findNamedDoctors } from '../../../product/writes/patients/patientReferences.ts';
-import { fetchPatients } from '../../../product/writes/patients/patient.fetch.ts';
+import { success } from '../../../model/fields.ts';
+import { PatientChanges } from '../../../model/requests/patients.ts';
 import { addPatientInsurance } from '../../../product/writes/insurance/patientInsurance.add.ts';
 import { updatePatientInsurance } from '../../../product/writes/insurance/patientInsurance.update.ts';
+import { patchPatient } from '../../../product/writes/patients/patchPatient.ts';
+import { createPatient } from '../../../product/writes/patients/patient.create.ts';
+import { fetchPatients } from '../../../product/writes/patients/patient.fetch.ts';
+import { findNamedDoctors } from '../../../product/writes/patients/patientReferences.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
 
 const ids = { patient_id: Type.String(), job_id: Type.Integer() };
 

@@ -2,13 +2,13 @@ import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { endpoint, JsonText } from '../../../http/endpoint.ts';
+import { acceptOnce } from '../../../http/idempotency.ts';
 import { success, sync_state, text } from '../../../model/fields.ts';
 import { ProviderSettingsRequest, Settings } from '../../../model/settings.ts';
-import { referenceError } from '../../../product/records/readRecords.ts';
-import { updateProviderSettings } from '../../../product/records/providers.ts';
-import { parseStatus, readSettings, setLocationStatus } from '../../../product/records/settings.ts';
 import { capabilitiesOf } from '../../../product/accounts/openAccount.ts';
-import { acceptOnce } from '../../../http/idempotency.ts';
+import { updateProviderSettings } from '../../../product/records/providers.ts';
+import { referenceError } from '../../../product/records/readRecords.ts';
+import { parseStatus, readSettings, setLocationStatus } from '../../../product/records/settings.ts';
 import { requestSync } from '../../../product/records/syncPasses.ts';
 
 const declared = {

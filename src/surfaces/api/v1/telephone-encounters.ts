@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { success } from '../../../model/fields.ts';
 import { createTelephoneEncounter } from '../../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
-import { writeEndpoint } from '../writeEndpoint.ts';
 import { createTelephoneEncounterAction } from '../../../product/writes/telephone-encounters/telephoneEncounterAction.create.ts';
+import { writeEndpoint } from '../writeEndpoint.ts';
 
 export const telephoneEncountersCreate = writeEndpoint(createTelephoneEncounter, {
   id: 'telephone-encounters.create',

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
-import { endpoint, type Endpoint, JsonText, WithHeaders } from '../../../http/endpoint.ts';
-import { pagination, paging, success, text } from '../../../model/fields.ts';
-import { delivery_status, EventType, WebhookEvent } from '../../../model/webhook.ts';
-import { listEvents } from '../../../product/webhooks/events.ts';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { authenticate } from '../../../http/auth/authenticate.ts';
-import { event_types, type EventType } from '../../../model/events.ts';
-import { streamEvents } from '../../../product/webhooks/streamEvents.ts';
+import { type Endpoint, endpoint, JsonText, WithHeaders } from '../../../http/endpoint.ts';
+import { type EventType as EventTypeName, event_types } from '../../../model/events.ts';
+import { pagination, paging, success, text } from '../../../model/fields.ts';
+import { delivery_status, EventType, WebhookEvent } from '../../../model/webhook.ts';
+import { listEvents } from '../../../product/webhooks/events.ts';
 import { resendEvent } from '../../../product/webhooks/resend.ts';
+import { streamEvents } from '../../../product/webhooks/streamEvents.ts';
 
 export const webhookEventsList = endpoint({
   id: 'webhook-events.list',
@@ -47,7 +47,7 @@ export const webhookEventsList = endpoint({
   },
 });
 
-const webhookEventsStream: Endpoint = endpoint({
+export const webhookEventsStream: Endpoint = endpoint({
   id: 'webhook-events.stream',
   surface: 'api',
   group: 'Events',
@@ -97,9 +97,7 @@ const webhookEventsStream: Endpoint = endpoint({
   },
 });
 
-export const webhookEventsStream = webhookEventsStream;
-
-function readTypes(list: string): EventType[] {
+function readTypes(list: string): EventTypeName[] {
   return list.split(',').map((each) => {
     const type = event_types.find((known) => known === each.trim());
     if (!type)

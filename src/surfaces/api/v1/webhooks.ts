@@ -1,10 +1,16 @@
-import { endpoint, type EndpointRequest } from '../../../http/endpoint.ts';
-import { WebhookCreated, WebhookList, WebhookRequest } from '../../../model/webhook.ts';
-import { addEndpoint, describeChange, listEndpoints, newestSecretOfOldestEndpoint, rotateSecret } from '../../../product/webhooks/endpoints.ts';
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
+import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
 import { immediately, success } from '../../../model/fields.ts';
+import { WebhookCreated, WebhookList, WebhookRequest } from '../../../model/webhook.ts';
 import { removeEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
+import {
+  addEndpoint,
+  describeChange,
+  listEndpoints,
+  newestSecretOfOldestEndpoint,
+  rotateSecret,
+} from '../../../product/webhooks/endpoints.ts';
 
 export const webhookCreate = endpoint({
   id: 'webhook.create',

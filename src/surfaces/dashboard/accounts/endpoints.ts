@@ -17,7 +17,17 @@ import { requestSync, requestSyncForRule } from '../../../product/records/syncPa
 import { organizationsErase } from '../erasure/endpoints.ts';
 import { openOrganization, organization_params, organization_path } from '../organization.ts';
 import { describeOrganizations } from './queries.ts';
-import { created_link, type CreatedLink, emr_row, emr_settings_changes, identifier_sample, new_link, organization_row, report_details, report_row } from './schema.ts';
+import {
+  type CreatedLink,
+  created_link,
+  emr_row,
+  emr_settings_changes,
+  identifier_sample,
+  new_link,
+  organization_row,
+  report_details,
+  report_row,
+} from './schema.ts';
 
 export const accounts_endpoints: readonly Endpoint[] = [
   endpoint({

@@ -4,13 +4,21 @@ import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import { addEmrApp, appDestinations, changeEmrApp, type EmrApp, findEmrApp, listEmrApps, removeEmrApp } from '../../../product/accounts/emrApps.ts';
+import {
+  addEmrApp,
+  appDestinations,
+  changeEmrApp,
+  type EmrApp,
+  findEmrApp,
+  listEmrApps,
+  removeEmrApp,
+} from '../../../product/accounts/emrApps.ts';
 import { connectorOf } from '../../../product/accounts/openAccount.ts';
 import type { Client } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
 import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../../product/link/registrations.ts';
 import { requestSyncForRule } from '../../../product/records/syncPasses.ts';
-import { app_changes, emr_app, emr_app_choice, type EmrAppRow, new_app } from './schema.ts';
+import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from './schema.ts';
 
 const path = '/dashboard/api/clients/{client_id}/emr-apps';
 const declared = { surface: 'dashboard', auth: 'operator_in_client' } as const;

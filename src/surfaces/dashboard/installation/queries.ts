@@ -1,7 +1,7 @@
-import { listMessagesOf, readChannelHealth, type SentMessage } from '../../../product/alerts/messages.ts';
 import { type AlertText, listOpenAlerts, listRecentAlerts } from '../../../product/alerts/alerts.ts';
 import { alertOf } from '../../../product/alerts/catalogue.ts';
 import { openChannels } from '../../../product/alerts/channels.ts';
+import { listMessagesOf, readChannelHealth, type SentMessage } from '../../../product/alerts/messages.ts';
 import type { Context } from '../../../product/context.ts';
 import type { Alert, ListedAlert } from './schema.ts';
 

@@ -14,7 +14,15 @@ import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import { findRerunBlocker, rerunJob } from '../../../product/writes/rerunJob.ts';
 import { describeEvent } from '../events/queries.ts';
 import { describeJob, exportJobs, listRelated, listRows, readJobPatients } from './queries.ts';
-import { job_details, job_filter_fields, job_patient, job_row, type JobDetails, type JobEvent, type JobStep } from './schema.ts';
+import {
+  type JobDetails,
+  type JobEvent,
+  type JobStep,
+  job_details,
+  job_filter_fields,
+  job_patient,
+  job_row,
+} from './schema.ts';
 
 const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { date_time, id, nullable, patientDetail } from '../../../model/fields.ts';
-import { job_filters } from '../../../product/jobs/listJobs.ts';
 import { review_outcomes } from '../../../product/jobs/jobs.ts';
+import { job_filters } from '../../../product/jobs/listJobs.ts';
 import { event_details } from '../events/schema.ts';
 
 const optional_time = nullable(date_time);

@@ -3,11 +3,11 @@ import { type ClientScope, inScope } from '../../../platform/db/fragments.ts';
 import { listOpenAlerts } from '../../../product/alerts/alerts.ts';
 import type { AlertCode } from '../../../product/alerts/catalogue.ts';
 import type { Context } from '../../../product/context.ts';
-import { duration_base, type Period, period_s, readPeriods, summarizeSince } from '../../../product/jobs/queueDepth.ts';
 import { unfixed } from '../../../product/jobs/listJobs.ts';
+import { duration_base, type Period, period_s, readPeriods, summarizeSince } from '../../../product/jobs/queueDepth.ts';
 import { lastProblem } from '../../../product/webhooks/endpoints.ts';
 import { describeAlert } from '../installation/queries.ts';
-import { type Attention, type ClientLoad, type HistoryBin, type Range, ranges, type Restore } from './schema.ts';
+import { type Attention, type ClientLoad, type HistoryBin, type Range, type Restore, ranges } from './schema.ts';
 
 /** The queue of each client in the scope, and how many of its accounts have to be re-linked. */
 export async function readClientLoads(ctx: Pick<Context, 'db'>, scope: ClientScope): Promise<ClientLoad[]> {

@@ -12,10 +12,10 @@ import { Hours, Provider } from '../../../model/records/providers.ts';
 import { HoursRequest, ProviderSettingsRequest } from '../../../model/settings.ts';
 import { setAppointmentMinutes, syncSoon } from '../../../product/accounts/organizations.ts';
 import { setDefaultHours } from '../../../product/records/hours.ts';
-import { setLocationStatus } from '../../../product/records/settings.ts';
 import { updateProviderSettings } from '../../../product/records/providers.ts';
 import { readAvailability } from '../../../product/records/readAvailability.ts';
 import { readList, readPage, readRecord } from '../../../product/records/readRecords.ts';
+import { setLocationStatus } from '../../../product/records/settings.ts';
 import { confirmRemovals } from '../../../product/records/syncPasses.ts';
 import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import { patientsErase } from '../erasure/endpoints.ts';
@@ -23,7 +23,15 @@ import { listRows } from '../jobs/queries.ts';
 import { job_row } from '../jobs/schema.ts';
 import { openOrganization, organization_params, organization_path, record_params } from '../organization.ts';
 import { findPatients, latestSync, listKinds, listOrganizations, readDefaultHours, readProvider } from './queries.ts';
-import { dashboard_kinds, type DashboardKind, found_patient, isSearched, kind_row, latest_sync, organization_choice } from './schema.ts';
+import {
+  type DashboardKind,
+  dashboard_kinds,
+  found_patient,
+  isSearched,
+  kind_row,
+  latest_sync,
+  organization_choice,
+} from './schema.ts';
 
 /** A response contains the records of one kind, under the kind's name. */
 const lists = record_kinds

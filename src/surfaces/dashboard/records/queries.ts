@@ -5,10 +5,18 @@ import type { Database, Fragment, Query } from '../../../platform/db/database.ts
 import { isDate } from '../../../platform/time/days.ts';
 import { connectorOf } from '../../../product/accounts/openAccount.ts';
 import type { Context } from '../../../product/context.ts';
-import { isFirstSyncPending, type Scope } from '../../../product/records/readRecords.ts';
 import { standard_hours } from '../../../product/records/hours.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from '../../../product/records/nameSuffixes.ts';
-import { dashboard_kinds, type DashboardKind, type FoundPatient, isSearched, type KindRow, type LatestSync, type OrganizationChoice } from './schema.ts';
+import { isFirstSyncPending, type Scope } from '../../../product/records/readRecords.ts';
+import {
+  type DashboardKind,
+  dashboard_kinds,
+  type FoundPatient,
+  isSearched,
+  type KindRow,
+  type LatestSync,
+  type OrganizationChoice,
+} from './schema.ts';
 
 /** A client's organizations in the order they were linked. */
 export async function listOrganizations(ctx: Context, client_id: string): Promise<OrganizationChoice[]> {

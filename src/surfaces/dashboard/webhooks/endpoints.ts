@@ -1,19 +1,48 @@
 import { type Static, type TObject, Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { type Endpoint, endpoint, type EndpointOptions } from '../../../http/endpoint.ts';
+import { type Endpoint, type EndpointOptions, endpoint } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { changesOf, clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
 import { WebhookRequest } from '../../../model/webhook.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
-import { addEndpoint, changeUrl, describeChange, enableEndpoint, findEndpoint, lockEndpoint, rotateSecret, setEventTypes } from '../../../product/webhooks/endpoints.ts';
 import { hurryDeliveries } from '../../../product/webhooks/deliveries.ts';
 import { disableEndpoint, removeEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
-import { clearRequests, findReceiver, listRequests, openReceiver, patientsInBody, readRequest, type Receiver, receiverRefusal, setResponse } from '../../../product/webhooks/receiver/receivers.ts';
+import {
+  addEndpoint,
+  changeUrl,
+  describeChange,
+  enableEndpoint,
+  findEndpoint,
+  lockEndpoint,
+  rotateSecret,
+  setEventTypes,
+} from '../../../product/webhooks/endpoints.ts';
+import {
+  clearRequests,
+  findReceiver,
+  listRequests,
+  openReceiver,
+  patientsInBody,
+  type Receiver,
+  readRequest,
+  receiverRefusal,
+  setResponse,
+} from '../../../product/webhooks/receiver/receivers.ts';
 import { testEndpoint } from '../../../product/webhooks/sendWebhook.ts';
 import { describeEndpoints, readEndpointHours, readLastError } from './queries.ts';
-import { received_request, received_row, receiver, type ReceiverState, webhook_bin, webhook_error, webhook_row, webhook_secret, webhook_test_result } from './schema.ts';
+import {
+  type ReceiverState,
+  received_request,
+  received_row,
+  receiver,
+  webhook_bin,
+  webhook_error,
+  webhook_row,
+  webhook_secret,
+  webhook_test_result,
+} from './schema.ts';
 
 export const webhooks_endpoints: readonly Endpoint[] = [
   endpoint({

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { birthDate, changesOf, choices, clearable, day, text, unclearable, us_state, us_zip } from './fields.ts';
+import { birthDate, changesOf, choices, clearable, day, text, unclearable, us_state, us_zip } from '../fields.ts';
 
 /** The patient's relationship to the subscriber: insurers' codes and their names. */
 export const subscriber_relationships = {

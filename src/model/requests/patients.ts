@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { birthDate, changesOf, choices, clearable, email, flag, text, us_phone, us_state, us_zip } from './fields.ts';
-import { patient_sex } from './records/patients.ts';
+import { birthDate, changesOf, choices, clearable, email, flag, text, us_phone, us_state, us_zip } from '../fields.ts';
+import { patient_sex } from '../records/patients.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
 const party_descriptions = {

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { day, flag, text } from './fields.ts';
+import { day, flag, text } from '../fields.ts';
 
 /** The time is `datetime`, or `date` and `time` in the time zone of the EMR instance. */
 export const AppointmentRequest = Type.Object(

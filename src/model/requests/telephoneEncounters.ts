@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { flag, text } from './fields.ts';
+import { flag, text } from '../fields.ts';
 
 /** Missing required fields are reported in this order. */
 export const TelephoneEncounterRequest = Type.Object(

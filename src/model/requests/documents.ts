@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { flag, text } from './fields.ts';
+import { flag, text } from '../fields.ts';
 
 /** `document` is the file of the form; the parsed body only contains its name. */
 export const DocumentRequest = Type.Object(
