@@ -91,7 +91,9 @@ export type EndpointRequest<
    * Runs a change in one transaction together with its audit record and its Idempotency-Key. A repeated request gets
    * the first response instead of a second change.
    */
-  inTransaction: (work: (tx: Tx) => Promise<Record<string, unknown>>) => Promise<unknown>;
+  inTransaction: <Result extends Record<string, unknown>>(
+    work: (tx: Tx) => Promise<Result>,
+  ) => Promise<Result | Replayed>;
 };
 
 /** A response body that PostgreSQL has already serialized. */
@@ -125,6 +127,7 @@ export type EndpointOptions<
   Body extends TObject | undefined,
   Query extends TObject | undefined,
   Params extends TObject | undefined,
+  Response extends TSchema = TSchema,
 > = {
   id: string;
   surface: Surface;
@@ -190,7 +193,7 @@ export type EndpointOptions<
   file_field?: string;
   query?: Query;
   params?: Params;
-  response: TSchema;
+  response: Response;
   /** Errors beyond those common to all endpoints of this kind (see http/openapi/openApi.ts). */
   errors?: readonly ErrorCode[];
   /** The events that report the outcome of an accepted request. */
@@ -204,8 +207,13 @@ export type EndpointOptions<
   found_in?: Record<string, string>;
   /** The question the "Try it" form asks before it sends the request. */
   confirm?: string;
-  handle: (request: EndpointRequest<A, Body, Query, Params>) => Promise<unknown>;
+  handle: (
+    request: EndpointRequest<A, Body, Query, Params>,
+  ) => Promise<Returned<Static<Response>> | JsonText | WithHeaders | Replayed>;
 };
+
+/** A response as a handler returns it. TypeScript widens a handler's `success: true` before it compares the types. */
+type Returned<Body> = Body extends { success: true } ? Omit<Body, 'success'> & { success: boolean } : Body;
 
 /** An endpoint without the types of its parts, which the server does not need. */
 export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle' | 'example'> & {
@@ -233,7 +241,8 @@ export function endpoint<
   Body extends TObject | undefined = undefined,
   Query extends TObject | undefined = undefined,
   Params extends TObject | undefined = undefined,
->(options: EndpointOptions<A, Body, Query, Params> & Placement): Endpoint {
+  Response extends TSchema = TSchema,
+>(options: EndpointOptions<A, Body, Query, Params, Response> & Placement): Endpoint {
   // The server calls `handle` with values parsed by the same schemas that its type is derived from.
   return options as unknown as Endpoint;
 }

@@ -44,13 +44,13 @@ type Accepted = { id: string; job_id: number; input?: unknown };
  * replays the response to the earlier request. The response is replayed even if the request would be rejected today:
  * the record it refers to may be gone, but the first request was accepted and the client must not conclude otherwise.
  */
-export async function acceptOnce(
+export async function acceptOnce<Response>(
   ctx: Context,
   client_id: string,
   idempotency: IdempotencyKey | undefined,
   accept: () => Promise<Accepted | undefined>,
-  respond: (accepted: Accepted) => unknown,
-): Promise<unknown> {
+  respond: (accepted: Accepted) => Response,
+): Promise<Response | Replayed> {
   const replay = async () => {
     const earlier = idempotency && (await findAccepted(ctx, client_id, idempotency));
     return earlier && new Replayed(respond(earlier));

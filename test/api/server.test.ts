@@ -70,6 +70,7 @@ test('returns 503 for a statement that the database cancelled', async () => {
       ctx.db.system.begin(async (tx) => {
         await tx`SET LOCAL statement_timeout = '1ms'`;
         await tx`SELECT pg_sleep(10)`;
+        return {};
       }),
   });
   const response = await serve(slow).inject({ method: 'GET', url: '/slow' });

@@ -79,7 +79,7 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
     success: true,
     results: findAvailability(input),
     timezone: stored.timezone,
-    ...(pending.length > 0 && { sync: { state: 'pending' } }),
+    ...(pending.length > 0 && { sync: { state: 'pending' as const } }),
   };
 }
 

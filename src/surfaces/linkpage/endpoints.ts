@@ -210,7 +210,7 @@ export const link_endpoints: readonly Endpoint[] = [
     summary: 'Retrieve the state of a sign-in on the EMR’s own page',
     response: Type.Object({
       success,
-      state: Type.Union(['none', 'waiting', 'returned', 'signed_in', 'failed'].map((each) => Type.Literal(each))),
+      state: Type.Enum(['none', 'waiting', 'returned', 'signed_in', 'failed']),
       failure: nullable(Type.String()),
       message: nullable(Type.String()),
     }),

@@ -134,10 +134,7 @@ type Rotation = Pick<
   'ctx' | 'client' | 'body' | 'inTransaction' | 'auditSubject'
 >;
 
-function rotate(
-  { ctx, client, body, inTransaction, auditSubject }: Rotation,
-  id: string | undefined,
-): Promise<unknown> {
+function rotate({ ctx, client, body, inTransaction, auditSubject }: Rotation, id: string | undefined) {
   const at_once = body.immediately ?? false;
   return inTransaction(async (tx) => {
     const rotated = await rotateSecret(ctx, tx, client.id, { endpoint_id: id, immediately: at_once });
