@@ -48,6 +48,34 @@ test('web imports nothing from outside web, and only tests import from it', () =
   expect(crossing).toStrictEqual([]);
 });
 
+test('the shapes of a dashboard page stay in its folder', () => {
+  const foreign = [...all_imports].flatMap(([file, targets]) =>
+    targets
+      .filter((target) => /^src\/surfaces\/dashboard\/[^/]+\/schema\.ts$/.test(target))
+      .filter((target) => dirname(file) !== dirname(target))
+      .map((target) => `${file} → ${target}`.replaceAll('src/surfaces/dashboard/', '')),
+  );
+  // Pages that show the same thing.
+  expect(foreign.sort()).toStrictEqual([
+    'emr-apps/schema.ts → accounts/schema.ts',
+    'jobs/schema.ts → events/schema.ts',
+    'me/schema.ts → sign-in/schema.ts',
+    'overview/schema.ts → installation/schema.ts',
+    'records/endpoints.ts → jobs/schema.ts',
+    'records/schema.ts → jobs/schema.ts',
+    'scripts/dashboardApi.ts → overview/schema.ts',
+    'sign-in/schema.ts → operators/schema.ts',
+  ]);
+});
+
+test('only main.ts imports the dashboard', () => {
+  const importers = [...all_imports].flatMap(([file, targets]) => {
+    const outside = file.startsWith('src/') && !file.startsWith('src/surfaces/dashboard/');
+    return outside && targets.some((target) => target.startsWith('src/surfaces/dashboard/')) ? [file] : [];
+  });
+  expect(importers).toStrictEqual(['src/main.ts']);
+});
+
 test('nothing uses URL.canParse, which is unreliable in Node 20 and 22', () => {
   const uses = [...imports.keys()].filter((file) => file.startsWith('src/') || file.startsWith('larkspur/'));
   expect(uses.filter((file) => /URL\.canParse\(/.test(readFileSync(join(root, file), 'utf8')))).toStrictEqual([]);
