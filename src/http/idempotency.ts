@@ -85,12 +85,12 @@ async function findAccepted(
  * Makes a change once: the key is stored in the transaction of the change, with the sealed response (it may contain a
  * secret). A repeated request gets that response.
  */
-export async function runOnce(
+export async function runOnce<Result extends Record<string, unknown>>(
   ctx: Context,
   client_id: string,
   idempotency: IdempotencyKey | undefined,
-  work: (tx: Tx) => Promise<Record<string, unknown>>,
-): Promise<unknown> {
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result | Replayed> {
   return ctx.db.tenant(client_id, async (tx) => {
     if (!idempotency) return work(tx);
     await tx`SELECT set_config('lock_timeout', ${key_wait}, true)`;
