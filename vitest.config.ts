@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'src/**/*.test.ts'],
     globalSetup: ['test/harness/global.ts'],
+    setupFiles: ['test/harness/fileTimes.ts'],
     pool: 'forks',
     // Twice the cores of a small machine: tests spend much of their time waiting for leases, timeouts and pages. Three
     // workers used 73 % of two cores.

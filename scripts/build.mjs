@@ -19,6 +19,8 @@ import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
+/** Written by `npm test`; a build keeps it. */
+export const times_file = 'dist/test-times.json';
 const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
 // Code for the browser has its own project: other globals are available there.
 // The client library is compiled twice, for `import` and for `require`.
@@ -242,7 +244,7 @@ async function runVite(options) {
 
 /** Removes the outputs of sources that no longer exist. */
 function removeOthers(outputs) {
-  const expected = new Set(outputs);
+  const expected = new Set([...outputs, relative('dist', times_file)]);
   for (const path of filesBelow('dist').map((path) => relative('dist', path))) {
     if (!expected.has(path) && !isBundle(path)) rmSync(join(dist, path));
   }

@@ -1,6 +1,9 @@
 /**
  * `npm test`: runs all checks, fastest first. Arguments are passed to Vitest. Files with failed tests are run a second time,
  * alone, because a busy machine can be too slow for a test. If they pass, the run passes and lists them.
+ *
+ * `--changed` checks only what differs from the last commit, and `--changed=COMMIT` what differs from another one: the
+ * quick checks, and the tests that are closest to the changed files.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
@@ -8,7 +11,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from './build.mjs';
+import { changedFiles, chooseTests } from './changedTests.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+import { formatTimes, storeTimes } from './testTimes.mjs';
 
 /** All files of the run are in this folder, and its path identifies the processes of the run. */
 const test_root = mkdtempSync(join(tmpdir(), 'chartwire-test-'));
@@ -42,16 +47,14 @@ await runScript(async () => {
 async function runSteps() {
   ensureInstalled();
   const chromium = ensureChromium();
-  await step('Format and lint', () => run('@biomejs/biome/bin/biome', ['check', '.']));
-  await step('Types', () => run('typescript/bin/tsc', ['--noEmit']));
-  // Vite removes types without checking them. The build checks those of the other pages.
-  await step('Dashboard types', () => run('typescript/bin/tsc', ['-p', 'web/dashboard']));
-  await step('Build', () => build());
-  if (existsSync(join(root, 'dist/scripts/generate.js'))) {
-    await step('Generated files', () => run('../dist/scripts/generate.js', ['--check']));
-  }
+  const args = process.argv.slice(2);
+  const changed = args.find((arg) => /^--changed(=|$)/.test(arg));
+  const others = args.filter((arg) => arg !== changed);
+  const selected = changed ? await checkChanged(changed.split('=')[1]) : await checkAll();
   const env = { ...chromium, CHARTWIRE_TEST_ROOT: test_root, CHARTWIRE_TEST_REPORT: report_file };
-  const first = await step('Tests', () => runTests(process.argv.slice(2), env));
+  const first = await step('Tests', () => runTests([...selected, ...others], env));
+  storeTimes(first);
+  process.stdout.write(`\n${formatTimes(first)}\n`);
   const failed = first.files.filter(({ ok }) => !ok);
   const passed = (files) => files.filter(({ ok }) => ok).reduce((sum, file) => sum + file.passed, 0);
   result = { passed: passed(first.files), repeated: [] };
@@ -65,6 +68,38 @@ async function runSteps() {
   if (again.length > 0) throw new ScriptError(`\n=== Tests: FAILED twice\n${again.map(({ file }) => file).join('\n')}`);
   result.passed += passed(second.files);
   result.repeated = failed.flatMap(({ file, failures }) => failures.map((name) => `${file} > ${name}`));
+}
+
+/** All checks but the tests. Returns which test files to run: all. */
+async function checkAll() {
+  await step('Format and lint', () => run('@biomejs/biome/bin/biome', ['check', '.']));
+  await step('Types', () => run('typescript/bin/tsc', ['--noEmit']));
+  // Vite removes types without checking them. The build checks those of the other pages.
+  await step('Dashboard types', () => run('typescript/bin/tsc', ['-p', 'web/dashboard']));
+  await step('Build', () => build());
+  if (existsSync(join(root, 'dist/scripts/generate.js'))) {
+    await step('Generated files', () => run('../dist/scripts/generate.js', ['--check']));
+  }
+  return [];
+}
+
+/** The quick checks of what has changed since a commit. Returns which test files to run. */
+async function checkChanged(since) {
+  const changed = changedFiles(since);
+  if (changed.length === 0) {
+    throw new ScriptError('Nothing has changed. To compare with another commit: npm test -- --changed=COMMIT');
+  }
+  const chosen = chooseTests(changed);
+  process.stdout.write(`${chosen.text}\nGenerated files are left to \`npm test\` as well.\n`);
+  const biome = ['check', '--no-errors-on-unmatched', ...changed];
+  await step('Format and lint', () => run('@biomejs/biome/bin/biome', biome));
+  const types_file = join(root, 'node_modules/.cache/chartwire.tsbuildinfo');
+  await step('Types', () => run('typescript/bin/tsc', ['--noEmit', '--incremental', '--tsBuildInfoFile', types_file]));
+  if (changed.some((path) => path.startsWith('web/'))) {
+    await step('Dashboard types', () => run('typescript/bin/tsc', ['-p', 'web/dashboard']));
+  }
+  if (chosen.build) await step('Build', () => build());
+  return chosen.tests;
 }
 
 /** Returns the results of the files, whether they passed or not. Anything else that goes wrong throws. */
