@@ -1,3 +1,14 @@
+export type GroupRow = {
+  name: string;
+  description: string;
+  /** The title of its page, where the name alone would be unclear. */
+  title?: string;
+  /** The address of its page, where a page of a catalogue has that of its name. */
+  address?: string;
+  /** Shown on the page of another group. */
+  on_page_of?: string;
+};
+
 /** Groups of the API reference, in its order. Every public endpoint declares the one it belongs to. */
 export const groups = [
   { name: 'Link', description: 'Connect a user’s EMR account and get its access token.' },
@@ -15,9 +26,10 @@ export const groups = [
     description: 'Providers, locations, staff and code lists as of the last sync, and their settings.',
   },
   { name: 'Jobs', description: 'Follow the progress of a write.' },
-  { name: 'Events', description: 'List and resend events.' },
-  { name: 'Webhooks', description: 'Manage the endpoints that receive events.' },
-  { name: 'Sandbox', description: 'Available in sandbox mode only.' },
-] as const;
+  { name: 'Events', address: 'webhook-events', description: 'List and resend events.' },
+  { name: 'Webhooks', title: 'Webhook endpoints', description: 'Manage the endpoints that receive events.' },
+  // Its only operation is a step of linking: on that page, its form can use the token of the previous step.
+  { name: 'Sandbox', on_page_of: 'Link', description: 'Available in sandbox mode only.' },
+] as const satisfies readonly GroupRow[];
 
 export type Group = (typeof groups)[number]['name'];

@@ -1,4 +1,4 @@
-import { type Group, groups } from '../../model/groups.ts';
+import { type Group, type GroupRow, groups } from '../../model/groups.ts';
 
 /**
  * A page of the documentation. Its content is a Markdown file of the repository, the operations of groups of the API
@@ -63,7 +63,7 @@ export const sections: readonly Section[] = [
         description: 'Base URL, authentication, lists, limits, versions, and all operations.',
         content: 'overview',
       },
-      ...groups.filter(({ name }) => name !== 'Sandbox').map(resource),
+      ...groups.filter((each: GroupRow) => each.on_page_of === undefined).map(resource),
       reference('events', 'Event types', 'Every event with its fields and an example.'),
       reference('errors', 'Error codes', 'Every request error, and which ones to retry.'),
       reference('failures', 'Failure codes', 'Why an accepted write failed, and what to do about it.'),
@@ -98,11 +98,9 @@ function reference(name: string, title: string, description: string): DocPage {
   return { path: `/docs/reference/${name}`, title, description, content: { file: `docs/reference/${name}.md` } };
 }
 
-/** The page of a group. Its address is its name, except where a page of a catalogue has that address. */
-function resource({ name, description }: { name: Group; description: string }): DocPage {
-  const title = name === 'Webhooks' ? 'Webhook endpoints' : name;
-  const address = name === 'Events' ? 'webhook-events' : name.toLowerCase().replaceAll(' ', '-');
-  // The sandbox's only operation is a step of linking: on this page, its form can use the token of the previous step.
-  const own: readonly Group[] = name === 'Link' ? [name, 'Sandbox'] : [name];
-  return { path: `/docs/reference/${address}`, title, description, content: { groups: own } };
+/** The page of a group, with the groups that are shown on it. */
+function resource({ name, title = name, address, description }: GroupRow & { name: Group }): DocPage {
+  const shown = groups.filter((each: GroupRow) => each.name === name || each.on_page_of === name);
+  const path = `/docs/reference/${address ?? name.toLowerCase().replaceAll(' ', '-')}`;
+  return { path, title, description, content: { groups: shown.map((each) => each.name) } };
 }

@@ -4,6 +4,7 @@ import type { Account } from '../../../product/accounts/accounts.ts';
 import { describedMrnRule } from '../../../product/accounts/capabilities.ts';
 import { capabilitiesOf, connectorOf } from '../../../product/accounts/openAccount.ts';
 import type { Context } from '../../../product/context.ts';
+import { uploadDocument } from '../../../product/writes/documents/document.upload.ts';
 import type { AccountRow, OrganizationRow } from './schema.ts';
 
 /** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */
@@ -115,7 +116,7 @@ function withDocumentLimit(evidence: EvidenceRow[], bytes_max: number | null): E
   if (bytes_max === null) return evidence;
   const detail = `Up to ${sizeText(bytes_max)} per document.`;
   return evidence.map((each) =>
-    each.capability === 'uploadDocument' && each.state !== 'refused' ? { ...each, detail } : each,
+    each.capability === uploadDocument.stored_by && each.state !== 'refused' ? { ...each, detail } : each,
   );
 }
 
