@@ -29,7 +29,7 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: info.base_url }],
-    tags: groups.filter(({ name }) => used.has(name)),
+    tags: groups.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
     paths,
     webhooks: events,
     components: {
