@@ -21,12 +21,12 @@ export const same_host = 'same_host';
 export function matchHost(hosts: readonly string[], address: string): 'exact' | 'wildcard' | undefined {
   const { host } = new URL(address);
   if (hosts.includes(host)) return 'exact';
-  const wildcard = wildcardOf(host);
+  const wildcard = toWildcard(host);
   return wildcard !== undefined && hosts.includes(wildcard) ? 'wildcard' : undefined;
 }
 
 /** `*.example.org` for `emr.example.org`; undefined for IP addresses and names without a parent of two labels. */
-export function wildcardOf(host: string): string | undefined {
+export function toWildcard(host: string): string | undefined {
   const [, parent] = /^[^.]+\.([^.]+\..+)$/.exec(host) ?? [];
   return parent === undefined || isAddress(host) || host.startsWith('*.') ? undefined : `*.${parent}`;
 }

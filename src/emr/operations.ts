@@ -1,4 +1,7 @@
-import type { OperationName, Operations } from './connector.ts';
+import type { EmrWrite, OperationName, Operations } from './connector.ts';
+
+/** The input of a write: `InputOf<Operations['addRefill']>`. */
+export type InputOf<Write> = Write extends EmrWrite<infer Input, infer _Output> ? Input : never;
 
 /** The operations that a connector implements, each over an open session. The keys are the connector's capabilities. */
 export type Implementations<Session> = { [Name in OperationName]?: (session: Session) => Operations[Name] };

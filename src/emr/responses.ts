@@ -28,7 +28,7 @@ const depth_max = 100;
  * The JSON of a response, undefined if it is not JSON, or `too_complex`. The parser's error quotes the body, so it is
  * dropped. Large responses are parsed in parts, so that other requests are served meanwhile.
  */
-export async function jsonOf(
+export async function parseResponse(
   { body, truncated }: OutboundResponse,
   kind: ResponseKind,
 ): Promise<{ json: unknown } | { too_complex: true } | undefined> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { isPinned, matchHost, pinnedUrls, wildcardOf } from '../../src/emr/endpointPins.ts';
-import { isTrustedRevocation } from '../../src/emr/fhir/sign-in/trustedEndpoints.ts';
-import { nextUrl } from '../../src/emr/fhir/transport/bundles.ts';
+import { isPinned, matchHost, pinnedUrls, toWildcard } from '../../src/emr/endpointPins.ts';
+import { isTrustedRevocation } from '../../src/emr/fhir/sign-in/authorizationServer.ts';
 import { isBelowBase } from '../../src/emr/fhir/transport/call.ts';
+import { nextUrl } from '../../src/emr/fhir/transport/search.ts';
 
 describe('the hosts of an app', () => {
   test.each([
@@ -22,7 +22,7 @@ describe('the hosts of an app', () => {
   });
 
   test('have no wildcard for IP addresses and top-level domains', () => {
-    expect(['127.0.0.1', '[::1]:80', 'example.org', 'localhost', '*.example.org'].map(wildcardOf)).toEqual([
+    expect(['127.0.0.1', '[::1]:80', 'example.org', 'localhost', '*.example.org'].map(toWildcard)).toEqual([
       ...Array<undefined>(5),
     ]);
   });

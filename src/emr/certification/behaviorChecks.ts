@@ -6,7 +6,7 @@ import { collect } from '../operations.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Call, Environment, Interceptor, ListName } from './environment.ts';
 import { isWrite } from './interceptors.ts';
-import { listOf, lists } from './listChecks.ts';
+import { lists, requireList } from './listChecks.ts';
 import { fail, skip } from './outcomes.ts';
 import { prepareWrite } from './prepareWrite.ts';
 import { reads } from './readChecks.ts';
@@ -28,7 +28,7 @@ export const behaviorChecks: readonly Check[] = [
       };
       const name = await firstList(env);
       const { emr } = await env.open({ intercept, signal: stop.signal });
-      await expectFailure(env, 'stopped before the start', () => collect(listOf(emr, name)()), ['unavailable']);
+      await expectFailure(env, 'stopped before the start', () => collect(requireList(emr, name)()), ['unavailable']);
       if (sent > 0) fail('a request was sent');
     },
   },
@@ -39,7 +39,7 @@ export const behaviorChecks: readonly Check[] = [
       const name = await firstList(env);
       const { intercept, held, stop } = holdCall(() => true);
       const { emr, calls } = await env.open({ intercept, signal: stop.signal });
-      const reading = expectFailure(env, 'a stopped read', () => collect(listOf(emr, name)()), ['unavailable']);
+      const reading = expectFailure(env, 'a stopped read', () => collect(requireList(emr, name)()), ['unavailable']);
       await Promise.race([held, reading]);
       stop.abort();
       await endsSoon(reading, 'a stopped read');
@@ -81,13 +81,13 @@ export const behaviorChecks: readonly Check[] = [
       await env.endSession();
       const { emr, saved } = await env.open();
       const name = await firstList(env);
-      const failure = await env.track(collect(listOf(emr, name)())).catch((error: unknown) => error);
+      const failure = await env.track(collect(requireList(emr, name)())).catch((error: unknown) => error);
       if (failure instanceof EmrFailure && failure.kind === 'login_required') return;
       if (failure instanceof Error) fail('the call failed, but not as login_required');
       const [grant] = saved;
       if (!grant) return;
       const again = await env.open({ grant });
-      await collect(listOf(again.emr, name)());
+      await collect(requireList(again.emr, name)());
       if (again.saved.length > 0) fail('the saved grant is not valid');
     },
   },
@@ -100,12 +100,12 @@ export const behaviorChecks: readonly Check[] = [
       const name = await firstList(env);
       // Earlier checks may have let the session expire. Only one that still works can be ended.
       const before = await env.open();
-      await env.track(collect(listOf(before.emr, name)()));
+      await env.track(collect(requireList(before.emr, name)()));
       const grant = before.saved.at(-1) ?? (await env.session()).grant;
       const ended = await env.track(connector.signOut(env.endpoint().endpoint, { credentials, grant }));
       if (!ended) return skip('this EMR cannot end a session');
       const after = await env.open({ grant });
-      const failure = await env.track(collect(listOf(after.emr, name)())).catch((error: unknown) => error);
+      const failure = await env.track(collect(requireList(after.emr, name)())).catch((error: unknown) => error);
       if (failure instanceof EmrFailure && failure.kind === 'login_required') return;
       if (failure instanceof Error) fail('a call after signing out failed, but not as login_required');
       if (after.saved.length === 0) fail('the session still works after signing out');
@@ -122,7 +122,7 @@ export const behaviorChecks: readonly Check[] = [
       const { emr, calls } = await env.open();
       for (const name of await supportedLists(env)) {
         const sent = calls.length;
-        const read = collect(listOf(emr, name)());
+        const read = collect(requireList(emr, name)());
         const succeeded = await read.then(
           () => true,
           () => false,
@@ -140,7 +140,7 @@ export const behaviorChecks: readonly Check[] = [
       const supported = await env.capabilities();
       const { emr } = await env.open();
       const probes = [
-        ...(await supportedLists(env)).map((name) => [name, () => firstPage(listOf(emr, name)())] as const),
+        ...(await supportedLists(env)).map((name) => [name, () => firstPage(requireList(emr, name)())] as const),
         ...read_names
           .filter((name) => supported.includes(name))
           .map((name) => [name, () => reads[name].request(emr, env)] as const),

@@ -35,7 +35,7 @@ async function expectRefused(env: Environment, name: FieldWrite, field: string, 
 async function expectWritten(env: Environment, name: FieldWrite, field: string, sample: AnyFieldSample): Promise<void> {
   if (sample.effect_checked_by !== undefined) return;
   if (sample.shows !== undefined) {
-    const bodies = await bodiesOf(env, name, sample.add);
+    const bodies = await collectBodies(env, name, sample.add);
     if (!bodies.some((body) => body.includes(sample.shows ?? '')))
       fail(`${field} is declared as supported but not sent`);
     return;
@@ -47,7 +47,7 @@ async function expectWritten(env: Environment, name: FieldWrite, field: string, 
   ];
   if (without !== including) return;
   // It may be in a record that is written after the first one, or make one necessary.
-  const countWrites = async (add: AnyFieldSample['add']) => (await bodiesOf(env, name, add)).length;
+  const countWrites = async (add: AnyFieldSample['add']) => (await collectBodies(env, name, add)).length;
   const writes = await countWrites((same) => same);
   if ((await countWrites(sample.add)) !== writes) return;
   const bodies = (of: unknown) => unsentBodies(env, name, of, marker, writes);
@@ -74,7 +74,7 @@ async function unsentBodies(
 }
 
 /** The bodies of all write requests of a write that succeeds. */
-async function bodiesOf(env: Environment, name: FieldWrite, add: AnyFieldSample['add']): Promise<string[]> {
+async function collectBodies(env: Environment, name: FieldWrite, add: AnyFieldSample['add']): Promise<string[]> {
   const bodies: string[] = [];
   const { write, input, marker } = await prepareWrite(env, name, (call, pass, request) => {
     if (isWrite(call)) bodies.push(withoutAssigned(request.body));

@@ -28,7 +28,7 @@ const names = Object.keys(lists) as ListName[];
 const before_all = '1971-01-01T00:00:00.000Z';
 
 export const listChecks: readonly Check[] = [
-  ...names.flatMap(checksOf),
+  ...names.flatMap(checkList),
   {
     id: 'listLocations.clinical',
     expectation: 'no location is the home of a patient',
@@ -52,7 +52,7 @@ function place(street: string | null | undefined, zip: string | null | undefined
   return street && zip ? [`${street.trim().toLowerCase()} ${zip.trim().slice(0, 5)}`] : [];
 }
 
-function checksOf(name: ListName): Check[] {
+function checkList(name: ListName): Check[] {
   return [
     {
       id: `${name}.rows`,
@@ -93,7 +93,7 @@ function checksOf(name: ListName): Check[] {
           return pass(url);
         };
         const { emr } = await env.open({ intercept });
-        const all = await env.track(collect(listOf(emr, name)())).catch(rejectOtherThanUnavailable);
+        const all = await env.track(collect(requireList(emr, name)())).catch(rejectOtherThanUnavailable);
         if (removed === 0) skip('no request names a page size');
         if (!all) return skip('the EMR cannot be read without a page size');
         const whole = new Set(all.map(({ ehr_id }) => ehr_id));
@@ -105,7 +105,7 @@ function checksOf(name: ListName): Check[] {
       expectation: 'the list is read to its end, page by page, and a second read returns the same rows',
       run: async (env) => {
         const rows = await env.rows(name);
-        const again = await pagesOf(env, name);
+        const again = await readPages(env, name);
         const longest = Math.max(0, ...again.map((page) => page.length));
         if (longest > page_rows_max) fail(`a page has ${longest} rows`);
         const [first, second] = [rows, again.flat()].map((all) => all.map(({ ehr_id }) => ehr_id).sort());
@@ -122,10 +122,10 @@ function checksOf(name: ListName): Check[] {
       run: async (env) => {
         const ids = new Set((await env.rows(name)).map(({ ehr_id }) => ehr_id));
         const { emr } = await env.open();
-        const list = listOf(emr, name);
+        const list = requireList(emr, name);
         if (!list.incremental) skip('not an incremental list');
         // A list that cannot be resumed has no position. Its changes are requested by time.
-        const since = (await throughOf(list())) ?? new Date().toISOString();
+        const since = (await readPosition(list())) ?? new Date().toISOString();
         const changed = await env.track(collect(list({ since })));
         if (changed.some(({ ehr_id }) => !ids.has(ehr_id)))
           fail('the changes contain records that are not in the list');
@@ -137,7 +137,7 @@ function checksOf(name: ListName): Check[] {
       run: async (env) => {
         const ids = (await env.rows(name)).map(({ ehr_id }) => ehr_id);
         const { emr } = await env.open();
-        const list = listOf(emr, name);
+        const list = requireList(emr, name);
         if (!list.incremental) skip('not an incremental list');
         const changed = new Set((await env.track(collect(list({ since: before_all })))).map(({ ehr_id }) => ehr_id));
         const missing = ids.filter((id) => !changed.has(id));
@@ -166,13 +166,13 @@ function checksOf(name: ListName): Check[] {
 
 type AnyList = Listing<{ ehr_id: string }>;
 
-export function listOf(emr: Partial<Operations>, name: ListName): AnyList {
+export function requireList(emr: Partial<Operations>, name: ListName): AnyList {
   // Follows from ListName, but TypeScript loses it in the index access.
   return (emr[name] as AnyList | undefined) ?? skipUnsupported(name);
 }
 
 /** The last position of a complete read. */
-export async function throughOf(list: AsyncIterable<ListPage<unknown>>): Promise<string | undefined> {
+export async function readPosition(list: AsyncIterable<ListPage<unknown>>): Promise<string | undefined> {
   let last: string | undefined;
   for await (const { through } of list) last = through ?? last;
   return last;
@@ -186,7 +186,7 @@ async function expectListFailure(
   make: () => OutboundResponse,
 ) {
   const { emr } = await env.open({ intercept: onCall(index, respondWith(make)) });
-  await expectFailure(env, `${situation} in response ${index + 1}`, () => collect(listOf(emr, name)()), [
+  await expectFailure(env, `${situation} in response ${index + 1}`, () => collect(requireList(emr, name)()), [
     'unavailable',
   ]);
 }
@@ -209,9 +209,9 @@ function rejectOtherThanUnavailable(error: unknown): undefined {
   throw error;
 }
 
-async function pagesOf(env: Environment, name: ListName): Promise<{ ehr_id: string }[][]> {
+async function readPages(env: Environment, name: ListName): Promise<{ ehr_id: string }[][]> {
   const { emr } = await env.open();
   const pages: { ehr_id: string }[][] = [];
-  for await (const page of listOf(emr, name)()) pages.push(page);
+  for await (const page of requireList(emr, name)()) pages.push(page);
   return pages;
 }

@@ -40,23 +40,23 @@ export async function scoreCard(target: CertificationTarget): Promise<ScoreCard>
     operations: Object.fromEntries(
       implemented.map((name) => [
         name,
-        offered.includes(name) ? scoreOf(name, results) : unofferedScore(name, signed_in),
+        offered.includes(name) ? scoreOperation(name, results) : scoreUnoffered(name, signed_in),
       ]),
     ),
   };
 }
 
-function scoreOf(name: OperationName, all: readonly CheckResult[]): OperationScore {
+function scoreOperation(name: OperationName, all: readonly CheckResult[]): OperationScore {
   const results = all.filter(({ check }) => check.id.startsWith(`${name}.`));
-  const reasonOf = (outcome: CheckResult['outcome']) => results.find((each) => each.outcome === outcome)?.reason;
-  const [failed, refused] = [reasonOf('failed'), reasonOf('refused')];
+  const findReason = (outcome: CheckResult['outcome']) => results.find((each) => each.outcome === outcome)?.reason;
+  const [failed, refused] = [findReason('failed'), findReason('refused')];
   if (failed !== undefined) return { state: 'fails', text: failed };
   if (refused !== undefined) return { state: 'refused', text: refused };
-  if (reasonOf('passed') !== undefined) return { state: 'works' };
-  return { state: 'offered', text: reasonOf('skipped') ?? reasonOf('unsupported') ?? 'no check' };
+  if (findReason('passed') !== undefined) return { state: 'works' };
+  return { state: 'offered', text: findReason('skipped') ?? findReason('unsupported') ?? 'no check' };
 }
 
-function unofferedScore(name: OperationName, { evidence = [] }: SignedIn): OperationScore {
+function scoreUnoffered(name: OperationName, { evidence = [] }: SignedIn): OperationScore {
   const refused = evidence.find(({ capability, state }) => capability === name && state === 'refused');
   return refused
     ? { state: 'refused', text: refused.detail ?? 'refused when the account was linked' }

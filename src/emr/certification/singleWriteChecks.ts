@@ -3,7 +3,7 @@ import { collect } from '../operations.ts';
 import type { Saved } from '../patientWrites.ts';
 import { booksFreeSlotsOnly } from './appointmentTimes.ts';
 import { type Check, expectFailure } from './check.ts';
-import { listOf, throughOf } from './listChecks.ts';
+import { readPosition, requireList } from './listChecks.ts';
 import { fail, skip } from './outcomes.ts';
 import { prepareWrite } from './prepareWrite.ts';
 import { samples } from './samples.ts';
@@ -18,8 +18,8 @@ export const singleWriteChecks: readonly Check[] = [
     run: async (env) => {
       const { write, input, marker } = await prepareWrite(env, 'createPatient');
       const { emr } = await env.open();
-      const list = listOf(emr, 'listPatients');
-      const since = list.incremental && (await throughOf(list()));
+      const list = requireList(emr, 'listPatients');
+      const since = list.incremental && (await readPosition(list()));
       const { ehr_id } = await env.track(write.send(input, marker));
       const isIn = async (rows: AsyncIterable<{ ehr_id: string }[]>) =>
         (await collect(rows)).some((patient) => patient.ehr_id === ehr_id);

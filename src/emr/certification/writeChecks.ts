@@ -19,9 +19,9 @@ import { samples, type WriteName } from './samples.ts';
 const names = Object.keys(samples) as WriteName[];
 
 /** What every write must do. */
-export const writeChecks: readonly Check[] = names.flatMap(checksOf);
+export const writeChecks: readonly Check[] = names.flatMap(checkWrite);
 
-function checksOf(name: WriteName): Check[] {
+function checkWrite(name: WriteName): Check[] {
   return [
     {
       id: `${name}.written`,

@@ -1,19 +1,23 @@
-import { type Connector, EmrFailure } from '../connector.ts';
+import { type Connector, type EmrEndpoint, EmrFailure, type ServerDescription } from '../connector.ts';
 import { operationNames } from '../operations.ts';
-import { describeServer } from './describeServer.ts';
-import { createChanges } from './lists/changes.ts';
-import { describeIdentifiers } from './mrn.ts';
-import { fieldNames, openOperations, operations, server_fields } from './operations.ts';
-import { readSmartConfiguration } from './sign-in/discover.ts';
-import { pageSignIn } from './sign-in/pageSignIn.ts';
+import { documentBytesMax } from './chart/documents.ts';
+import { createChanges } from './lists.ts';
+import {
+  fieldNames,
+  openOperations,
+  operations,
+  server_fields,
+  supportedCapabilities,
+  unsupported_fields,
+} from './operations.ts';
+import { describeIdentifiers } from './patients/mrn.ts';
+import { serverFindings } from './practice/locations.ts';
+import { readCapabilityStatement, readSmartConfiguration, unexpectedEndpoint } from './sign-in/authorizationServer.ts';
 import { refreshCapabilities } from './sign-in/probeServer.ts';
-import { signIn } from './sign-in/signIn.ts';
+import { pageSignIn, signIn, signOut } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
-import { signOut } from './sign-in/signOut.ts';
-import { unexpectedEndpoint } from './sign-in/trustedEndpoints.ts';
+import { toCapabilities, toServerFacts } from './transport/capabilities.ts';
 import { openClient } from './transport/client.ts';
-import { documentBytesMax, serverFindings } from './transport/serverFindings.ts';
-import { unsupported_fields } from './writes/unsupportedFields.ts';
 
 export const fhir: Connector = {
   name: 'fhir',
@@ -53,3 +57,10 @@ export const fhir: Connector = {
     return openOperations({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
   },
 };
+
+/** What the server publishes about itself. Fails if it is not a FHIR server. */
+export async function describeServer(endpoint: EmrEndpoint): Promise<ServerDescription> {
+  const stated = await readCapabilityStatement(endpoint);
+  if (!('statement' in stated)) return {};
+  return { capabilities: supportedCapabilities(toCapabilities(toServerFacts(stated.statement))) };
+}

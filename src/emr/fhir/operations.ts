@@ -1,41 +1,59 @@
-import type { Capability, EmrWrite, OperationName, Operations } from '../connector.ts';
+import type { Capability, Connector, EmrWrite, OperationName, Operations } from '../connector.ts';
 import type { FieldCapability, FieldOperation } from '../fields.ts';
 import { operationNames } from '../operations.ts';
-import { getBalances } from './charts/balances.ts';
-import { listPatientInsurances } from './charts/coverage.ts';
-import { listGuarantors } from './charts/guarantors.ts';
-import { getAlerts, listEncounters, listMedications } from './charts/liveChart.ts';
-import { listPatientPharmacies } from './charts/pharmacies.ts';
-import { searchPatients } from './charts/searchPatients.ts';
-import { appointments, getAppointment } from './lists/appointments.ts';
-import { claims } from './lists/claims.ts';
-import { scheduleBlocks } from './lists/hours.ts';
-import { locations } from './lists/locations.ts';
-import { orders } from './lists/orders.ts';
-import { insuranceProviders, pharmacies, plainList } from './lists/organizations.ts';
-import { findPatient, patients } from './lists/patients.ts';
-import { findReferringProviders, listPractitioners, providers, referringProviders, staff } from './lists/providers.ts';
-import { incrementalList } from './lists/readList.ts';
-import { listVisitStatuses, visitTypes } from './lists/visitCodes.ts';
-import type { Emr } from './references.ts';
-import { can, list, meetsAll, type Requirement, read, search, stored } from './requirements.ts';
-import { type Capabilities, us_core_patient } from './transport/capabilities.ts';
-import { addRefill } from './writes/addRefill.ts';
-import { createAppointment } from './writes/createAppointment.ts';
-import { named_doctor } from './writes/doctors.ts';
+import { appointments, getAppointment, listVisitStatuses, visitTypes } from './appointments/appointments.ts';
+import { createAppointment } from './appointments/booking.ts';
+import { scheduleBlocks } from './appointments/hours.ts';
+import { getAlerts } from './chart/alerts.ts';
+import { uploadDocument } from './chart/documents.ts';
+import { addRefill, listMedications } from './chart/medications.ts';
+import { orders } from './chart/orders.ts';
+import { claims } from './claims/claims.ts';
+import { getBalances } from './coverage/accounts.ts';
+import { listPatientInsurances } from './coverage/coverage.ts';
+import { addPatientInsurance, updatePatientInsurance } from './coverage/coverageWrites.ts';
 import {
   addGuarantor,
   guarantor_fields,
   guarantor_requires,
+  listGuarantors,
   responsible_party_requires,
   setResponsibleParty,
-} from './writes/guarantors.ts';
-import { addPatientInsurance, updatePatientInsurance } from './writes/insuranceWrites.ts';
-import { createPatient, insurance_fields, updatePatient } from './writes/patientWrites.ts';
-import { added_pharmacy, addPatientPharmacy, new_patient_pharmacy } from './writes/pharmacyWrites.ts';
-import { changed_referral, new_referral, referral_fields } from './writes/referrals.ts';
-import { addTelephoneAction, createTelephoneEncounter } from './writes/telephoneEncounters.ts';
-import { uploadDocument } from './writes/uploadDocument.ts';
+} from './coverage/guarantors.ts';
+import { listEncounters } from './encounters/encounters.ts';
+import { addTelephoneAction, createTelephoneEncounter } from './encounters/telephoneEncounters.ts';
+import { incrementalList, plainList } from './lists.ts';
+import { changed_referral, named_doctor, new_referral, referral_fields } from './patients/doctors.ts';
+import { findPatient, patients, searchPatients } from './patients/patients.ts';
+import { createPatient, insurance_fields, updatePatient } from './patients/patientWrites.ts';
+import { locations } from './practice/locations.ts';
+import { insuranceProviders } from './practice/organizations.ts';
+import {
+  added_pharmacy,
+  addPatientPharmacy,
+  listPatientPharmacies,
+  new_patient_pharmacy,
+  pharmacies,
+} from './practice/pharmacies.ts';
+import {
+  findReferringProviders,
+  listPractitioners,
+  providers,
+  referringProviders,
+  staff,
+} from './practice/providers.ts';
+import type { Emr } from './references.ts';
+import {
+  type Capabilities,
+  can,
+  lists,
+  meetsAll,
+  type Requirement,
+  reads,
+  searches,
+  stores,
+  us_core_patient,
+} from './transport/capabilities.ts';
 
 /**
  * Every operation that a FHIR server may support. `requires` names only what the operation cannot work without:
@@ -44,60 +62,63 @@ import { uploadDocument } from './writes/uploadDocument.ts';
 export const operations: {
   [Name in OperationName]?: { requires: readonly Requirement[]; open: (emr: Emr) => Operations[Name] };
 } = {
-  listProviders: { requires: [list('Practitioner')], open: (emr) => listPractitioners(emr, providers) },
-  listStaff: { requires: [list('Practitioner')], open: (emr) => listPractitioners(emr, staff) },
+  listProviders: { requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, providers) },
+  listStaff: { requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, staff) },
   listReferringProviders: {
-    requires: [list('Practitioner')],
+    requires: [lists('Practitioner')],
     open: (emr) => listPractitioners(emr, referringProviders),
   },
-  listLocations: { requires: [list('Location')], open: (emr) => plainList(emr, locations(emr)) },
-  listPharmacies: { requires: [list('Organization')], open: pharmacies },
-  listInsuranceProviders: { requires: [list('Organization')], open: (emr) => plainList(emr, insuranceProviders) },
-  listPatients: { requires: [list('Patient')], open: (emr) => incrementalList(emr, patients) },
-  listVisitTypes: { requires: [search('Appointment')], open: visitTypes },
-  listVisitStatuses: { requires: [search('Appointment')], open: () => listVisitStatuses },
-  listAppointments: { requires: [list('Appointment')], open: (emr) => incrementalList(emr, appointments) },
+  listLocations: { requires: [lists('Location')], open: (emr) => plainList(emr, locations(emr)) },
+  listPharmacies: { requires: [lists('Organization')], open: pharmacies },
+  listInsuranceProviders: { requires: [lists('Organization')], open: (emr) => plainList(emr, insuranceProviders) },
+  listPatients: { requires: [lists('Patient')], open: (emr) => incrementalList(emr, patients) },
+  listVisitTypes: { requires: [searches('Appointment')], open: visitTypes },
+  listVisitStatuses: { requires: [searches('Appointment')], open: () => listVisitStatuses },
+  listAppointments: { requires: [lists('Appointment')], open: (emr) => incrementalList(emr, appointments) },
   listScheduleBlocks: {
-    requires: [list('Practitioner'), search('Schedule', 'actor'), search('Slot', 'schedule', 'start')],
+    requires: [lists('Practitioner'), searches('Schedule', 'actor'), searches('Slot', 'schedule', 'start')],
     open: scheduleBlocks,
   },
-  listClaims: { requires: [list('Claim'), read('Patient')], open: (emr) => incrementalList(emr, claims) },
-  listOrders: { requires: [list('ServiceRequest'), read('Patient')], open: (emr) => incrementalList(emr, orders) },
-  getAppointment: { requires: [read('Appointment')], open: byKey(getAppointment) },
-  findPatient: { requires: [search('Patient', 'identifier'), read('Patient')], open: byKey(findPatient) },
+  listClaims: { requires: [lists('Claim'), reads('Patient')], open: (emr) => incrementalList(emr, claims) },
+  listOrders: { requires: [lists('ServiceRequest'), reads('Patient')], open: (emr) => incrementalList(emr, orders) },
+  getAppointment: { requires: [reads('Appointment')], open: byKey(getAppointment) },
+  findPatient: { requires: [searches('Patient', 'identifier'), reads('Patient')], open: byKey(findPatient) },
   searchPatients: {
-    requires: [search('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), read('Patient')],
+    requires: [searches('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), reads('Patient')],
     open: byKey(searchPatients),
   },
   findReferringProviders: { requires: named_doctor, open: byKey(findReferringProviders) },
   listMedications: {
-    requires: [{ ...search('MedicationRequest', 'patient'), or: search('MedicationStatement', 'patient') }],
+    requires: [{ ...searches('MedicationRequest', 'patient'), or: searches('MedicationStatement', 'patient') }],
     open: byKey(listMedications),
   },
   listPatientPharmacies: {
-    requires: [{ ...search('MedicationRequest', 'patient'), or: read('Patient') }],
+    requires: [{ ...searches('MedicationRequest', 'patient'), or: reads('Patient') }],
     open: byKey(listPatientPharmacies),
   },
-  listGuarantors: { requires: [search('RelatedPerson', 'patient')], open: byKey(listGuarantors) },
+  listGuarantors: { requires: [searches('RelatedPerson', 'patient')], open: byKey(listGuarantors) },
   getBalances: {
-    requires: [{ ...search('Invoice', 'patient|subject'), or: search('Account', 'patient|subject') }],
+    requires: [{ ...searches('Invoice', 'patient|subject'), or: searches('Account', 'patient|subject') }],
     open: byKey(getBalances),
   },
-  listEncounters: { requires: [search('Encounter', 'patient')], open: byKey(listEncounters) },
-  listPatientInsurances: { requires: [search('Coverage', 'beneficiary|patient')], open: byKey(listPatientInsurances) },
-  getAlerts: { requires: [search('Flag', 'patient')], open: byKey(getAlerts) },
+  listEncounters: { requires: [searches('Encounter', 'patient')], open: byKey(listEncounters) },
+  listPatientInsurances: {
+    requires: [searches('Coverage', 'beneficiary|patient')],
+    open: byKey(listPatientInsurances),
+  },
+  getAlerts: { requires: [searches('Flag', 'patient')], open: byKey(getAlerts) },
   createAppointment: { requires: [can('Appointment', 'create')], open: createAppointment },
   uploadDocument: { requires: [can('DocumentReference', 'create')], open: uploadDocument },
   createTelephoneEncounter: {
-    requires: [stored('Encounter'), { ...stored('Task'), or: stored('Communication') }],
+    requires: [stores('Encounter'), { ...stores('Task'), or: stores('Communication') }],
     open: createTelephoneEncounter,
   },
   addTelephoneAction: {
-    requires: [read('Encounter'), { ...stored('Communication'), or: stored('Task') }],
+    requires: [reads('Encounter'), { ...stores('Communication'), or: stores('Task') }],
     open: addTelephoneAction,
   },
   addRefill: {
-    requires: [read('Encounter'), read('MedicationRequest'), { ...stored('MedicationRequest'), or: stored('Task') }],
+    requires: [reads('Encounter'), reads('MedicationRequest'), { ...stores('MedicationRequest'), or: stores('Task') }],
     open: addRefill,
   },
   createPatient: { requires: [can('Patient', 'create')], open: createPatient },
@@ -106,11 +127,11 @@ export const operations: {
   addGuarantor: { requires: guarantor_requires, open: addGuarantor },
   setResponsibleParty: { requires: responsible_party_requires, open: setResponsibleParty },
   addPatientInsurance: {
-    requires: [can('Coverage', 'create'), read('Organization')],
+    requires: [can('Coverage', 'create'), reads('Organization')],
     open: addPatientInsurance,
   },
   updatePatientInsurance: {
-    requires: [can('Coverage', 'read', 'update'), read('Organization')],
+    requires: [can('Coverage', 'read', 'update'), reads('Organization')],
     open: updatePatientInsurance,
   },
 };
@@ -120,20 +141,20 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   // FHIR's way of assigning work, and of giving it a priority, is a Task.
   'uploadDocument.emr_assigned_to_id': [can('Task', 'create')],
   'uploadDocument.is_high_priority': [can('Task', 'create')],
-  'searchPatients.include': [search('Coverage', 'beneficiary|patient')],
-  'createAppointment.prevent_double_booking': [search('Appointment', 'date')],
+  'searchPatients.include': [searches('Coverage', 'beneficiary|patient')],
+  'createAppointment.prevent_double_booking': [searches('Appointment', 'date')],
   'createAppointment.secondary_provider': [{ ...can('Appointment', 'create'), books_people: true }],
   ...requireFor('createPatient', insurance_fields, [can('Coverage', 'create')]),
-  'createPatient.insurance_provider_id': [can('Coverage', 'create'), search('Coverage', 'payor')],
+  'createPatient.insurance_provider_id': [can('Coverage', 'create'), searches('Coverage', 'payor')],
   // Servers may drop elements that they do not know. They keep those that they search by or name a profile for.
-  'createPatient.language': [search('Patient', 'language')],
+  'createPatient.language': [searches('Patient', 'language')],
   ...requireFor('createPatient', ['race', 'ethnicity'], [{ ...can('Patient', 'create'), profile: us_core_patient }]),
-  'createPatient.pcp_id': [search('Patient', 'general-practitioner')],
-  'updatePatient.pcp_id': [search('Patient', 'general-practitioner')],
+  'createPatient.pcp_id': [searches('Patient', 'general-practitioner')],
+  'updatePatient.pcp_id': [searches('Patient', 'general-practitioner')],
   ...requireFor(
     'updatePatient',
     ['pcp_first_name', 'pcp_last_name'],
-    [search('Patient', 'general-practitioner'), ...named_doctor],
+    [searches('Patient', 'general-practitioner'), ...named_doctor],
   ),
   ...requireFor('createPatient', guarantor_fields, guarantor_requires),
   ...requireFor('createPatient', referral_fields, new_referral),
@@ -142,6 +163,25 @@ export const server_fields: Readonly<Record<FieldCapability, readonly Requiremen
   // A subscriber other than the patient is a record of its own.
   'addPatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
   'updatePatientInsurance.subscriber_demographics': [can('RelatedPerson', 'create')],
+};
+
+/**
+ * The fields that FHIR R4 has no place for, and those that the interface restricts to other EMRs. Requests with one of
+ * them are rejected.
+ */
+export const unsupported_fields: Connector['unsupported_fields'] = {
+  createPatient: [
+    'no_email_reason',
+    'check_eligibility',
+    'release_of_info',
+    'rx_history_consent',
+    'self_pay',
+    'default_facility_id',
+  ],
+  updatePatient: ['save_previous_address'],
+  createAppointment: ['new_patient'],
+  uploadDocument: ['template_name'],
+  createTelephoneEncounter: ['template_name'],
 };
 
 export function fieldNames(fields: typeof server_fields): FieldCapability[] {
@@ -165,11 +205,11 @@ export function supportedOperations(capabilities: Capabilities): OperationName[]
 
 export function openOperations(emr: Emr): Partial<Operations> {
   const names = supportedOperations(emr.client.capabilities);
-  return Object.fromEntries(names.map((name) => [name, announcing(emr, operations[name]?.open(emr))]));
+  return Object.fromEntries(names.map((name) => [name, announceWrites(emr, operations[name]?.open(emr))]));
 }
 
 /** Writes read what they refer to first, which may take seconds: they say when they send something. */
-function announcing(emr: Emr, operation: unknown): unknown {
+function announceWrites(emr: Emr, operation: unknown): unknown {
   // Writes are the only operations that are objects.
   if (typeof operation !== 'object' || operation === null) return operation;
   const write = operation as EmrWrite<unknown, unknown>;

@@ -1,4 +1,18 @@
 import type * as fhir from 'fhir/r4.js';
+import { addDays, isDate, parseInstant } from '../../platform/time/days.ts';
+import { localTimeAt, todayIn, withOffset } from '../../platform/time/zones.ts';
+
+/** Code systems that several resources use. */
+export const code_systems = {
+  act: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+  null_flavor: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor',
+  /** Primary (`PPRF`) and secondary (`SPRF`) performers. */
+  participation: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
+  /** Personal relationships, and kinds of places. */
+  role: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode',
+  snomed: 'http://snomed.info/sct',
+  us_npi: 'http://hl7.org/fhir/sid/us-npi',
+} as const;
 
 /**
  * Conversion of FHIR data types. Nearly every field of a resource is optional and unchecked, so these functions treat
@@ -20,15 +34,15 @@ export function number(value: unknown): number | null {
 }
 
 /** The text of a concept, else the display or code of its first coding. */
-export function labelOf(concept: fhir.CodeableConcept | undefined): string | null {
+export function readLabel(concept: fhir.CodeableConcept | undefined): string | null {
   const codings = list(concept?.coding);
   return (
     text(concept?.text) ?? first(codings, (each) => text(each.display)) ?? first(codings, (each) => text(each.code))
   );
 }
 
-/** The code of a concept, of this system if one is given. Without a system, falls back to the text. */
-export function codeOf(concept: fhir.CodeableConcept | undefined, system?: string): string | null {
+/** The code of a concept in this system. Without a system: any code, else the text. */
+export function readCode(concept: fhir.CodeableConcept | undefined, system?: string): string | null {
   const codings = list(concept?.coding).filter((each) => system === undefined || each.system === system);
   const code = first(codings, (each) => text(each.code));
   return code ?? (system === undefined ? text(concept?.text) : null);
@@ -41,10 +55,11 @@ export function hasCode(concept: fhir.CodeableConcept | undefined, system: strin
   );
 }
 
-export function first<T, Found>(all: readonly T[], find: (each: T) => Found | null): Found | null {
+/** The first value that is not null. */
+export function first<T, Value>(all: readonly T[], read: (each: T) => Value | null): Value | null {
   for (const each of all) {
-    const found = find(each);
-    if (found !== null) return found;
+    const value = read(each);
+    if (value !== null) return value;
   }
   return null;
 }
@@ -60,22 +75,27 @@ export function groupBy<T>(all: readonly T[], key: (each: T) => string): Map<str
   return groups;
 }
 
-export type Name = { first: string | null; middle: string | null; last: string | null; full: string | null };
+type Name = { first: string | null; middle: string | null; last: string | null; full: string | null };
 
 /** The current name: official, else usual, else any other. */
-export function nameOf(names: fhir.HumanName[] | undefined): Name {
+export function readName(names: fhir.HumanName[] | undefined): Name {
   const name = currentName(names);
-  const given = list(name?.given)
+  const given_names = list(name?.given)
     .map(text)
     .filter((each) => each !== null);
-  const [first_name = null, ...others] = given;
+  const [first_name = null, ...others] = given_names;
   const last = text(name?.family);
-  const parts = [...list(name?.prefix).map(text), ...given, last, ...list(name?.suffix).map(text)];
+  const parts = [...list(name?.prefix).map(text), ...given_names, last, ...list(name?.suffix).map(text)];
   const full = text(name?.text) ?? text(parts.filter((each) => each !== null).join(' '));
   return { first: first_name, middle: text(others.join(' ')), last, full };
 }
 
-/** The element itself, for updates. */
+/** The family name. A name without parts is not split. */
+export function readLastName({ first: first_name, last, full }: Name): string {
+  return last ?? (first_name === null ? full : null) ?? '';
+}
+
+/** The element that `readName` reads, for updates. */
 export function currentName(names: fhir.HumanName[] | undefined): fhir.HumanName | undefined {
   const preferred_uses = ['official', 'usual', undefined];
   const current = list(names).filter(({ use }) => use !== 'old' && use !== 'maiden');
@@ -86,16 +106,16 @@ export function currentName(names: fhir.HumanName[] | undefined): fhir.HumanName
 }
 
 /** The current contact point of a kind: in the order of `uses`, then by rank. */
-export function telecomOf(
+export function findTelecom(
   telecom: fhir.ContactPoint[] | undefined,
   system: fhir.ContactPoint['system'],
   uses: readonly fhir.ContactPoint['use'][],
 ): fhir.ContactPoint | undefined {
   const kind = list(telecom).filter((each) => each.system === system && each.use !== 'old' && text(each.value));
-  const found = uses.map((use) =>
+  const ranked = uses.map((use) =>
     kind.filter((each) => each.use === use).sort((a, b) => (a.rank ?? 99) - (b.rank ?? 99)),
   );
-  return found.flat()[0];
+  return ranked.flat()[0];
 }
 
 /** The value of a contact point. US phone numbers are formatted as the interface searches them. */
@@ -104,7 +124,7 @@ export function contactValue(
   system: fhir.ContactPoint['system'],
   uses: readonly fhir.ContactPoint['use'][] = any_use,
 ): string | null {
-  const value = text(telecomOf(telecom, system, uses)?.value);
+  const value = text(findTelecom(telecom, system, uses)?.value);
   return value === null || system === 'email' ? value : formatPhone(value);
 }
 
@@ -114,12 +134,12 @@ const any_use: readonly fhir.ContactPoint['use'][] = ['work', undefined, 'home',
  * `(555) 012-3456`, `+1 555 012 3456` and `tel:5550123456` become `555-012-3456`. Other numbers are left as they are.
  */
 function formatPhone(value: string): string {
-  const digits = digitsOf(value);
+  const digits = toPhoneDigits(value);
   return digits.length === 10 ? `${digits.slice(0, 3)}-${digits.slice(3, 6)}-${digits.slice(6)}` : value;
 }
 
 /** The digits of a phone number, without the country code. */
-export function digitsOf(phone: string): string {
+export function toPhoneDigits(phone: string): string {
   return phone.replace(/\D/g, '').replace(/^1(?=\d{10}$)/, '');
 }
 
@@ -144,7 +164,7 @@ export function addressParts(address: fhir.Address | undefined) {
 }
 
 /** The value of an identifier with one of these types or systems. */
-export function identifierOf(
+export function readIdentifier(
   identifiers: fhir.Identifier[] | undefined,
   { types = [], systems = [] }: { types?: readonly string[]; systems?: readonly string[] },
 ): string | null {
@@ -156,10 +176,9 @@ export function identifierOf(
 
 /** HL7's identifier types: `MR` is a medical record number. */
 const identifier_types = 'http://terminology.hl7.org/CodeSystem/v2-0203';
-const npi_system = 'http://hl7.org/fhir/sid/us-npi';
 
-export function npiOf(identifiers: fhir.Identifier[] | undefined): string | null {
-  return identifierOf(identifiers, { types: ['NPI'], systems: [npi_system] });
+export function readNpi(identifiers: fhir.Identifier[] | undefined): string | null {
+  return readIdentifier(identifiers, { types: ['NPI'], systems: [code_systems.us_npi] });
 }
 
 export function toSex(gender: unknown): 'male' | 'female' | 'unknown' {
@@ -171,8 +190,47 @@ export function toStatus(active: boolean | undefined): 'active' | 'inactive' {
   return active === false ? 'inactive' : 'active';
 }
 
+/** Whether a record is active and its period has not ended. */
+export function isInForce(
+  { status, period }: { status?: string | undefined; period?: fhir.Period | undefined },
+  timezone: string,
+): boolean {
+  const last_day = toDay(period?.end, timezone);
+  return (status ?? 'active') === 'active' && (last_day === null || last_day >= todayIn(timezone));
+}
+
 /** The texts of notes, one per line. */
-export function notesOf(notes: fhir.Annotation[] | undefined): string | null {
+export function joinNotes(notes: fhir.Annotation[] | undefined): string | null {
   const texts = list(notes).map((note) => text(note.text));
   return text(texts.filter((each) => each !== null).join('\n'));
+}
+
+/** The local time at an instant, `2026-03-08T09:30:00`; null if the value is not an instant. */
+export function toLocalTime(moment: unknown, timezone: string): string | null {
+  const value = text(moment);
+  if (value === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) return null;
+  // The standard requires an offset. If a server leaves it out, the time is taken as local.
+  if (!/(Z|[+-]\d\d:?\d\d)$/.test(value)) return isDate(value.slice(0, 10)) ? `${value.slice(0, 16)}:00` : null;
+  const ms = parseInstant(value);
+  return ms === undefined ? null : localTimeAt(ms, timezone);
+}
+
+/** The local time with its offset, which distinguishes the two passes of an hour when clocks go back. */
+export function toOffsetTime(moment: unknown, timezone: string): string | null {
+  const local = toLocalTime(moment, timezone);
+  const value = text(moment);
+  return local === null || value === null || parseInstant(value) === undefined ? local : withOffset(value, timezone);
+}
+
+/** The day of a date or an instant; null for a year or month alone. */
+export function toDay(moment: unknown, timezone: string): string | null {
+  const value = text(moment);
+  if (value === null) return null;
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return isDate(value) ? value : null;
+  return toLocalTime(value, timezone)?.slice(0, 10) ?? null;
+}
+
+/** A range of days as a search criterion, one day wider on either side: servers use time zones of their own. */
+export function searchDays(from: string, to: string): string[] {
+  return [`ge${addDays(from, -1)}`, `le${addDays(to, 1)}`];
 }

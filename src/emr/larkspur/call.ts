@@ -4,7 +4,7 @@ import type { FailureCode } from '../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../platform/security/outbound.ts';
 import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
-import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../responses.ts';
+import { error_bytes_max, parseResponse, type ResponseKind, response_limits } from '../responses.ts';
 import { toFieldName } from './fieldNames.ts';
 
 /** A compiled schema. A response may contain additional fields. */
@@ -36,7 +36,7 @@ export async function call<Body>(
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
   if (status >= 500) throw new EmrFailure(kind_if_sent, `Larkspur responded with an error (${status}).`);
-  const parsed = await jsonOf(response, request.returns ?? 'record');
+  const parsed = await parseResponse(response, request.returns ?? 'record');
   const json = parsed && 'json' in parsed ? parsed.json : undefined;
   if (status < 300 && request.schema.Check(json)) return { body: json };
   if (status >= 400 && errorBody.Check(json)) return toRejection(status, json);
@@ -44,7 +44,7 @@ export async function call<Body>(
   return { code: undefined, failure: new EmrFailure(kind_if_sent, unreadable_response) };
 }
 
-export function bodyOf<Body>(reply: Reply<Body>): Body {
+export function requireBody<Body>(reply: Reply<Body>): Body {
   if ('body' in reply) return reply.body;
   throw reply.failure;
 }
@@ -106,7 +106,7 @@ function toRejection(status: number, errorBody: ErrorBody): Rejection {
   // Only these texts are about the record. The others are about our request and mean nothing to the reader.
   const about_record = status === 404 || status === 422 || errorCode === 'CONFLICT';
   const message = ownMessage(errorBody) ?? ((about_record && printable(errorText)) || fallback);
-  const options = { code: failureCodeOf(errorBody), ...detailsOf(errorBody) };
+  const options = { code: toFailureCode(errorBody), ...toDetails(errorBody) };
   return { code: errorCode, failure: new EmrFailure(status === 404 ? 'not_found' : 'refused', message, options) };
 }
 
@@ -117,7 +117,7 @@ function ownMessage({ errorCode, missing = [] }: ErrorBody): string | undefined 
   return undefined;
 }
 
-function failureCodeOf({ errorCode, record }: ErrorBody): FailureCode {
+function toFailureCode({ errorCode, record }: ErrorBody): FailureCode {
   if (errorCode === 'NOT_FOUND') return missing_codes.get(record ?? '') ?? 'record_not_found';
   return failure_codes.get(errorCode) ?? 'emr_refused';
 }
@@ -144,7 +144,7 @@ const failure_codes = new Map<string, FailureCode>([
 
 const duplicate_patient = 'This is a duplicate: Larkspur already has a patient with this name, date of birth and sex.';
 
-function detailsOf({ errorCode, conflictType, conflictDetails, mrn }: ErrorBody): {
+function toDetails({ errorCode, conflictType, conflictDetails, mrn }: ErrorBody): {
   details?: Record<string, unknown>;
 } {
   if (errorCode === 'DUPLICATE_PATIENT' && mrn) return { details: { duplicate_patient_mrn: mrn } };

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/records/patients.ts';
 import { EmrFailure, type EmrMedication, type EmrPatientPharmacy } from '../connector.ts';
 import { collect } from '../operations.ts';
-import { bodyOf, path, unreadable_response } from './call.ts';
+import { path, requireBody, unreadable_response } from './call.ts';
 import { readPages } from './lists.ts';
 import { patients } from './patients.ts';
 import type { SendRequest } from './session.ts';
@@ -22,7 +22,7 @@ export async function findPatient(request: SendRequest, mrn: string): Promise<Pa
 
 export async function listMedications(request: SendRequest, patient_ehr_id: string): Promise<EmrMedication[]> {
   const url = path`/api/patients/${patient_ehr_id}/medications`;
-  const { rows } = bodyOf(await request({ method: 'GET', path: url, schema: medications }));
+  const { rows } = requireBody(await request({ method: 'GET', path: url, schema: medications }));
   return rows.map((row) => ({
     ehr_id: row.medicationId,
     name: row.name,
@@ -40,7 +40,7 @@ export async function listPatientPharmacies(
   patient_ehr_id: string,
 ): Promise<EmrPatientPharmacy[]> {
   const url = path`/api/patients/${patient_ehr_id}/pharmacies`;
-  const { rows } = bodyOf(await request({ method: 'GET', path: url, schema: patient_pharmacies }));
+  const { rows } = requireBody(await request({ method: 'GET', path: url, schema: patient_pharmacies }));
   return rows.map((row) => ({
     ehr_id: row.pharmacyId,
     is_primary: row.primaryFlag === 'Y' ? '1' : '0',

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
 import type { CodeLists } from '../../model/settings.ts';
-import { bodyOf } from './call.ts';
+import { requireBody } from './call.ts';
 import { toFieldName } from './fieldNames.ts';
 import { defineList } from './lists.ts';
 import type { SendRequest } from './session.ts';
@@ -31,7 +31,7 @@ const code_lists = Compile(
 );
 
 export async function getCodeLists(request: SendRequest): Promise<CodeLists> {
-  const lists = bodyOf(await request({ method: 'GET', path: '/api/code-lists', schema: code_lists }));
+  const lists = requireBody(await request({ method: 'GET', path: '/api/code-lists', schema: code_lists }));
   const toCodes = (entries: typeof lists.languages) => entries.map(({ code, name }) => ({ code, name }));
   return {
     languages: toCodes(lists.languages),

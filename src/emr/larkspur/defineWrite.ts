@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure, type EmrWrite } from '../connector.ts';
-import { bodyOf, path, unreadable_response } from './call.ts';
+import { path, requireBody, unreadable_response } from './call.ts';
 import type { SendRequest } from './session.ts';
 import { id, text, textOrNull } from './values.ts';
 
@@ -41,7 +41,7 @@ export function defineWrite<Write extends EmrWrite<never, { ehr_id: string }>>(
         const { path, body } = toRequest(input);
         const sent = { ...body, externalRef: marker };
         const reply = await request({ method: 'POST', path, body: sent, schema: receipt, writes: true });
-        if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return toOutput(bodyOf(reply), request);
+        if (!('code' in reply) || reply.code !== 'DUPLICATE_REFERENCE') return toOutput(requireBody(reply), request);
         // An earlier attempt arrived. Its receipt has the result; if it cannot be read now, the next attempt reads it.
         const earlier = await find(marker).catch(() => undefined);
         if (!earlier) throw new EmrFailure('unknown_outcome', unreadable_response);

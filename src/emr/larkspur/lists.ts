@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure } from '../connector.ts';
-import { bodyOf, type Shape, unreadable_response } from './call.ts';
+import { requireBody, type Shape, unreadable_response } from './call.ts';
 import type { SendRequest } from './session.ts';
 
 /** One of Larkspur's lists: its path, the schema of a row, and the mapping of a row. */
@@ -30,7 +30,7 @@ export async function* readPages<Row, Source extends { ehr_id: string }>(
   let expected: number | undefined;
   for (let page = 1; expected === undefined || seen.size < expected; page++) {
     const query = new URLSearchParams({ ...search, page: String(page), pageSize: String(page_size) });
-    const { total, rows } = bodyOf(
+    const { total, rows } = requireBody(
       await request({ method: 'GET', path: `${path}?${query}`, schema: envelope, returns: 'list' }),
     );
     const removed = expected !== undefined && total < expected;

@@ -4,7 +4,7 @@ import type { LiveAlerts, LiveGuarantor, LiveInsurance } from '../../model/liveC
 import type { PatientSource } from '../../model/records/patients.ts';
 import { type EmrEncounter, findsNobody, hasSearchedName, type PatientSearch } from '../connector.ts';
 import { collect } from '../operations.ts';
-import { bodyOf, path } from './call.ts';
+import { path, requireBody } from './call.ts';
 import { defineList, readPages } from './lists.ts';
 import { patients } from './patients.ts';
 import { free_statuses } from './schedule.ts';
@@ -51,13 +51,13 @@ export async function listPatientInsurances(request: SendRequest, patient_ehr_id
 
 export async function getBalances(request: SendRequest, patient_ehr_id: string) {
   const url = path`/api/patients/${patient_ehr_id}/balances`;
-  const { patientBalance, accountBalance } = bodyOf(await request({ method: 'GET', path: url, schema: balances }));
+  const { patientBalance, accountBalance } = requireBody(await request({ method: 'GET', path: url, schema: balances }));
   return { patient_balance: Number(patientBalance), account_balance: Number(accountBalance) };
 }
 
 export async function getAlerts(request: SendRequest, patient_ehr_id: string): Promise<LiveAlerts> {
   const url = path`/api/patients/${patient_ehr_id}/alerts`;
-  const found = bodyOf(await request({ method: 'GET', path: url, schema: alerts }));
+  const found = requireBody(await request({ method: 'GET', path: url, schema: alerts }));
   return {
     billing_alert: found.billingAlert === 'Y',
     billing_notes: blankToNull(found.billingNotes),

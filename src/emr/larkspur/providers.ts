@@ -64,7 +64,7 @@ function toShift(shift: Shift): ShiftSource[] {
   return [
     {
       start: `T${shift.startTime}:00`,
-      end: `T${endOf(shift)}`,
+      end: `T${formatEnd(shift)}`,
       facility_id: shift.facilityId,
       set_start_date: midnight(from),
       ...(to !== null && { set_end_date: midnight(to) }),
@@ -76,7 +76,7 @@ function toShift(shift: Shift): ShiftSource[] {
 }
 
 /** A shift that ends at 00:00 ends with its day. From 00:00 to 00:00 may be no time. */
-function endOf({ startTime, endTime }: { startTime: string; endTime: string }): string {
+function formatEnd({ startTime, endTime }: { startTime: string; endTime: string }): string {
   return endTime === '00:00' && startTime !== '00:00' ? '24:00:00' : `${endTime}:00`;
 }
 
@@ -96,7 +96,7 @@ function toRecurrence({ intervalType, intervalAmount, description }: NonNullable
 function toVisitTypeRule(rule: Shift['visitRules'][number]) {
   return {
     start_time: `${rule.startTime}:00`,
-    end_time: endOf(rule),
+    end_time: formatEnd(rule),
     total_visits: rule.visits,
     visit_type_id: rule.visitTypeCode,
     visit_type_desc: rule.visitTypeName,

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { AppointmentSource } from '../../model/records/appointments.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
-import { bodyOf, path } from './call.ts';
+import { path, requireBody } from './call.ts';
 import { defineList } from './lists.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, id, isoDate, isoInstant, isoLocalTime, localTime, text, textOrNull, toSex } from './values.ts';
@@ -89,7 +89,7 @@ export const appointments = defineList({
 export async function getAppointment(request: SendRequest, ehr_id: string): Promise<AppointmentSource | undefined> {
   const reply = await request({ method: 'GET', path: path`/api/appointments/${ehr_id}`, schema: appointments.row });
   if (!('body' in reply) && reply.failure.kind === 'not_found') return undefined;
-  return appointments.toSource(bodyOf(reply));
+  return appointments.toSource(requireBody(reply));
 }
 
 export const scheduleBlocks = defineList({

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import type { Credentials, EmrEndpoint } from '../../emr/connector.ts';
-import { type EndpointPins, fillPin, isAddress, matchHost, same_host, wildcardOf } from '../../emr/endpointPins.ts';
+import { type EndpointPins, fillPin, isAddress, matchHost, same_host, toWildcard } from '../../emr/endpointPins.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
@@ -218,7 +218,7 @@ function placeOf(token_endpoint: string, host: string): Place {
 }
 
 function widerPlaces({ host, path }: Place): Place[] {
-  const hosts = [host, wildcardOf(host) ?? host];
+  const hosts = [host, toWildcard(host) ?? host];
   const segments = path?.split('/') ?? [];
   const tenants = path?.includes('{tenant}')
     ? []

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayOf, daysAround, wallTime } from '../../../src/emr/fhir/clock.ts';
+import { searchDays, toDay, toLocalTime } from '../../../src/emr/fhir/values.ts';
 
 test.each([
   ['2026-03-08T02:30:00Z', '2026-03-07T21:30:00'],
@@ -15,7 +15,7 @@ test.each([
   [undefined, null],
   [17, null],
 ])('the instant %s is %s in New York', (moment, local) => {
-  expect(wallTime(moment, 'America/New_York')).toBe(local);
+  expect(toLocalTime(moment, 'America/New_York')).toBe(local);
 });
 
 test.each([
@@ -27,9 +27,9 @@ test.each([
   [undefined, null],
   [{}, null],
 ])('%s falls on %s', (moment, day) => {
-  expect(dayOf(moment, 'America/New_York')).toBe(day);
+  expect(toDay(moment, 'America/New_York')).toBe(day);
 });
 
 test('searches one more day on either side, because servers use time zones of their own', () => {
-  expect(daysAround('2026-03-01', '2026-03-01')).toStrictEqual(['ge2026-02-28', 'le2026-03-02']);
+  expect(searchDays('2026-03-01', '2026-03-01')).toStrictEqual(['ge2026-02-28', 'le2026-03-02']);
 });

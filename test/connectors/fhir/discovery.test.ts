@@ -2,10 +2,9 @@ import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { OperationName } from '../../../src/emr/connector.ts';
 import { operations, supportedOperations } from '../../../src/emr/fhir/operations.ts';
-import type { Requirement } from '../../../src/emr/fhir/requirements.ts';
-import { discoverAuthorization, readCapabilityStatement } from '../../../src/emr/fhir/sign-in/discover.ts';
-import { limitToScopes, scopesFor } from '../../../src/emr/fhir/sign-in/scopes.ts';
-import { toCapabilities, toServerFacts } from '../../../src/emr/fhir/transport/capabilities.ts';
+import { discoverAuthorization, readCapabilityStatement } from '../../../src/emr/fhir/sign-in/authorizationServer.ts';
+import { limitToScopes, scopesFor } from '../../../src/emr/fhir/sign-in/signInWays.ts';
+import { type Requirement, toCapabilities, toServerFacts } from '../../../src/emr/fhir/transport/capabilities.ts';
 import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
 
 const statement: fhir.CapabilityStatement = {

@@ -2,29 +2,19 @@ import type * as fhir from 'fhir/r4.js';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { toInsurance } from '../../../src/emr/fhir/charts/coverage.ts';
-import {
-  allergyToAlert,
-  appointmentToEncounter,
-  flagToAlert,
-  toEncounter,
-  toMedication,
-} from '../../../src/emr/fhir/charts/liveChart.ts';
-import { toAppointment } from '../../../src/emr/fhir/lists/appointments.ts';
-import type { RelatedRecords as ClaimSurroundings } from '../../../src/emr/fhir/lists/claimParts.ts';
-import { toClaim } from '../../../src/emr/fhir/lists/claims.ts';
-import { toAbsences, toHours } from '../../../src/emr/fhir/lists/hours.ts';
-import { type RelatedRecords as OrderSurroundings, toOrder } from '../../../src/emr/fhir/lists/orders.ts';
-import {
-  isInsurer,
-  isPharmacy,
-  locationToPharmacy,
-  toInsuranceProvider,
-  toLocation,
-  toPharmacy,
-} from '../../../src/emr/fhir/lists/organizations.ts';
-import { toPatient } from '../../../src/emr/fhir/lists/patients.ts';
-import { toProvider, toReferringProvider, toStaffMember } from '../../../src/emr/fhir/lists/providers.ts';
+import { toAppointment } from '../../../src/emr/fhir/appointments/appointments.ts';
+import { toAbsences, toHours } from '../../../src/emr/fhir/appointments/hours.ts';
+import { allergyToAlert, flagToAlert } from '../../../src/emr/fhir/chart/alerts.ts';
+import { toMedication } from '../../../src/emr/fhir/chart/medications.ts';
+import { type RelatedRecords as OrderSurroundings, toOrder } from '../../../src/emr/fhir/chart/orders.ts';
+import { type RelatedRecords as ClaimSurroundings, toClaim } from '../../../src/emr/fhir/claims/claims.ts';
+import { toInsurance } from '../../../src/emr/fhir/coverage/coverage.ts';
+import { appointmentToEncounter, toEncounter } from '../../../src/emr/fhir/encounters/encounters.ts';
+import { toPatient } from '../../../src/emr/fhir/patients/patients.ts';
+import { toLocation } from '../../../src/emr/fhir/practice/locations.ts';
+import { isInsurer, isPharmacy, toInsuranceProvider } from '../../../src/emr/fhir/practice/organizations.ts';
+import { locationToPharmacy, toPharmacy } from '../../../src/emr/fhir/practice/pharmacies.ts';
+import { toProvider, toReferringProvider, toStaffMember } from '../../../src/emr/fhir/practice/providers.ts';
 import { LiveEncounter, LiveInsurance } from '../../../src/model/liveChart.ts';
 import { AppointmentSource } from '../../../src/model/records/appointments.ts';
 import { ClaimSource } from '../../../src/model/records/claims.ts';

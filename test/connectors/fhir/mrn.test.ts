@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { describeIdentifiers, guessMrnRule, mrnOf } from '../../../src/emr/fhir/mrn.ts';
+import { describeIdentifiers, guessMrnRule, readMrn } from '../../../src/emr/fhir/patients/mrn.ts';
 
 type Make = (n: number) => fhir.Identifier[];
 
@@ -62,7 +62,7 @@ describe('by a rule, the MRN is', () => {
     ['the identifier of both', { system: 'urn:mrn', type: 'MR' }, 'M1'],
     ['the resource id, never another identifier, if none matches', { system: 'urn:a', type: 'MR' }, 'p0'],
   ])('%s', (_what, rule, mrn) => {
-    expect(patient && mrnOf(patient, rule)).toBe(mrn);
+    expect(patient && readMrn(patient, rule)).toBe(mrn);
   });
 });
 

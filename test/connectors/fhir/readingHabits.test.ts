@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Operations } from '../../../src/emr/connector.ts';
 import { fhir as fhirConnector } from '../../../src/emr/fhir/fhir.ts';
-import { mrnOf } from '../../../src/emr/fhir/mrn.ts';
+import { readMrn } from '../../../src/emr/fhir/patients/mrn.ts';
 import { collect } from '../../../src/emr/operations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
@@ -235,7 +235,7 @@ describe('patients', () => {
     [[{ use: 'usual', value: 'U-1' }], 'U-1'],
     [[], 'x'],
   ] as [fhir.Identifier[], string][])('have the MRN of %j', (identifier, mrn) => {
-    expect(mrnOf({ resourceType: 'Patient', id: 'x', identifier }, undefined)).toBe(mrn);
+    expect(readMrn({ resourceType: 'Patient', id: 'x', identifier }, undefined)).toBe(mrn);
   });
 });
 

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/emr/connector.ts';
-import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { expectNoSecret, failureOf, openEndpoint, required } from '../larkspur/fixture.ts';

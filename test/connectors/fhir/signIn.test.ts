@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Credentials } from '../../../src/emr/connector.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
 import { operations } from '../../../src/emr/fhir/operations.ts';
-import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { refreshTokens, requestTokens } from '../../../src/emr/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import {

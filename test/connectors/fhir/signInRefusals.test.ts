@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Credentials, SignIn } from '../../../src/emr/connector.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
-import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
 import { type TokenRefusal, toRefusal } from '../../../src/emr/fhir/sign-in/refusals.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { allowedOn, bySecret, newKeys, statedTypes } from './fixture.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Credentials, EmrEndpoint } from '../../../src/emr/connector.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
-import { discoverAuthorization } from '../../../src/emr/fhir/sign-in/discover.ts';
-import { pageSignIn } from '../../../src/emr/fhir/sign-in/pageSignIn.ts';
+import { discoverAuthorization } from '../../../src/emr/fhir/sign-in/authorizationServer.ts';
+import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint, required } from '../larkspur/fixture.ts';

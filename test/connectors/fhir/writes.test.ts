@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { EmrFailure } from '../../../src/emr/connector.ts';
 import { fhir as fhir_connector } from '../../../src/emr/fhir/fhir.ts';
 import { supportedOperations } from '../../../src/emr/fhir/operations.ts';
-import { type FhirClient, marker_system, openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { marker_system } from '../../../src/emr/fhir/transport/creates.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
 import { linkedClient } from './fixture.ts';

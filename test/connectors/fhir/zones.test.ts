@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { zoneOfState } from '../../../src/emr/fhir/sign-in/stateZones.ts';
+import { findStateZone } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { us_state } from '../../../src/model/fields.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';
@@ -29,6 +29,6 @@ test('every state of the interface has a zone, except the military post regions'
   const { pattern } = us_state as typeof us_state & { pattern: string };
   const codes = [...pattern.matchAll(/\[([A-Z])[a-z]\]\[([A-Z])[a-z]\]/g)].map(([, a, b]) => `${a}${b}`);
   expect(codes.length).toBeGreaterThan(50);
-  const zoneless = codes.filter((code) => zoneOfState(code) === undefined);
+  const zoneless = codes.filter((code) => findStateZone(code) === undefined);
   expect(zoneless).toStrictEqual(['AA', 'AE', 'AP']);
 });

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import type { LedgerEntry, TokenUse } from '../../../scripts/soak/check/evidence.ts';
 import type { FhirEmrMessage } from '../../../scripts/soak/mixed/fhirEmrs.ts';
-import { markersOf } from '../../../src/emr/fhir/transport/markers.ts';
+import { readMarkers } from '../../../src/emr/fhir/transport/creates.ts';
 import { type HandledEntry, startFhirServer } from './startFhirServer.ts';
 
 const [ledger_file = '', token_file = ''] = process.argv.slice(2);
@@ -55,7 +55,7 @@ function toLedgerEntry({ method, path, body, user }: HandledEntry): LedgerEntry 
   return {
     operation: `${method} ${type}`,
     // The marker of this write is the last one; a record keeps those of earlier writes.
-    marker: markersOf(JSON.parse(body)).at(-1) ?? null,
+    marker: readMarkers(JSON.parse(body)).at(-1) ?? null,
     patient_mrn: null,
     at: new Date().toISOString(),
     applied: true,

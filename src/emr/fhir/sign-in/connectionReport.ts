@@ -26,7 +26,7 @@ export function recordRequests(endpoint: EmrEndpoint): EmrEndpoint {
   const { record, outbound } = endpoint;
   if (!record) return endpoint;
   const fetch = async (url: string | URL, request: OutboundRequest) => {
-    const stage = stageOf(url, request);
+    const stage = findStage(url, request);
     const started = performance.now();
     const add = (result: Pick<ReportStep, 'status' | 'outcome'>, notes: (string | undefined)[]) => {
       const note = notes.filter((each) => each !== undefined).join('. ');
@@ -53,7 +53,7 @@ export function recordRequests(endpoint: EmrEndpoint): EmrEndpoint {
   return { ...endpoint, outbound: { ...outbound, fetch }, record: undefined };
 }
 
-function stageOf(url: string | URL, { body }: OutboundRequest): ReportStep['stage'] {
+function findStage(url: string | URL, { body }: OutboundRequest): ReportStep['stage'] {
   if (typeof body === 'string' && new URLSearchParams(body).has('grant_type')) return 'sign_in';
   return /\/(\.well-known\/[^?]*|metadata)(\?|$)/.test(String(url)) ? 'discovery' : 'probe';
 }
@@ -108,7 +108,7 @@ const text_length_max = 2000;
 
 /** A text of the server, unless it repeats something that was sent as a credential. */
 function quote(text: unknown, request: OutboundRequest): string[] {
-  if (typeof text !== 'string' || secretsIn(request).some((secret) => text.includes(secret))) return [];
+  if (typeof text !== 'string' || findSecrets(request).some((secret) => text.includes(secret))) return [];
   return [
     text
       .replace(/[\p{Cc}\s]+/gu, ' ')
@@ -117,7 +117,7 @@ function quote(text: unknown, request: OutboundRequest): string[] {
   ];
 }
 
-function secretsIn({ headers = {}, body }: OutboundRequest): string[] {
+function findSecrets({ headers = {}, body }: OutboundRequest): string[] {
   const form = new URLSearchParams(String(body));
   const names = ['client_secret', 'client_assertion', 'code', 'code_verifier', 'refresh_token'];
   const basic = Buffer.from(headers.authorization?.split(' ')[1] ?? '', 'base64').toString();

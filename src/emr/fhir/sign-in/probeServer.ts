@@ -3,7 +3,6 @@ import type * as fhir from 'fhir/r4.js';
 import { type Access, type Capability, type Connector, type EmrEndpoint, EmrFailure } from '../../connector.ts';
 import type { Evidence } from '../../evidence.ts';
 import { operations, supportedCapabilities } from '../operations.ts';
-import { toBundle, toPage } from '../transport/bundles.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
 import {
   mergeParams,
@@ -12,12 +11,13 @@ import {
   toCapabilities,
   toServerFacts,
 } from '../transport/capabilities.ts';
-import { marker_system } from '../transport/markers.ts';
+import { openSession } from '../transport/client.ts';
+import { marker_system } from '../transport/creates.ts';
 import { probedTypes, probeParams, readReferred, type Sample, sampleType } from '../transport/paramProbes.ts';
-import { type SearchServer, type SendRequest, urlOf } from '../transport/search.ts';
-import { openSession } from '../transport/session.ts';
-import { capabilityStatementIn } from './discover.ts';
-import { limitToScopes } from './scopes.ts';
+import { toBundle, toPage } from '../transport/search.ts';
+import { buildUrl, type SearchServer, type SendRequest } from '../transport/server.ts';
+import { requireStatement } from './authorizationServer.ts';
+import { limitToScopes } from './signInWays.ts';
 
 /** What the server supports now, within the account's current scopes: servers are upgraded, and rights are revoked. */
 export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> = async (
@@ -27,8 +27,8 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
 ) => {
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
-  const statement = capabilityStatementIn(
-    await session.request({ method: 'GET', url: urlOf(base, 'metadata'), returns: 'statement' }),
+  const statement = requireStatement(
+    await session.request({ method: 'GET', url: buildUrl(base, 'metadata'), returns: 'statement' }),
   );
   // Read after the request, which may have renewed the token with other scopes.
   const facts = limitToScopes(toServerFacts(statement), session.grant().scope);
@@ -158,10 +158,12 @@ async function searchesByForm(
   const capabilities = toCapabilities(facts);
   const params = capabilities.searchParams('Patient');
   if (!capabilities.interactions('Patient').has('search-type') || !params.has('identifier')) return false;
-  const url = urlOf(base, 'Patient');
+  const url = buildUrl(base, 'Patient');
   const find = async (name: string, value: string) => {
     const body = new URLSearchParams({ [name]: value });
-    return patientsIn(await request({ method: 'POST', url: urlOf(base, 'Patient', '_search'), body, returns: 'list' }));
+    return readPatients(
+      await request({ method: 'POST', url: buildUrl(base, 'Patient', '_search'), body, returns: 'list' }),
+    );
   };
   try {
     if ((await find('identifier', `${marker_system}|${randomUUID()}`)).length > 0) return false;
@@ -170,7 +172,7 @@ async function searchesByForm(
     }
     if (!params.has('birthdate')) return false;
     url.search = new URLSearchParams({ birthdate: any_birth_date }).toString();
-    const listed = patientsIn(await request({ method: 'GET', url, returns: 'list' }));
+    const listed = readPatients(await request({ method: 'GET', url, returns: 'list' }));
     return listed.length > 0 && (await find('birthdate', any_birth_date)).length > 0;
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
@@ -181,6 +183,6 @@ async function searchesByForm(
 /** A criterion that every patient meets, for servers that require one. */
 const any_birth_date = 'ge1900-01-01';
 
-function patientsIn(response: FhirResponse): fhir.Patient[] {
+function readPatients(response: FhirResponse): fhir.Patient[] {
   return toPage<fhir.Patient>(toBundle(response), 'Patient').matches;
 }

@@ -1,6 +1,6 @@
 import type { Credentials, SignInRefusal } from '../../connector.ts';
 import { printable } from '../transport/call.ts';
-import type { AuthorizationServer } from './discover.ts';
+import type { AuthorizationServer } from './authorizationServer.ts';
 import { offeredWays } from './signInWays.ts';
 
 /** A rejection by the authorization server: the OAuth error code, and what it says about it. */
@@ -13,7 +13,7 @@ export function mayBeAuthentication({ refused }: TokenRefusal): boolean {
 
 /** Of two refusals of the same client, the one that says more: that of the method that the server understood. */
 export function clearerRefusal(first: TokenRefusal, second: TokenRefusal): TokenRefusal {
-  return namesSecret(explanationOf(second)) ? second : first;
+  return namesSecret(joinExplanation(second)) ? second : first;
 }
 
 /**
@@ -28,7 +28,7 @@ export function toRefusal(
   const { way = '' } = credentials;
   const emr_message = quotable(refusal, credentials);
   const refused = { outcome: 'refused', ...(emr_message !== undefined && { emr_message }) } as const;
-  const explanation = explanationOf(refusal);
+  const explanation = joinExplanation(refusal);
   if (refusal.refused === 'invalid_scope' || /\bscopes?\b/i.test(explanation)) {
     return { ...refused, reason: 'scope', scopes: refusal.scopes ?? '' };
   }
@@ -39,7 +39,7 @@ export function toRefusal(
   return { ...refused, reason: credentialAtFault(refusal, way) };
 }
 
-function explanationOf({ description = '', hint = '' }: TokenRefusal): string {
+function joinExplanation({ description = '', hint = '' }: TokenRefusal): string {
   return `${description} ${hint}`.trim();
 }
 
@@ -60,7 +60,7 @@ const quote_length_max = 300;
  */
 function isMethodRefused(refusal: TokenRefusal, way: string): boolean {
   const { refused } = refusal;
-  const explanation = explanationOf(refusal);
+  const explanation = joinExplanation(refusal);
   if (['unsupported_grant_type', 'unsupported_response_type'].includes(refused) || namesMethod(explanation))
     return true;
   if (refused === 'unauthorized_client') return !/invalid|unknown|credential|secret|authentic/i.test(explanation);
@@ -81,7 +81,7 @@ function namesMethod(explanation: string): boolean {
 }
 
 function credentialAtFault(refusal: TokenRefusal, way: string): 'client' | 'secret' | 'key' | 'access' {
-  const explanation = explanationOf(refusal);
+  const explanation = joinExplanation(refusal);
   if (namesClient(explanation)) return 'client';
   if (way === 'backend_services') return isKeyAtFault(refusal) ? 'key' : 'access';
   // The EMR's page has accepted the client by now.
@@ -90,7 +90,7 @@ function credentialAtFault(refusal: TokenRefusal, way: string): 'client' | 'secr
 
 /** A client that authenticates by key and is refused without a reason is refused because of the key. */
 function isKeyAtFault(refusal: TokenRefusal): boolean {
-  const explanation = explanationOf(refusal);
+  const explanation = joinExplanation(refusal);
   // The key was accepted, but not what was signed with it: its time, its audience, its id.
   if (/\b(aud|audience|exp|expired?|iat|nbf|jti|clock|replay\w*|typ)\b/i.test(explanation)) return false;
   return refusal.refused === 'invalid_client' || namesKey(explanation);

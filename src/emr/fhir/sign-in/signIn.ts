@@ -1,31 +1,36 @@
 import type * as fhir from 'fhir/r4.js';
+import * as oauth from 'openid-client';
 import { isZone } from '../../../platform/time/zones.ts';
 import {
+  type Access,
   type Credentials,
   type EmrEndpoint,
   EmrFailure,
   type Grant,
+  type PageSignIn,
   type SignIn,
   type SignInRefusal,
 } from '../../connector.ts';
-import { guessMrnRule, samplePatients } from '../mrn.ts';
 import { supportedCapabilities } from '../operations.ts';
+import { guessMrnRule, samplePatients } from '../patients/mrn.ts';
 import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
-import { type SendRequest, urlOf } from '../transport/search.ts';
+import { buildUrl, type SendRequest } from '../transport/server.ts';
 import { first, list, text } from '../values.ts';
-import { collectSteps } from './connectionReport.ts';
 import {
   type AuthorizationServer,
   discoverAuthorization,
   readCapabilityStatement,
+  requireIssuer,
+  requireTrusted,
+  requireTrustedRevocation,
   type Statement,
-} from './discover.ts';
+} from './authorizationServer.ts';
+import { collectSteps } from './connectionReport.ts';
 import { probeServer } from './probeServer.ts';
 import { toRefusal } from './refusals.ts';
-import { limitToScopes } from './scopes.ts';
-import { zoneOfState } from './stateZones.ts';
-import { requestTokens, type Tokens, toGrant } from './tokens.ts';
+import { limitToScopes, scopesFor } from './signInWays.ts';
+import { exchangeCode, oauthConfiguration, requestTokens, revokeToken, type Tokens, toGrant } from './tokens.ts';
 
 /** Signs in the chosen way and reads what the server supports within the granted scopes. */
 export async function signIn(
@@ -57,6 +62,99 @@ export async function signIn(
     capabilities: supportedCapabilities(toCapabilities(probed)),
     mrn_guess: guessMrnRule(await samplePatients(server)),
   };
+}
+
+/** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
+export const pageSignIn: PageSignIn = {
+  start: async (at, credentials, { return_address, state }) => {
+    const { endpoint, steps, add } = collectSteps(at);
+    const authority = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
+    const { authorization_endpoint } = authority;
+    if (!authorization_endpoint) {
+      throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way to sign in.');
+    }
+    requireTrusted(endpoint, authority, { page: true });
+    const verifier = oauth.randomPKCECodeVerifier();
+    const supported = scopesFor('user', authority.scopes);
+    const scope = authority.issuer ? supported : withoutIdentity(supported);
+    const nonce = scope.split(' ').includes('openid') ? oauth.randomNonce() : undefined;
+    const url = oauth.buildAuthorizationUrl(oauthConfiguration(endpoint, authority, credentials), {
+      redirect_uri: return_address,
+      scope,
+      state,
+      ...(nonce && { nonce }),
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      // SMART: the FHIR server that the token is for.
+      aud: endpoint.address,
+    });
+    // A password is entered there, so https is required unless the server itself uses http (a sandbox).
+    if (!['https:', new URL(endpoint.address).protocol].includes(url.protocol)) {
+      throw new EmrFailure('refused', 'The server’s sign-in page does not use https.');
+    }
+    const note = `Opened in the browser. Scopes requested: ${scope}`;
+    const request = `GET ${url.origin}${url.pathname}`;
+    add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'ok', note });
+    const pending = { verifier, state, scope, ...(nonce && { nonce }), authority: JSON.stringify(authority) };
+    return { url: url.href, pending: { ...pending, steps: steps() } };
+  },
+  finish: async (at, credentials, pending, returned) => {
+    const { endpoint, steps, add } = collectSteps(at, pending.steps);
+    // Written by `start` from a value of this type.
+    const authority: AuthorizationServer = JSON.parse(pending.authority ?? '{}');
+    // Again, because the owner may have changed the app while the person was on the page.
+    requireTrusted(endpoint, authority, { page: true });
+    requireIssuer(endpoint, authority, returned);
+    // Checked above. openid-client would compare it with an issuer that may be on another host.
+    returned.searchParams.delete('iss');
+    const error = returned.searchParams.get('error');
+    if (error !== null) {
+      const request = `GET ${returned.origin}${returned.pathname}`;
+      add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'refused', note: error.slice(0, 100) });
+    }
+    const { verifier = '', state = '', nonce, scope = '' } = pending;
+    const outcome = await exchangeCode(endpoint, authority, credentials, returned, { verifier, state, nonce });
+    if (!('refused' in outcome)) {
+      const { tokens } = outcome;
+      return {
+        outcome: 'signed_in',
+        grant: { ...tokens, authority: JSON.stringify(outcome.authority), steps: steps() },
+      };
+    }
+    if (outcome.refused === 'access_denied') return { outcome: 'refused', reason: 'person' };
+    // The code: used, expired, or of another sign-in.
+    if (outcome.refused === 'invalid_grant') return { outcome: 'refused', reason: 'expired' };
+    return toRefusal({ ...outcome, scopes: scope }, credentials, authority);
+  },
+};
+
+/**
+ * Revokes the refresh token and the access token, if the server publishes a revocation endpoint. Throws if that is not
+ * trusted. A bearer token was issued to someone else, and only they can revoke it.
+ */
+export async function signOut(
+  endpoint: EmrEndpoint,
+  { credentials, grant }: Pick<Access, 'credentials' | 'grant'>,
+): Promise<boolean> {
+  if (!grant.authority) return false;
+  // Written by signIn from a value of this type.
+  const authority = await withRevocation(endpoint, JSON.parse(grant.authority));
+  if (!authority.revocation_endpoint) return false;
+  requireTrustedRevocation(endpoint, authority);
+  for (const name of ['refresh_token', 'access_token'] as const) {
+    const token = grant[name];
+    if (token) await revokeToken(endpoint, authority, credentials, token, name);
+  }
+  return true;
+}
+
+/**
+ * The time zone of a US state, used if a practice does not publish its zone. Thirteen states have two zones: this is
+ * the one with the larger population. A practice in the other one can set the standard extension on a Location.
+ */
+export function findStateZone(state: string | null): string | undefined {
+  const code = state?.toUpperCase() ?? '';
+  return Object.entries(states).find(([, codes]) => codes.split(' ').includes(code))?.[0];
 }
 
 /** A person waits for the sign-in. */
@@ -126,7 +224,7 @@ async function toUser(
 ): Promise<{ ehr_id: string; name: string }> {
   // A service signs in by its client id. Only a person's token says more.
   const by_person = way === 'authorization_code' || way === 'bearer_token';
-  const claims = by_person ? claimsOf(tokens.access_token) : {};
+  const claims = by_person ? readClaims(tokens.access_token) : {};
   const { fhir_user = claims.fhir_user, subject = claims.subject } = by_person ? tokens : {};
   const [, type = '', id = ''] = /([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]{1,64})$/.exec(fhir_user ?? '') ?? [];
   const fallback = {
@@ -136,7 +234,7 @@ async function toUser(
   if (id === '') return fallback;
   const response = await call(
     endpoint,
-    { method: 'GET', url: urlOf(new URL(endpoint.address), type, id) },
+    { method: 'GET', url: buildUrl(new URL(endpoint.address), type, id) },
     tokens.access_token,
   );
   const [name] = (response.resource as { name?: fhir.HumanName[] } | undefined)?.name ?? [];
@@ -147,7 +245,7 @@ async function toUser(
 /**
  * Who an access token is for, if it is a JWT. Its signature is the server's to check: it has accepted the token by now.
  */
-function claimsOf(access_token: string): { fhir_user?: string; subject?: string } {
+function readClaims(access_token: string): { fhir_user?: string; subject?: string } {
   try {
     const payload: unknown = JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     const { fhirUser, sub } = Object(payload) as { fhirUser?: unknown; sub?: unknown };
@@ -184,11 +282,39 @@ async function findTimezone(
     if (zone !== undefined && isZone(zone)) return zone;
   }
   const active = locations.filter(({ status }) => (status ?? 'active') === 'active');
-  return first(active, ({ address }) => zoneOfState(text(address?.state)) ?? null) ?? undefined;
+  return first(active, ({ address }) => findStateZone(text(address?.state)) ?? null) ?? undefined;
 }
 
 function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {
-  const url = urlOf(new URL(endpoint.address), type);
+  const url = buildUrl(new URL(endpoint.address), type);
   url.searchParams.set('_count', String(count));
   return url;
 }
+
+/** An identity token cannot be verified without knowing its issuer, so none is requested. */
+function withoutIdentity(scope: string): string {
+  return scope
+    .split(' ')
+    .filter((each) => each !== 'openid' && each !== 'fhirUser')
+    .join(' ');
+}
+
+/** Grants of earlier versions do not contain the endpoint. */
+async function withRevocation(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<AuthorizationServer> {
+  if (authority.revocation_endpoint) return authority;
+  const { revocation_endpoint } = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
+  return { ...authority, revocation_endpoint };
+}
+
+const states: Record<string, string> = {
+  'America/New_York': 'CT DC DE FL GA IN KY MA MD ME MI NC NH NJ NY OH PA RI SC VA VT WV',
+  'America/Chicago': 'AL AR IA IL KS LA MN MO MS ND NE OK SD TN TX WI',
+  'America/Denver': 'CO ID MT NM UT WY',
+  'America/Phoenix': 'AZ',
+  'America/Los_Angeles': 'CA NV OR WA',
+  'America/Anchorage': 'AK',
+  'Pacific/Honolulu': 'HI',
+  'America/Puerto_Rico': 'PR VI',
+  'Pacific/Guam': 'GU MP',
+  'Pacific/Pago_Pago': 'AS',
+};

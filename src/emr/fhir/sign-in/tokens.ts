@@ -1,13 +1,12 @@
 import * as oauth from 'openid-client';
 import { OutboundFailure } from '../../../platform/security/outbound.ts';
+import type { SigningAlgorithm } from '../../../platform/security/signingKeys.ts';
 import { noResponse } from '../../callFailures.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
-import { jsonOf, response_limits } from '../../responses.ts';
-import { authenticationsOf } from './clientAuthentication.ts';
-import type { AuthorizationServer } from './discover.ts';
+import { parseResponse, response_limits } from '../../responses.ts';
+import { type AuthorizationServer, requireTrusted, type SecretMethod } from './authorizationServer.ts';
 import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
-import { scopesFor } from './scopes.ts';
-import { requireTrusted } from './trustedEndpoints.ts';
+import { scopesFor } from './signInWays.ts';
 
 /** The tokens, with what was learned about the server, or a rejection. */
 export type TokenOutcome = { tokens: Tokens; authority: AuthorizationServer } | TokenRefusal;
@@ -92,12 +91,12 @@ export async function revokeToken(
   token_type_hint: 'access_token' | 'refresh_token',
 ): Promise<void> {
   requireTrusted(endpoint, authority);
-  const [authentication] = await authenticationsOf(endpoint, authority, credentials);
+  const [authentication] = await listAuthentications(endpoint, authority, credentials);
   const config = oauthConfiguration(endpoint, authority, credentials, authentication?.auth);
   try {
     await oauth.tokenRevocation(config, token, { token_type_hint });
   } catch (error) {
-    const refused = rejection(error);
+    const refused = toTokenRefusal(error);
     if (refused === undefined) throw toFailure(error);
     throw new EmrFailure('refused', 'The EMR did not revoke the token.');
   }
@@ -173,14 +172,14 @@ async function obtainTokens(
   // Before anything is signed: an assertion is valid wherever its audience accepts it.
   requireTrusted(endpoint, authority);
   let refusal: TokenRefusal | undefined;
-  for (const { auth, secret_method } of await authenticationsOf(endpoint, authority, credentials)) {
+  for (const { auth, secret_method } of await listAuthentications(endpoint, authority, credentials)) {
     const exchanged: Exchanged = {};
     const config = oauthConfiguration(endpoint, authority, credentials, auth, exchanged);
     try {
       const tokens = toTokens(await exchange(config, exchanged));
       return { tokens, authority: secret_method ? { ...authority, secret_method } : authority };
     } catch (error) {
-      const refused = rejection(error);
+      const refused = toTokenRefusal(error);
       if (refused === undefined) throw toFailure(error);
       refusal = refusal ? clearerRefusal(refusal, refused) : refused;
       if (!mayBeAuthentication(refused)) break;
@@ -193,7 +192,7 @@ async function obtainTokens(
 /** OAuth error codes for "not now", which some servers send with a 4xx status. */
 const transient_codes = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
-function rejection(error: unknown): TokenRefusal | undefined {
+function toTokenRefusal(error: unknown): TokenRefusal | undefined {
   if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) {
     const unavailable = error instanceof oauth.ResponseBodyError && (error.status >= 500 || error.status === 429);
     if (unavailable || transient_codes.has(error.error)) return undefined;
@@ -218,7 +217,7 @@ function guardedFetch(endpoint: EmrEndpoint, exchanged: Exchanged): oauth.Custom
       response_bytes_max: response_limits.sign_in.bytes_max,
     });
     // The library parses it again, without limits.
-    const parsed = await jsonOf(response, 'sign_in');
+    const parsed = await parseResponse(response, 'sign_in');
     if (parsed && 'too_complex' in parsed) throw new EmrFailure('unavailable', 'The EMR sent no readable token.');
     const json = Object(parsed?.json) as Record<string, unknown>;
     exchanged.had_id_token = 'id_token' in json;
@@ -260,4 +259,67 @@ function toFailure(error: unknown): unknown {
     return new EmrFailure('unavailable', 'The EMR sent no readable token.');
   }
   return error;
+}
+
+/** One way to authenticate as the client. `secret_method` is set if it sends a secret. */
+export type ClientAuthentication = { auth: oauth.ClientAuth; secret_method?: SecretMethod };
+
+/**
+ * The ways to authenticate, in the order in which to try them. Servers do not always list how they take a secret, and
+ * some take it only in the body, so a refused one is sent again the other way. Once one has worked, only that is used.
+ */
+export async function listAuthentications(
+  endpoint: EmrEndpoint,
+  authority: AuthorizationServer,
+  { way, client_secret, app_secret }: Credentials,
+): Promise<ClientAuthentication[]> {
+  if (way === 'backend_services') return [{ auth: await signedAssertion(endpoint, authority) }];
+  const secret = client_secret || app_secret;
+  if (!secret) return [{ auth: oauth.None() }];
+  return secretMethods(authority).map((secret_method) => ({
+    secret_method,
+    auth: secret_method === 'client_secret_basic' ? basicAuthentication(secret) : oauth.ClientSecretPost(secret),
+  }));
+}
+
+/** Every OAuth server must support Basic, so it comes first unless the server lists only the body. */
+function secretMethods({ secret_method, auth_methods = [] }: AuthorizationServer): SecretMethod[] {
+  if (secret_method) return [secret_method];
+  const only_body = auth_methods.includes('client_secret_post') && !auth_methods.includes('client_secret_basic');
+  return only_body ? ['client_secret_post', 'client_secret_basic'] : ['client_secret_basic', 'client_secret_post'];
+}
+
+/**
+ * HTTP Basic. RFC 6749 requires form encoding, which openid-client also applies to `-`, `_`, `.` and `~`. Many servers
+ * do not decode, and these four are common in client IDs. No decoder needs them encoded, so they stay.
+ */
+function basicAuthentication(secret: string): oauth.ClientAuth {
+  return (_server, client, _body, headers) => {
+    const credentials = [client.client_id, secret].map(formEncode).join(':');
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+  };
+}
+
+function formEncode(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
+}
+
+async function signedAssertion(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<oauth.ClientAuth> {
+  if (!endpoint.keys) throw new Error('A sign-in by key needs keys.');
+  const { algorithms = ['RS384'] } = authority;
+  const alg: SigningAlgorithm = !algorithms.includes('RS384') && algorithms.includes('ES384') ? 'ES384' : 'RS384';
+  const { kid, key } = await endpoint.keys.current(alg);
+  return oauth.PrivateKeyJwt(
+    { kid, key },
+    {
+      [oauth.modifyAssertion]: (header, payload) => {
+        // SMART requires it, and some servers answer 401 without it. openid-client leaves it out.
+        header.typ = 'JWT';
+        // SMART: the audience is the token endpoint, not the issuer.
+        payload.aud = authority.token_endpoint;
+      },
+    },
+  );
 }

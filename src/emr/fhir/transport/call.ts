@@ -3,7 +3,7 @@ import type { FailureCode } from '../../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../../platform/security/outbound.ts';
 import { noResponse, tooBusy } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
-import { error_bytes_max, jsonOf, type ResponseKind, response_limits } from '../../responses.ts';
+import { error_bytes_max, parseResponse, type ResponseKind, response_limits } from '../../responses.ts';
 
 export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';
@@ -52,19 +52,19 @@ export async function call(
   if (status >= 300 && status < 400 && status !== 304) {
     throw new EmrFailure(kind_if_sent, `The EMR redirected to another address (${status}), which is not followed.`);
   }
-  const returned_500 = status === 500 && request.returns_500 && !isPage(response);
+  const returned_500 = status === 500 && request.returns_500 && !isHtmlPage(response);
   // 501 is a definite "not supported".
   if ((status >= 500 && status !== 501 && !returned_500) || status === 408)
     throw new EmrFailure(kind_if_sent, `The EMR responded with an error (${status}).`);
-  const parsed = await jsonOf(response, request.returns ?? 'record');
+  const parsed = await parseResponse(response, request.returns ?? 'record');
   if (parsed && 'too_complex' in parsed && status < 400) throw new EmrFailure(kind_if_sent, too_large);
-  const resource = parsed && 'json' in parsed ? resourceIn(parsed.json) : undefined;
+  const resource = parsed && 'json' in parsed ? readResource(parsed.json) : undefined;
   const empty = response.body.length === 0;
   // A proxy's error page does not mean "no such record" or a rejection, except of the size.
   const returned_page = request.returns_404_page && status === 404;
-  if (status >= 400 && status !== 401 && status !== 413 && !returned_page && isPage(response))
+  if (status >= 400 && status !== 401 && status !== 413 && !returned_page && isHtmlPage(response))
     throw new EmrFailure(kind_if_sent, unreadable_response);
-  const named_ids = parsed && 'json' in parsed && !resource && status < 300 ? idsIn(parsed.json) : [];
+  const named_ids = parsed && 'json' in parsed && !resource && status < 300 ? readIds(parsed.json) : [];
   return { status, headers, resource, named_ids, empty };
 }
 
@@ -98,12 +98,12 @@ function loadSign({ method, body }: FhirRequest, status: number): LoadSign | und
 }
 
 /** The default meaning of a 4xx response. `type`: the resource that was read or written; absent for a search. */
-export function rejection({ status, resource }: FhirResponse, type?: string): EmrFailure {
+export function toRejection({ status, resource }: FhirResponse, type?: string): EmrFailure {
   const outcome = resource?.resourceType === 'OperationOutcome' ? resource : undefined;
   if (status === 404 || status === 410) return noSuchRecord(type);
   if (status === 501 || status === 405)
     return new EmrFailure('refused', 'The EMR does not support this operation.', { code: 'not_supported' });
-  if (status === 413 || issuesOf(outcome).some((issue) => issue?.code === 'too-long' && type === 'Binary')) {
+  if (status === 413 || readIssues(outcome).some((issue) => issue?.code === 'too-long' && type === 'Binary')) {
     return new EmrFailure('refused', too_large_to_send, { code: 'emr_validation' });
   }
   if (status === 403) {
@@ -114,7 +114,7 @@ export function rejection({ status, resource }: FhirResponse, type?: string): Em
   if (isTransient(outcome)) {
     return new EmrFailure('unavailable', 'The EMR was busy with another change. The request is retried.');
   }
-  const code = issuesCode(errorsOf(outcome), type);
+  const code = toFailureCode(filterErrors(outcome), type);
   const message = outcomeMessage(outcome) ?? `The EMR did not accept the request (${status}).`;
   return new EmrFailure('refused', code === 'duplicate_patient' ? `This is a duplicate. ${message}` : message, {
     code,
@@ -125,7 +125,7 @@ export function rejection({ status, resource }: FhirResponse, type?: string): Em
 export function isTransient(outcome: fhir.OperationOutcome | undefined): boolean {
   const named =
     /could not serialize|serialization failure|deadlock|concurrent (update|delete|modification|transaction)/i;
-  return issuesOf(outcome).some(
+  return readIssues(outcome).some(
     (issue) =>
       transient_codes.has(issue?.code) || named.test(`${issue?.details?.text ?? ''} ${issue?.diagnostics ?? ''}`),
   );
@@ -179,25 +179,25 @@ async function exchange(
 }
 
 /** Identifies a resource. Its fields are still unchecked, and the mappings treat them so. */
-function resourceIn(json: unknown): fhir.FhirResource | undefined {
+function readResource(json: unknown): fhir.FhirResource | undefined {
   const { resourceType } = Object(json) as { resourceType?: unknown };
   return typeof resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
 }
 
 /** A UUID first: an id beside it is the server's internal number. */
-function idsIn(json: unknown): string[] {
+function readIds(json: unknown): string[] {
   const { uuid, id } = Object(json) as { uuid?: unknown; id?: unknown };
   const texts = [uuid, id].filter((each) => typeof each === 'string' || typeof each === 'number').map(String);
   return texts.filter((each) => /^[A-Za-z0-9.-]{1,64}$/.test(each));
 }
 
-function isPage({ headers, body }: OutboundResponse): boolean {
+function isHtmlPage({ headers, body }: OutboundResponse): boolean {
   const type = headers['content-type'] ?? '';
   return body.length > 0 && (/\bhtml\b/i.test(type) || body.subarray(0, 200).toString('latin1').trimStart()[0] === '<');
 }
 
 /** The code of the first issue that has a meaning of its own. */
-export function issuesCode(issues: readonly fhir.OperationOutcomeIssue[], type = ''): FailureCode {
+export function toFailureCode(issues: readonly fhir.OperationOutcomeIssue[], type = ''): FailureCode {
   const codes = issues.map(({ code }) => issue_codes.get(`${type}.${code}`) ?? issue_codes.get(code));
   return codes.find((code) => code !== undefined) ?? 'emr_refused';
 }
@@ -233,7 +233,7 @@ const issue_codes = new Map<string, FailureCode>([
 
 /** The server's own explanation of a rejection, if it is readable text: no stack trace, no HTML, no URL. */
 export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): string | undefined {
-  const messages = errorsOf(outcome)
+  const messages = filterErrors(outcome)
     .map((issue) => printable(issue.details?.text) ?? printable(issue.diagnostics))
     .filter((message) => message !== undefined);
   return messages.length === 0
@@ -241,12 +241,12 @@ export function outcomeMessage(outcome: fhir.OperationOutcome | undefined): stri
     : `The EMR rejected the request: ${[...new Set(messages)].slice(0, 3).join('; ')}`;
 }
 
-function errorsOf(outcome: fhir.OperationOutcome | undefined): fhir.OperationOutcomeIssue[] {
-  return issuesOf(outcome).filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal');
+function filterErrors(outcome: fhir.OperationOutcome | undefined): fhir.OperationOutcomeIssue[] {
+  return readIssues(outcome).filter((issue) => issue?.severity === 'error' || issue?.severity === 'fatal');
 }
 
 /** The server's response is unchecked: elements can be null. */
-export function issuesOf(outcome: fhir.OperationOutcome | undefined): fhir.OperationOutcomeIssue[] {
+export function readIssues(outcome: fhir.OperationOutcome | undefined): fhir.OperationOutcomeIssue[] {
   return Array.isArray(outcome?.issue) ? outcome.issue : [];
 }
 

@@ -1,4 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
+import { list } from '../values.ts';
 
 export const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
@@ -138,14 +139,14 @@ export function toServerFacts(statement: fhir.CapabilityStatement): ServerFacts 
   const types: ServerFacts['types'] = {};
   for (const rest of list(statement.rest)) {
     if (rest.mode !== 'server') continue;
-    const common_params = namesOf(rest.searchParam);
+    const common_params = readParamNames(rest.searchParam);
     for (const resource of list(rest.resource)) {
-      if (/^[A-Z][A-Za-z]+$/.test(text(resource.type))) types[resource.type] = typeFacts(resource, common_params);
+      if (/^[A-Z][A-Za-z]+$/.test(toText(resource.type))) types[resource.type] = typeFacts(resource, common_params);
     }
   }
   const { name, version } = Object(statement.software) as { name?: unknown; version?: unknown };
   const software = [name, version].filter((part) => typeof part === 'string').join(' ');
-  return { fhir_version: text(statement.fhirVersion), software: software.slice(0, 200), types };
+  return { fhir_version: toText(statement.fhirVersion), software: software.slice(0, 200), types };
 }
 
 /** Reads what was observed at each call, so that later observations in `facts` apply immediately. */
@@ -250,28 +251,86 @@ function probedParams(facts: ServerFacts): () => ProbedParams {
 
 function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params: readonly string[]): TypeFacts {
   // A profile may be named with its version: `…/us-core-patient|6.1.0`.
-  const named = [resource.profile, ...list(resource.supportedProfile)].map((each) => text(each).split('|')[0] ?? '');
+  const named = [resource.profile, ...list(resource.supportedProfile)].map((each) => toText(each).split('|')[0] ?? '');
   const profiles = us_core_profiles.filter((profile) => named.includes(profile));
   const codes = list(resource.interaction).map(({ code }) => code as string);
   return {
     interactions: interactions.filter((name) => codes.includes(name)),
-    params: [...new Set([...common_params, ...namesOf(resource.searchParam)])],
+    params: [...new Set([...common_params, ...readParamNames(resource.searchParam)])],
     conditional_create: resource.conditionalCreate === true,
     versioned: resource.versioning !== 'no-version',
     ...(profiles.length > 0 && { profiles }),
   };
 }
 
-function namesOf(params: fhir.CapabilityStatementRestResourceSearchParam[] | undefined): string[] {
+function readParamNames(params: fhir.CapabilityStatementRestResourceSearchParam[] | undefined): string[] {
   return list(params)
     .map(({ name }) => name)
     .filter((name) => typeof name === 'string');
 }
 
-function list<T>(value: readonly T[] | undefined): T[] {
-  return Array.isArray(value) ? value.filter((each) => each !== null && each !== undefined) : [];
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+/**
+ * What a server must support for an operation or a field to be offered. `a|b`: either parameter will do. `all`: the
+ * server must return all records of the type to a search without criteria.
+ */
+export type Requirement = {
+  type: string;
+  interactions: readonly Interaction[];
+  params?: readonly string[];
+  all?: true;
+  /** The statement must name this profile. */
+  profile?: string;
+  /** The server must take appointments with other participants than the patient. */
+  books_people?: true;
+  /** The server must not be known to drop this extension. */
+  extension?: string;
+  /** The server must not be known to drop our markers, by which our own records are recognized. */
+  marked?: true;
+  /** What will do instead. */
+  or?: Requirement;
+};
+
+export function meetsAll(capabilities: Capabilities, requirements: readonly Requirement[]): boolean {
+  return requirements.every((requirement) => meets(capabilities, requirement));
+}
+
+function meets(capabilities: Capabilities, requirement: Requirement): boolean {
+  const { type, interactions, params = [], all, profile, books_people, extension, marked, or } = requirement;
+  if (or && meets(capabilities, or)) return true;
+  if (profile !== undefined && !capabilities.hasProfile(type, profile)) return false;
+  if (books_people && capabilities.books_by_slot) return false;
+  if (extension !== undefined && capabilities.dropsExtension(extension)) return false;
+  if (marked && !capabilities.keepsMarkers(type)) return false;
+  const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
+  // Without versions an update could overwrite a concurrent change, so updates are not offered.
+  const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
+  const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
+  return (
+    safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
+  );
+}
+
+export function lists(type: string): Requirement {
+  return { ...searches(type), all: true };
+}
+
+export function searches(type: string, ...params: string[]): Requirement {
+  return { type, interactions: ['search-type'], params };
+}
+
+export function reads(type: string): Requirement {
+  return can(type, 'read');
+}
+
+/** Records that are created, and found by their marker if the response is lost. */
+export function stores(type: string): Requirement {
+  return { type, interactions: ['create', 'search-type'], params: ['identifier'] };
+}
+
+export function can(type: string, ...interactions: Interaction[]): Requirement {
+  return { type, interactions };
 }

@@ -1,12 +1,88 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type * as fhir from 'fhir/r4.js';
+import { fold } from '../../../model/fold.ts';
 import { EmrFailure } from '../../connector.ts';
+import { readName } from '../values.ts';
 import type { FhirResponse } from './call.ts';
-import { hasIdentifier, markersOf, markerValue, withMarker } from './markers.ts';
-import { isCollision, refusal } from './refusals.ts';
-import { isComplete, isRecord, read, refId } from './resources.ts';
-import { isSameRecord } from './sameRecord.ts';
-import { type Server, search, urlOf } from './search.ts';
+import { search, searchValue } from './search.ts';
+import {
+  buildUrl,
+  isCollision,
+  isComplete,
+  isRecord,
+  read,
+  readLocationId,
+  type Server,
+  toWriteRefusal,
+} from './server.ts';
+
+/** Identifier system of our markers: one for the write that created the record, and those of the latest updates. */
+export const marker_system = 'urn:chartwire:marker';
+
+/**
+ * Appends our marker. The first marker is kept, so that a lost create is found even after later changes; of the
+ * updates, as many as can be in progress for one record.
+ */
+export function withMarker<T extends fhir.FhirResource>(resource: T, marker: string): T {
+  if (!hasIdentifier(resource.resourceType)) return resource;
+  const [first, ...later] = readMarkers(resource);
+  if (first === marker || later.includes(marker)) return resource;
+  const others = readIdentifiers(resource).filter(({ system }) => system !== marker_system);
+  const markers = [...(first === undefined ? [] : [first]), ...later.slice(2 - markers_max), marker];
+  return { ...resource, identifier: [...others, ...markers.map((value) => ({ system: marker_system, value }))] };
+}
+
+/** Each account of a practice has its own lane to a record. More than this are not in progress at once. */
+const markers_max = 6;
+
+export function readMarkers(resource: fhir.FhirResource): string[] {
+  return readIdentifiers(resource)
+    .filter(({ system }) => system === marker_system)
+    .map(({ value }) => value ?? '');
+}
+
+function readIdentifiers(resource: fhir.FhirResource): fhir.Identifier[] {
+  const { identifier } = resource as { identifier?: unknown };
+  return Array.isArray(identifier) ? identifier.filter((each) => typeof each === 'object' && each !== null) : [];
+}
+
+export function hasIdentifier(type: string): boolean {
+  return type !== 'Binary';
+}
+
+export function markerValue(marker: string): string {
+  return `${marker_system}|${searchValue(marker)}`;
+}
+
+/** How far the server's clock may be off, and how long a create may take. */
+export const clock_tolerance_ms = 15 * 60_000;
+
+/**
+ * Whether a stored record without our marker is the one that was just sent: a new one, of the same person. A patient is
+ * compared by name and birth date, any other record by its patients.
+ */
+export function isSameRecord(sent: fhir.FhirResource, stored: fhir.FhirResource): boolean {
+  if (isOlderThan(stored, Date.now() - clock_tolerance_ms)) return false;
+  if (sent.resourceType === 'Patient' && stored.resourceType === 'Patient') return isSamePerson(sent, stored);
+  const [ours, theirs] = [findPatientReferences(sent), findPatientReferences(stored)];
+  return ours.length > 0 && ours.join() === theirs.join();
+}
+
+/** Whether a record is known to have been stored before an instant. */
+export function isOlderThan({ meta }: fhir.FhirResource, instant_ms: number): boolean {
+  return Date.parse(meta?.lastUpdated ?? '') < instant_ms;
+}
+
+function isSamePerson(one: fhir.Patient, other: fhir.Patient): boolean {
+  const [ours, theirs] = [readName(one.name), readName(other.name)];
+  const same = (a: string | null, b: string | null) => fold(a ?? '') === fold(b ?? '');
+  return same(ours.first, theirs.first) && same(ours.last, theirs.last) && one.birthDate === other.birthDate;
+}
+
+function findPatientReferences(resource: fhir.FhirResource): string[] {
+  const references = JSON.stringify(resource).match(/"Patient\/[A-Za-z0-9.-]{1,64}"/g) ?? [];
+  return [...new Set(references)].sort();
+}
 
 /**
  * Creates a record. A create that collided with another request stored nothing, so it is sent again, after a look for
@@ -18,7 +94,7 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
   for (let attempt = 1; ; attempt++) {
     const response = await server.request({
       method: 'POST',
-      url: urlOf(server.base, type),
+      url: buildUrl(server.base, type),
       headers: {
         prefer: 'return=representation',
         ...(conditional && { 'if-none-exist': `identifier=${markerValue(marker)}` }),
@@ -31,7 +107,7 @@ export async function create<T extends fhir.FhirResource>(server: Server, resour
     if (!isCollision(response, type)) return confirm(server, resource, response, marker, conditional);
     const present = canFind(server, type) ? await findByMarker<T>(server, type, marker) : undefined;
     if (present) return present;
-    if (attempt === create_attempts_max) throw await refusal(server, type, 'create', response);
+    if (attempt === create_attempts_max) throw await toWriteRefusal(server, type, 'create', response);
     await wait(attempt * collision_pause_ms);
   }
 }
@@ -49,11 +125,11 @@ async function confirm<T extends fhir.FhirResource>(
   conditional: boolean,
 ): Promise<T> {
   const type: T['resourceType'] = sent.resourceType;
-  if (response.status >= 400) throw await refusal(server, type, 'create', response);
+  if (response.status >= 400) throw await toWriteRefusal(server, type, 'create', response);
   const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
   const stored = returned && isComplete(returned) ? returned : await readCreated(server, sent, response, marker);
   // Found instead of created. If the server ignores our condition, it may be any record.
-  if (conditional && response.status !== 201 && !markersOf(stored).includes(marker)) {
+  if (conditional && response.status !== 201 && !readMarkers(stored).includes(marker)) {
     throw new EmrFailure('unknown_outcome', 'The EMR returned a different record than the one sent.');
   }
   // The record is stored even if this fails. It is then noted with the next record.
@@ -72,7 +148,8 @@ async function readCreated<T extends fhir.FhirResource>(
   marker: string,
 ): Promise<T> {
   const type: T['resourceType'] = sent.resourceType;
-  const id = (isRecord<T>(response.resource, type) ? response.resource.id : undefined) ?? refId(response, type);
+  const id =
+    (isRecord<T>(response.resource, type) ? response.resource.id : undefined) ?? readLocationId(response, type);
   // No proxy sends 201. A server that sends it and then does not find the record does not keep markers.
   const accepted = response.status === 201;
   for (const named of id === undefined ? response.named_ids : []) {
@@ -80,7 +157,7 @@ async function readCreated<T extends fhir.FhirResource>(
       if (error instanceof EmrFailure && error.cause === undefined) return undefined;
       throw error;
     });
-    if (record && (markersOf(record).includes(marker) || isSameRecord(sent, record))) return record;
+    if (record && (readMarkers(record).includes(marker) || isSameRecord(sent, record))) return record;
   }
   return readBack<T>(server, type, id, marker, accepted);
 }
@@ -95,7 +172,7 @@ async function recordMarking(server: Server, stored: fhir.FhirResource, marker: 
   if (!canFind(server, type) || server.facts.marked?.includes(type)) return;
   const found = await findByMarker(server, type, marker);
   // A new record may take a while to be found. One that came back without the marker has lost it.
-  if (!found && !markersOf(stored).includes(marker)) await server.learn(({ unmarked }) => unmarked?.push(type));
+  if (!found && !readMarkers(stored).includes(marker)) await server.learn(({ unmarked }) => unmarked?.push(type));
 }
 
 /** Records for this account, and for others at this address, that a record was found by its marker. */
@@ -158,7 +235,7 @@ export async function findByMarker<T extends fhir.FhirResource>(
 ): Promise<T | undefined> {
   if (!canFind(server, type)) throw new EmrFailure('unknown_outcome', 'The EMR cannot be searched for the record.');
   for await (const { matches } of search<T>(server, type, { identifier: markerValue(marker) })) {
-    const found = matches.find((match) => markersOf(match).includes(marker));
+    const found = matches.find((match) => readMarkers(match).includes(marker));
     if (found) {
       // Whoever searched has its record even if this fails. It is then recorded with the next one.
       await recordMarked(server, type, marker).catch(() => {});

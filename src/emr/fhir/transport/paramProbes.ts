@@ -1,8 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
-import { toBundle, toPage } from './bundles.ts';
 import type { ParamFindings } from './capabilities.ts';
-import { type SearchParams, type SearchServer, searchValue, sendSearch, urlOf } from './search.ts';
+import { type SearchParams, searchValue, sendSearch, toBundle, toPage } from './search.ts';
+import { buildUrl, type SearchServer } from './server.ts';
 
 /** What a server returns of a type to a search without criteria. */
 export type Sample = {
@@ -41,7 +41,7 @@ export async function readReferred(server: SearchServer, type: string, others: I
   const records: Resource[] = [];
   for (const id of [...ids].slice(0, attempts_max)) {
     try {
-      const { status, resource } = await server.request({ method: 'GET', url: urlOf(server.base, type, id) });
+      const { status, resource } = await server.request({ method: 'GET', url: buildUrl(server.base, type, id) });
       if (status === 200 && resource?.resourceType === type) records.push(resource);
     } catch (error) {
       if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
@@ -64,9 +64,9 @@ export async function probeParams(
   const relied = Object.entries({ ...common_params, ...relied_params[type] }).filter(
     ([name]) => declared.has(name) || (name === '_sort' && declared.has('_lastUpdated')),
   );
-  const [best] = records.toSorted((a, b) => valuesOf(relied, b).length - valuesOf(relied, a).length);
+  const [best] = records.toSorted((a, b) => readValues(relied, b).length - readValues(relied, a).length);
   if (!best) return found;
-  const together = valuesOf(relied, best);
+  const together = readValues(relied, best);
   if (together.length > 0 && (await find(server, type, Object.fromEntries(together))).outcome === 'found') {
     found.working.push(...together.map(([name]) => name));
   }
@@ -116,7 +116,7 @@ async function find(
   }
 }
 
-function valuesOf(relied: readonly [string, ValueIn][], resource: Resource): [string, SearchParams[string]][] {
+function readValues(relied: readonly [string, ValueIn][], resource: Resource): [string, SearchParams[string]][] {
   return relied
     .map(([name, valueIn]): [string, SearchParams[string] | null] => [name, valueIn(resource)])
     .filter((pair): pair is [string, SearchParams[string]] => pair[1] !== null);
@@ -126,59 +126,62 @@ const common_params: Record<string, ValueIn> = {
   _id: ({ id }) => id ?? null,
   _lastUpdated: ({ meta }) => (meta?.lastUpdated ? `ge${meta.lastUpdated}` : null),
   _sort: () => '_lastUpdated',
-  identifier: (resource) => identifierIn(resource),
+  identifier: (resource) => findIdentifier(resource),
 };
 
 const patient: ValueIn = (resource) => {
-  const { subject, patient: of_patient, beneficiary } = fieldsOf(resource);
-  return referenceIn(subject, 'Patient') ?? referenceIn(of_patient, 'Patient') ?? referenceIn(beneficiary, 'Patient');
+  const { subject, patient: of_patient, beneficiary } = readFields(resource);
+  return (
+    findReference(subject, 'Patient') ?? findReference(of_patient, 'Patient') ?? findReference(beneficiary, 'Patient')
+  );
 };
 
-const encounter: ValueIn = (resource) => referenceIn(fieldsOf(resource).encounter, 'Encounter');
+const encounter: ValueIn = (resource) => findReference(readFields(resource).encounter, 'Encounter');
 
 /** The search parameters that the connector uses, and the value by which a record must be found. */
 const relied_params: Record<string, Record<string, ValueIn>> = {
   Patient: {
     birthdate: (resource) => {
-      const date = textIn(fieldsOf(resource).birthDate);
+      const date = readText(readFields(resource).birthDate);
       return date && /^\d{4}-\d\d-\d\d$/.test(date) ? [`ge${date}`, `le${date}`] : null;
     },
-    family: (resource) => quoted(nameIn(resource)?.family),
-    given: (resource) => quoted(nameIn(resource)?.given?.[0]),
-    phone: (resource) => quoted(phoneIn(resource)),
-    telecom: (resource) => quoted(phoneIn(resource)),
-    address: (resource) => quoted(streetIn(resource)),
+    family: (resource) => quoted(findName(resource)?.family),
+    given: (resource) => quoted(findName(resource)?.given?.[0]),
+    phone: (resource) => quoted(findPhone(resource)),
+    telecom: (resource) => quoted(findPhone(resource)),
+    address: (resource) => quoted(findStreet(resource)),
   },
-  Practitioner: { family: (resource) => quoted(nameIn(resource)?.family) },
+  Practitioner: { family: (resource) => quoted(findName(resource)?.family) },
   PractitionerRole: {
-    practitioner: (resource) => referenceIn(fieldsOf(resource).practitioner, 'Practitioner'),
-    location: (resource) => referenceIn(fieldsOf(resource).location, 'Location'),
+    practitioner: (resource) => findReference(readFields(resource).practitioner, 'Practitioner'),
+    location: (resource) => findReference(readFields(resource).location, 'Location'),
   },
   Location: {},
   Organization: {},
   Appointment: {
-    patient: (resource) => referenceIn(actorsIn(resource), 'Patient'),
-    actor: (resource) => referenceIn(actorsIn(resource), 'Practitioner') ?? referenceIn(actorsIn(resource), 'Location'),
-    practitioner: (resource) => referenceIn(actorsIn(resource), 'Practitioner'),
-    location: (resource) => referenceIn(actorsIn(resource), 'Location'),
-    date: (resource) => dayRange(fieldsOf(resource).start),
+    patient: (resource) => findReference(findActors(resource), 'Patient'),
+    actor: (resource) =>
+      findReference(findActors(resource), 'Practitioner') ?? findReference(findActors(resource), 'Location'),
+    practitioner: (resource) => findReference(findActors(resource), 'Practitioner'),
+    location: (resource) => findReference(findActors(resource), 'Location'),
+    date: (resource) => dayRange(readFields(resource).start),
   },
   Claim: {},
   ServiceRequest: { patient, subject: patient },
   Coverage: { beneficiary: patient, patient },
   Schedule: {
     actor: (resource) =>
-      referenceIn(fieldsOf(resource).actor, 'Practitioner') ??
-      referenceIn(fieldsOf(resource).actor, 'PractitionerRole') ??
-      referenceIn(fieldsOf(resource).actor, 'Location'),
+      findReference(readFields(resource).actor, 'Practitioner') ??
+      findReference(readFields(resource).actor, 'PractitionerRole') ??
+      findReference(readFields(resource).actor, 'Location'),
   },
   Slot: {
-    schedule: (resource) => referenceIn(fieldsOf(resource).schedule, 'Schedule'),
-    start: (resource) => dayRange(fieldsOf(resource).start),
+    schedule: (resource) => findReference(readFields(resource).schedule, 'Schedule'),
+    start: (resource) => dayRange(readFields(resource).start),
   },
-  ClaimResponse: { request: (resource) => referenceIn(fieldsOf(resource).request, 'Claim') },
-  ExplanationOfBenefit: { claim: (resource) => referenceIn(fieldsOf(resource).claim, 'Claim') },
-  DiagnosticReport: { 'based-on': (resource) => referenceIn(fieldsOf(resource).basedOn, 'ServiceRequest') },
+  ClaimResponse: { request: (resource) => findReference(readFields(resource).request, 'Claim') },
+  ExplanationOfBenefit: { claim: (resource) => findReference(readFields(resource).claim, 'Claim') },
+  DiagnosticReport: { 'based-on': (resource) => findReference(readFields(resource).basedOn, 'ServiceRequest') },
   Encounter: { patient },
   MedicationRequest: { patient },
   MedicationStatement: { patient },
@@ -196,62 +199,64 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
 };
 
 /** A resource of unknown type and unchecked content. */
-function fieldsOf(resource: Resource): Record<string, unknown> {
+function readFields(resource: Resource): Record<string, unknown> {
   return resource as unknown as Record<string, unknown>;
 }
 
-function textIn(value: unknown): string | null {
+function readText(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
 }
 
 function quoted(value: unknown): string | null {
-  const text = textIn(value);
+  const text = readText(value);
   return text === null ? null : searchValue(text);
 }
 
-function itemsIn(value: unknown): Record<string, unknown>[] {
+function readItems(value: unknown): Record<string, unknown>[] {
   return (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'object' && each !== null);
 }
 
 /** The first relative reference to this type. */
-function referenceIn(value: unknown, type: string): string | null {
-  const references = itemsIn(value).map(({ reference }) => textIn(reference));
+function findReference(value: unknown, type: string): string | null {
+  const references = readItems(value).map(({ reference }) => readText(reference));
   return references.find((each) => each?.startsWith(`${type}/`) && each.split('/').length === 2) ?? null;
 }
 
-function actorsIn(resource: Resource): unknown[] {
-  return itemsIn(fieldsOf(resource).participant).map(({ actor }) => actor);
+function findActors(resource: Resource): unknown[] {
+  return readItems(readFields(resource).participant).map(({ actor }) => actor);
 }
 
 /** With its system, as markers are searched. MRNs are also searched by value alone. */
-function identifierIn(resource: Resource): SearchParams[string] | null {
-  for (const { system, value } of itemsIn(fieldsOf(resource).identifier)) {
+function findIdentifier(resource: Resource): SearchParams[string] | null {
+  for (const { system, value } of readItems(readFields(resource).identifier)) {
     const number = quoted(value);
     if (number === null) continue;
-    const full = textIn(system) === null ? number : `${system}|${number}`;
+    const full = readText(system) === null ? number : `${system}|${number}`;
     return resource.resourceType === 'Patient' ? [...new Set([number, full])] : full;
   }
   return null;
 }
 
-function nameIn(resource: Resource): { family?: unknown; given?: unknown[] } | undefined {
-  const names = itemsIn(fieldsOf(resource).name);
-  const name = names.find(({ family, given }) => textIn(family) && Array.isArray(given));
+function findName(resource: Resource): { family?: unknown; given?: unknown[] } | undefined {
+  const names = readItems(readFields(resource).name);
+  const name = names.find(({ family, given }) => readText(family) && Array.isArray(given));
   return name && { family: name.family, given: name.given as unknown[] };
 }
 
-function phoneIn(resource: Resource): unknown {
-  return itemsIn(fieldsOf(resource).telecom).find(({ system, use }) => system === 'phone' && use !== 'old')?.value;
+function findPhone(resource: Resource): unknown {
+  return readItems(readFields(resource).telecom).find(({ system, use }) => system === 'phone' && use !== 'old')?.value;
 }
 
-function streetIn(resource: Resource): unknown {
-  const [street] = itemsIn(fieldsOf(resource).address).map(({ line }) => (Array.isArray(line) ? line[0] : undefined));
+function findStreet(resource: Resource): unknown {
+  const [street] = readItems(readFields(resource).address).map(({ line }) =>
+    Array.isArray(line) ? line[0] : undefined,
+  );
   return street;
 }
 
 /** The day before to the day after: servers use time zones of their own. */
 function dayRange(moment: unknown): string[] | null {
-  const ms = Date.parse(textIn(moment) ?? '');
+  const ms = Date.parse(readText(moment) ?? '');
   if (Number.isNaN(ms)) return null;
   const day = (offset: number) => new Date(ms + offset * 86_400_000).toISOString().slice(0, 10);
   return [`ge${day(-1)}`, `le${day(1)}`];

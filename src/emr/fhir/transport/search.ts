@@ -1,29 +1,22 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type SharedMarkers } from '../../connector.ts';
-import { type Bundle, nextUrl, type Page, toBundle, toPage } from './bundles.ts';
-import { type FhirRequest, type FhirResponse, unreadable_response } from './call.ts';
-import type { Capabilities, ParamFindings, ServerFacts } from './capabilities.ts';
+import { parseUrl } from '../../../catalog/parseUrl.ts';
+import { EmrFailure } from '../../connector.ts';
+import {
+  type FhirResponse,
+  isBelowBase,
+  outcomeMessage,
+  readIssues,
+  toFailureCode,
+  toRejection,
+  unreadable_response,
+} from './call.ts';
+import type { Capabilities } from './capabilities.ts';
+import { buildUrl, type SearchServer, type Server } from './server.ts';
+
+export type Bundle = fhir.Bundle<fhir.FhirResource>;
+export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
 
 export type SearchParams = Record<string, string | readonly string[]>;
-export type SendRequest = (request: FhirRequest) => Promise<FhirResponse>;
-/** A server, used as the person who linked the account. */
-export type Server = {
-  base: URL;
-  request: SendRequest;
-  capabilities: Capabilities;
-  facts: ServerFacts;
-  /** Changes what is known about the server, and stores it with the account. */
-  learn: (change: (facts: ServerFacts) => void) => Promise<void>;
-  shared_markers: SharedMarkers | undefined;
-  /** Stores with the account which search parameters of this type work. */
-  recordParams: (type: string, found: ParamFindings) => Promise<void>;
-  /** Probes the search parameters of a type, at most once per opened account. */
-  probeType: (type: string) => Promise<void>;
-};
-/** What a single search request needs. */
-export type SearchServer = Pick<Server, 'base' | 'request'> & {
-  capabilities: Pick<Capabilities, 'searches_by_form'>;
-};
 
 /** Escapes a search value, because FHIR uses comma, bar and dollar as separators. */
 export function searchValue(text: string): string {
@@ -78,11 +71,6 @@ export async function searchAll<T extends fhir.FhirResource>(
   return all;
 }
 
-/** The URL of a type, a record, or a path below it. */
-export function urlOf(base: URL, ...path: string[]): URL {
-  return new URL(`${base.href.replace(/\/$/, '')}/${path.map(encodeURIComponent).join('/')}`);
-}
-
 const page_size = 100;
 const pages_max = 20_000;
 const search_max = 1000;
@@ -99,7 +87,7 @@ const form_search_unsupported = new Set([404, 405, 415, 501]);
 /** A server may answer an unknown parameter with no records or with all of them, and either would look valid. */
 function rejectUndeclaredParams(capabilities: Capabilities, type: string, params: SearchParams): void {
   const known = capabilities.searchParams(type);
-  const unknown = criteriaOf(params).find((name) => !known.has(name));
+  const unknown = listCriteria(params).find((name) => !known.has(name));
   if (unknown !== undefined) throw notSearchable(type, unknown);
 }
 
@@ -111,7 +99,7 @@ function notSearchable(type: string, param: string): EmrFailure {
 }
 
 /** The names of the parameters that decide which records match. */
-function criteriaOf(params: SearchParams): string[] {
+function listCriteria(params: SearchParams): string[] {
   return Object.keys(params)
     .filter((name) => !shaping_params.has(name))
     .map((name) => name.split(/[:.]/)[0] ?? '');
@@ -125,7 +113,7 @@ async function firstPage(server: Server, type: string, params: SearchParams): Pr
     usableShaping(server, type, { _count: String(page_size), ...params }),
   );
   const final = response.status === 400 ? await sendSearch(server, type, withoutShaping(params)) : response;
-  if (final.status === 403 && (criteriaOf(params).length === 0 || server.capabilities.isForbidden(type))) {
+  if (final.status === 403 && (listCriteria(params).length === 0 || server.capabilities.isForbidden(type))) {
     throw new EmrFailure('refused', `This account is not allowed to read ${type} records in the EMR.`, {
       code: 'not_permitted',
       not_offered: true,
@@ -152,7 +140,7 @@ function isEmpty(bundle: Bundle, type: string): boolean {
  */
 async function confirmEmpty(server: Server, type: string, params: SearchParams, empty: Bundle): Promise<Bundle> {
   const { capabilities } = server;
-  const criteria = criteriaOf(params);
+  const criteria = listCriteria(params);
   const shaping = Object.keys(usableShaping(server, type, { _count: '', ...params })).filter((each) =>
     shaping_params.has(each),
   );
@@ -228,11 +216,59 @@ export async function sendSearch(
     type === 'Patient' &&
     Object.keys(params).some((name) => personal_params.has(name))
   ) {
-    const by_form = { method: 'POST', url: urlOf(base, type, '_search'), headers, body: query } as const;
+    const by_form = { method: 'POST', url: buildUrl(base, type, '_search'), headers, body: query } as const;
     const response = await request({ ...by_form, returns: 'list' });
     if (!form_search_unsupported.has(response.status)) return response;
   }
-  const url = urlOf(base, type);
+  const url = buildUrl(base, type);
   url.search = query.toString();
   return request({ method: 'GET', url, headers, returns: 'list' });
+}
+
+export function toBundle(response: FhirResponse): Bundle {
+  if (response.status >= 400) throw toRejection(response);
+  if (response.resource?.resourceType !== 'Bundle') throw new EmrFailure('unavailable', unreadable_response);
+  // Each entry is checked in `toPage`.
+  return response.resource as Bundle;
+}
+
+/** Servers that do not mark their entries (`type: collection`) are read by resource type. */
+export function toPage<T extends fhir.FhirResource>(bundle: Bundle, type: T['resourceType']): Page<T> {
+  const page: Page<T> = { matches: [], included: [] };
+  for (const entry of Array.isArray(bundle.entry) ? bundle.entry : []) {
+    const resource = entry?.resource;
+    if (!resource) continue;
+    if (resource.resourceType === 'OperationOutcome') throwOnError(resource);
+    else if (resource.resourceType === type && entry.search?.mode !== 'include') {
+      // T is the resource of this resourceType.
+      page.matches.push(resource as T);
+    } else page.included.push(resource);
+  }
+  return page;
+}
+
+/**
+ * The next page, always below the linked address, so that the token goes nowhere else, not even to another tenant on the
+ * same host. A server behind a proxy may use an internal host name; the same path on our host is the same list.
+ */
+export function nextUrl(base: URL, bundle: Bundle): URL | undefined {
+  const links = Array.isArray(bundle.link) ? bundle.link : [];
+  const next = links.find((link) => link?.relation === 'next')?.url;
+  if (next === undefined) return undefined;
+  const below = `${base.href.replace(/\/$/, '')}/`;
+  const url = typeof next === 'string' ? parseUrl(next, below) : undefined;
+  if (!url) throw new EmrFailure('unavailable', unreadable_response);
+  const at_base = new URL(url.pathname + url.search, base.origin);
+  if (isBelowBase(base, at_base)) return at_base;
+  throw new EmrFailure('unavailable', 'The EMR continued a list at another address, which is not followed.');
+}
+
+/** Hints are ignored. An unsupported or incomplete search is an error. */
+function throwOnError(outcome: fhir.OperationOutcome): void {
+  const errors = readIssues(outcome).filter(
+    (issue) => ['error', 'fatal'].includes(issue?.severity) || ['not-supported', 'incomplete'].includes(issue?.code),
+  );
+  if (errors.length === 0) return;
+  const message = outcomeMessage(outcome) ?? 'The EMR did not perform the search as requested.';
+  throw new EmrFailure('refused', message, { code: toFailureCode(errors) });
 }

@@ -1,11 +1,18 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { noSuchRecord } from './call.ts';
-import { readBack } from './creates.ts';
-import { markersOf, withMarker } from './markers.ts';
-import { failedUpdate, refusal, server_error } from './refusals.ts';
-import { isComplete, isRecord, readVersion, type Version } from './resources.ts';
-import { type Server, urlOf } from './search.ts';
+import { readBack, readMarkers, withMarker } from './creates.ts';
+import {
+  buildUrl,
+  isComplete,
+  isRecord,
+  readVersion,
+  recordFailedUpdate,
+  type Server,
+  server_error,
+  toWriteRefusal,
+  type Version,
+} from './server.ts';
 
 /**
  * Updates a record without overwriting concurrent changes: the update is tied to the version it is based on, and
@@ -18,7 +25,7 @@ export async function update<T extends fhir.FhirResource>(
   change: (current: T, first: T) => T,
   marker: string,
 ): Promise<{ before: T; after: T }> {
-  if (!server.capabilities.versionedUpdate(type)) throw unversioned();
+  if (!server.capabilities.versionedUpdate(type)) throw versionRequired();
   let first: T | undefined;
   let refused: string | undefined;
   let bare = server.facts.bare_updates?.includes(type) ?? false;
@@ -27,12 +34,12 @@ export async function update<T extends fhir.FhirResource>(
     if (!current) throw noSuchRecord(type);
     first ??= current.resource;
     const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
-    if (match === undefined) throw unversioned();
+    if (match === undefined) throw versionRequired();
     const whole = withMarker(change(structuredClone(current.resource), first), marker);
     const reduced = withoutGenerated(whole, current.resource);
     const response = await server.request({
       method: 'PUT',
-      url: urlOf(server.base, type, id),
+      url: buildUrl(server.base, type, id),
       headers: { prefer: 'return=representation', 'if-match': match },
       body: bare ? reduced : whole,
       writes: true,
@@ -45,20 +52,20 @@ export async function update<T extends fhir.FhirResource>(
     if (response.status === 500) {
       const after = await storedDespiteError(server, current, marker);
       if (after) return { before: current.resource, after };
-      if (bare || JSON.stringify(reduced) === JSON.stringify(whole)) throw await failedUpdate(server, type);
+      if (bare || JSON.stringify(reduced) === JSON.stringify(whole)) throw await recordFailedUpdate(server, type);
       bare = true;
       continue;
     }
     // Deleted since it was read.
     if (response.status === 404 && !(await readVersion<T>(server, type, id))) throw noSuchRecord(type);
-    if (response.status >= 400) throw await refusal(server, type, 'update', response);
-    if (bare) await recordBare(server, type);
+    if (response.status >= 400) throw await toWriteRefusal(server, type, 'update', response);
+    if (bare) await recordBareUpdate(server, type);
     if (server.facts.failing_updates?.[type]) await server.learn((facts) => delete facts.failing_updates?.[type]);
     const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
     if (returned && isComplete(returned)) return { before: current.resource, after: returned };
     const after = await readBack<T>(server, type, id, marker);
     // The record existed before: only our marker shows that the response came from the server and not from a proxy.
-    if (returned || markersOf(after).includes(marker)) return { before: current.resource, after };
+    if (returned || readMarkers(after).includes(marker)) return { before: current.resource, after };
     throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.');
   }
   throw new EmrFailure('unavailable', 'The record keeps changing in the EMR.');
@@ -80,7 +87,7 @@ async function storedDespiteError<T extends fhir.FhirResource>(
     if (!(error instanceof EmrFailure)) throw error;
     throw new EmrFailure('unknown_outcome', error.message, { cause: error });
   });
-  if (after && markersOf(after.resource).includes(marker)) return after.resource;
+  if (after && readMarkers(after.resource).includes(marker)) return after.resource;
   if (after?.matches[0] !== matches[0]) throw new EmrFailure('unknown_outcome', server_error);
   return undefined;
 }
@@ -94,9 +101,9 @@ function withoutGenerated<T extends fhir.FhirResource>(changed: T, current: T): 
   const [next, before] = [{ ...changed } as Record<string, unknown>, current as unknown as Record<string, unknown>];
   if (JSON.stringify(next.text) === JSON.stringify(before.text)) delete next.text;
   for (const field of dated_fields) {
-    const known = new Set(itemsIn(before[field]).map(({ period }) => JSON.stringify(period)));
+    const known = new Set(filterObjects(before[field]).map(({ period }) => JSON.stringify(period)));
     if (!Array.isArray(next[field])) continue;
-    next[field] = itemsIn(next[field]).map(({ period, ...item }) =>
+    next[field] = filterObjects(next[field]).map(({ period, ...item }) =>
       period === undefined || known.has(JSON.stringify(period)) ? item : { ...item, period },
     );
   }
@@ -106,18 +113,18 @@ function withoutGenerated<T extends fhir.FhirResource>(changed: T, current: T): 
 
 const dated_fields = ['identifier', 'name', 'telecom', 'address'];
 
-function itemsIn(value: unknown): Record<string, unknown>[] {
+function filterObjects(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'object' && each !== null) : [];
 }
 
-async function recordBare(server: Server, type: string): Promise<void> {
+async function recordBareUpdate(server: Server, type: string): Promise<void> {
   if (server.facts.bare_updates?.includes(type)) return;
   await server.learn((facts) => {
     facts.bare_updates = [...(facts.bare_updates ?? []), type];
   });
 }
 
-function unversioned(): EmrFailure {
+function versionRequired(): EmrFailure {
   const message = 'The EMR keeps no versions, so an update could overwrite a concurrent change.';
   return new EmrFailure('refused', message, { code: 'not_supported' });
 }

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { accountBalances } from '../../../../src/emr/fhir/charts/balances.ts';
+import { accountBalances } from '../../../../src/emr/fhir/coverage/accounts.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../../larkspur/fixture.ts';
 import { openCharts } from '../charts.ts';

@@ -1,0 +1,182 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure, type EmrWrite, type Grant, type Operations } from '../../connector.ts';
+import type { Emr } from '../references.ts';
+import { too_large_to_send } from '../transport/call.ts';
+import { type ServerFacts, toCapabilities } from '../transport/capabilities.ts';
+import type { FhirClient } from '../transport/client.ts';
+import { afterCreate, findOrCreate, rejectUnsupported, requireId, requireRecords } from '../writeSteps.ts';
+
+type DocumentWrite = Operations['uploadDocument'];
+type Document = DocumentWrite extends EmrWrite<infer In, infer _Out> ? In : never;
+
+/** Stores the file and its DocumentReference. A reviewer gets a Task, FHIR's way of assigning work. */
+export function uploadDocument(emr: Emr): DocumentWrite {
+  const { client } = emr;
+  return {
+    send: async (input, marker) => {
+      rejectUnsupported({ template_name: input.template_name });
+      const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
+      if (task_wanted && !client.capabilities.interactions('Task').has('create')) {
+        rejectUnsupported({ emr_assigned_to_id: input.assigned_to_ehr_id, is_high_priority: input.high_priority });
+      }
+      await requireRecords(client, input.patient_ehr_id, { 'staff member': input.assigned_to_ehr_id });
+      const document = await storeDocument(emr, input, marker);
+      const id = requireId(document);
+      if (task_wanted) {
+        const message = 'The document was stored, but the review task was not created.';
+        await afterCreate(message, () => findOrCreate(client, toReviewTask(input, id), `${marker}-task`));
+      }
+      return { ehr_id: id };
+    },
+    ...(client.canFind('DocumentReference') && {
+      find: async (marker, input) => {
+        const found = await client.findCreated<fhir.DocumentReference>('DocumentReference', marker);
+        if (!found) return undefined;
+        const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
+        // Incomplete: `send` creates what is missing.
+        if (task_wanted && !(await client.findByMarker<fhir.Task>('Task', `${marker}-task`))) return undefined;
+        return { ehr_id: requireId(found) };
+      },
+    }),
+  };
+}
+
+/**
+ * The size of the largest file that the server may accept, as far as it is known: one that is refused in raw form is
+ * sent in JSON.
+ */
+export function documentBytesMax({ server }: Grant): number | undefined {
+  if (server === undefined) return undefined;
+  // Written by signIn from a value of this type.
+  const facts: ServerFacts = JSON.parse(server);
+  const { raw_refused, raw_refused_bytes, json_refused_bytes } = facts.documents ?? {};
+  const raw = toCapabilities(facts).interactions('Binary').has('create') && !raw_refused;
+  const refused = [json_refused_bytes, ...(raw ? [raw_refused_bytes] : [])];
+  if (!refused.every((bytes) => bytes !== undefined)) return undefined;
+  return Math.max(...refused) - 1;
+}
+
+/**
+ * A file is sent in raw form as a Binary where the server takes that, because JSON bodies have lower limits; otherwise
+ * embedded in the DocumentReference; otherwise as a Binary in JSON. What a server refuses, and in which size, is
+ * remembered. A Binary without a DocumentReference is in no chart and cannot be searched.
+ */
+async function storeDocument(emr: Emr, input: Document, marker: string): Promise<fhir.DocumentReference> {
+  const { client } = emr;
+  const present = client.canFind('DocumentReference') && (await client.findByMarker('DocumentReference', marker));
+  if (present) return present as fhir.DocumentReference;
+  const url = await storeRaw(client, input);
+  if (url !== undefined) return client.create(toDocument(input, { url }), marker);
+  if (isTooLarge(input.content, client.capabilities.documents.json_refused_bytes))
+    throw documentTooLarge(input.content);
+  const data = input.content.toString('base64');
+  try {
+    return await client.create(toDocument(input, { data }), marker);
+  } catch (error) {
+    if (isRejectedSize(error)) throw await rememberSize(client, 'json_refused_bytes', input.content);
+    const can_store_binary = client.capabilities.interactions('Binary').has('create');
+    if (!(error instanceof EmrFailure && error.kind === 'refused' && can_store_binary)) throw error;
+    const stored = await storeAsJson(client, input, data).catch((failure: unknown) => {
+      // The server rejects both forms. Its response to the first is the reason.
+      throw failure instanceof EmrFailure && failure.kind === 'refused' ? error : failure;
+    });
+    return client.create(toDocument(input, { url: stored }), marker);
+  }
+}
+
+/** The reference to the file, or undefined if the server does not take it in raw form. */
+async function storeRaw(client: FhirClient, { type, content, patient_ehr_id }: Document): Promise<string | undefined> {
+  const { interactions, documents } = client.capabilities;
+  if (!interactions('Binary').has('create') || documents.raw_refused) return undefined;
+  if (isTooLarge(content, documents.raw_refused_bytes)) return undefined;
+  try {
+    return `Binary/${await client.createBinary({ content, type, patient_ehr_id })}`;
+  } catch (error) {
+    if (!(error instanceof EmrFailure && (error.kind === 'refused' || error.kind === 'not_found'))) throw error;
+    if (isRejectedSize(error)) await rememberSize(client, 'raw_refused_bytes', content);
+    else
+      await client.learn((facts) => {
+        facts.documents = { ...facts.documents, raw_refused: true };
+      });
+    return undefined;
+  }
+}
+
+async function storeAsJson(client: FhirClient, { type, patient_ehr_id }: Document, data: string): Promise<string> {
+  const securityContext = { reference: `Patient/${patient_ehr_id}` };
+  const binary: fhir.Binary = { resourceType: 'Binary', contentType: type, securityContext, data };
+  const stored = await client.create(binary, '').catch((failure: unknown) => {
+    // Nothing refers to the file yet, so the chart is unchanged and the next attempt may send it again.
+    if (failure instanceof EmrFailure && failure.kind === 'unknown_outcome') {
+      throw new EmrFailure('unavailable', failure.message, { cause: failure });
+    }
+    throw failure;
+  });
+  return `Binary/${requireId(stored)}`;
+}
+
+function isTooLarge(content: Buffer, refused_bytes: number | undefined): boolean {
+  return refused_bytes !== undefined && content.length >= refused_bytes;
+}
+
+function isRejectedSize(error: unknown): boolean {
+  return error instanceof EmrFailure && error.message === too_large_to_send;
+}
+
+async function rememberSize(
+  client: FhirClient,
+  key: 'raw_refused_bytes' | 'json_refused_bytes',
+  content: Buffer,
+): Promise<EmrFailure> {
+  await client.learn((facts) => {
+    facts.documents = { ...facts.documents, [key]: Math.min(facts.documents?.[key] ?? content.length, content.length) };
+  });
+  return documentTooLarge(content);
+}
+
+function documentTooLarge(content: Buffer): EmrFailure {
+  const size = (content.length / 1_000_000).toFixed(1);
+  const message = `The server does not accept a document of this size (${size} MB).`;
+  return new EmrFailure('refused', message, { code: 'emr_validation' });
+}
+
+const null_flavors = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
+
+function toDocument(input: Document, content: { data: string } | { url: string }): fhir.DocumentReference {
+  const date = new Date().toISOString();
+  return {
+    resourceType: 'DocumentReference',
+    status: 'current',
+    docStatus: input.reviewed ? 'final' : 'preliminary',
+    // Required by US Core. A folder's name is no code: nothing more is known about the kind of document.
+    type: { coding: [{ system: null_flavors, code: 'UNK', display: 'unknown' }], text: input.folder },
+    // EMRs show documents by category, so the folder goes there.
+    category: [{ text: input.folder }],
+    subject: { reference: `Patient/${input.patient_ehr_id}` },
+    date,
+    ...(input.notes && { description: input.notes }),
+    content: [{ attachment: { contentType: input.type, title: toTitle(input), creation: date, ...content } }],
+  };
+}
+
+/** The name of the file. The extension follows from the content, whatever the sender called it. */
+function toTitle({ file_name, type }: Document): string {
+  const extensions = { 'application/pdf': 'pdf', 'image/jpeg': 'jpg', 'image/png': 'png' } as const;
+  const name = file_name?.trim() || 'document';
+  const known = type === 'image/jpeg' ? /\.jpe?g$/i : new RegExp(`\\.${extensions[type]}$`, 'i');
+  return known.test(name) ? name : `${name}.${extensions[type]}`;
+}
+
+function toReviewTask(input: Document, document_id: string): fhir.Task {
+  return {
+    resourceType: 'Task',
+    status: 'requested',
+    intent: 'order',
+    priority: input.high_priority ? 'urgent' : 'routine',
+    description: 'Review the document',
+    focus: { reference: `DocumentReference/${document_id}` },
+    for: { reference: `Patient/${input.patient_ehr_id}` },
+    authoredOn: new Date().toISOString(),
+    ...(input.assigned_to_ehr_id !== null && { owner: { reference: `Practitioner/${input.assigned_to_ehr_id}` } }),
+  };
+}

@@ -1,0 +1,330 @@
+import type * as fhir from 'fhir/r4.js';
+import { EmrFailure, type Listing, type ListPage } from '../connector.ts';
+import { type Changes, canSearch, createResolver, type Emr, inChunks, type Resolver } from './references.ts';
+import type { FhirClient } from './transport/client.ts';
+import type { Page, SearchParams } from './transport/search.ts';
+
+/** Another type that is part of our records: when one of its records changes, the owner must be read again. */
+export type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
+
+/** A list: the resource type and the mapping of a page. */
+export type List<T extends Resource, Source> = {
+  type: T['resourceType'];
+  params?: SearchParams;
+  toSources: (page: T[], emr: Emr, resolver: Resolver) => Promise<Source[]>;
+  dependents?: readonly Dependent[];
+  /** Whether a record is no longer part of the list although it still exists, such as a merged chart. */
+  hasLeft?: (resource: T) => boolean;
+};
+
+/** A long list, which supports incremental reads if the server can search by `_lastUpdated`. */
+export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
+  if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => readAll(emr, list);
+  const listing: Listing<Source> = ({ since, from } = {}) => readOrdered(emr, list, since, from);
+  const verifiable =
+    emr.client.capabilities.interactions(list.type).has('read') || canSearch(emr.client, list.type, ['_id']);
+  return Object.assign(listing, {
+    incremental: true as const,
+    ...(verifiable && { findDeleted: (known: readonly string[]) => findDeleted(emr, list, known) }),
+  });
+}
+
+/** A list whose records are made of one type only. */
+export function plainList<T extends fhir.FhirResource, Source>(emr: Emr, plain: List<T, Source>): Listing<Source> {
+  return shortList(emr, plain, [plain.type], async (since) => {
+    const found = await emr.changes.since<T>(plain.type, since);
+    return found && new Set(found.map(({ id }) => id ?? ''));
+  });
+}
+
+type Resource = fhir.FhirResource;
+
+/**
+ * A short list. If nothing it is made of has changed, it costs one request per type, which other lists share. `changed`
+ * returns the ids of the records to read again, or undefined if the server cannot say.
+ */
+export function shortList<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  types: readonly Resource['resourceType'][],
+  changed: (since: string) => Promise<ReadonlySet<string> | undefined>,
+): Listing<Source> {
+  if (!canListChanges(emr, types)) return () => readAll(emr, list);
+  const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
+    const ids = since === undefined ? undefined : await changed(since);
+    if (!ids) {
+      yield* readAll(emr, list);
+      return;
+    }
+    const resolver = createResolver(emr.client);
+    const found = await resolver.load<T>(list.type, [...ids]);
+    if (found.size > 0) yield await list.toSources([...found.values()], emr, resolver);
+  };
+  return Object.assign(read, { incremental: true as const });
+}
+
+/** A list that cannot be read in parts: if anything it is made of has changed, it is read as a whole. */
+export function wholeList<Source>(
+  emr: Emr,
+  types: readonly Resource['resourceType'][],
+  readWhole: () => AsyncIterable<Source[]>,
+  hasChanged = (since: string) => anyChanged(emr, types, since),
+): Listing<Source> {
+  if (!canListChanges(emr, types)) return () => readWhole();
+  const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
+    if (since !== undefined && !(await hasChanged(since))) return;
+    for await (const page of readWhole()) yield Object.assign(page, { whole: true as const });
+    yield Object.assign([], { whole: true as const });
+  };
+  return Object.assign(read, { incremental: true as const });
+}
+
+/** Whether the server can list changes of all these types, as far as it has them. */
+function canListChanges({ client }: Emr, types: readonly Resource['resourceType'][]): boolean {
+  return types.every((type) => !canSearch(client, type) || canSearch(client, type, ['_lastUpdated']));
+}
+
+/** Whether any record of these types has changed. */
+export async function anyChanged(
+  { client, changes }: Emr,
+  types: readonly Resource['resourceType'][],
+  since: string,
+): Promise<boolean> {
+  for (const type of types.filter((each) => canSearch(client, each))) {
+    const found = await changes.since(type, since);
+    if (found === undefined || found.length > 0) return true;
+  }
+  return false;
+}
+
+/**
+ * The records that the server no longer has: lists only ids, and looks up the missing ones, because a list that changes
+ * while it is read may skip a record.
+ */
+async function findDeleted<T extends Resource>(
+  { client }: Emr,
+  { type, params = {} }: Pick<List<T, unknown>, 'type' | 'params'>,
+  known: readonly string[],
+): Promise<string[]> {
+  const missing = new Set(known);
+  const ids_only = { ...params, _elements: 'id', _count: String(ids_per_page) };
+  for await (const { matches } of client.search<T>(type, ids_only))
+    for (const { id = '' } of matches) missing.delete(id);
+  const present = await createResolver(client).load<T>(type, [...missing]);
+  return [...missing].filter((id) => !present.has(id));
+}
+
+/** An id is about 100 bytes. Servers may return fewer. */
+const ids_per_page = 1000;
+
+/**
+ * Reads a complete list. If the list changes during the read, records may repeat or be missed; a missed one would be
+ * deleted on our side, so a repeated record fails the read and it is retried.
+ */
+export async function* readAll<T extends Resource, Source>(
+  emr: Emr,
+  { type, params = {}, toSources }: List<T, Source>,
+  resolver = createResolver(emr.client),
+): AsyncGenerator<ListPage<Source>> {
+  const seen = new Set<string>();
+  for await (const { matches } of emr.client.search<T>(type, params)) {
+    for (const { id } of matches) {
+      if (id === undefined || seen.has(id))
+        throw new EmrFailure('unavailable', 'A list of the EMR changed while it was read.');
+      seen.add(id);
+    }
+    yield await toSources(matches, emr, resolver);
+  }
+}
+
+/** A page of changed records. Those that left the list since are named, because no later page of the read misses them. */
+async function toListPage<T extends Resource, Source>(
+  { toSources, hasLeft = () => false }: List<T, Source>,
+  page: T[],
+  emr: Emr,
+  resolver: Resolver,
+): Promise<ListPage<Source>> {
+  const left = page.filter(hasLeft).map(({ id }) => id ?? '');
+  const sources = await toSources(page, emr, resolver);
+  return left.length > 0 ? Object.assign(sources, { left }) : sources;
+}
+
+/** How far an ordered read has come, and which versions of the newest records it has returned. */
+type ReadProgress = {
+  through: string | undefined;
+  in_order: boolean;
+  recent_from_ms: number;
+  returned: Map<string, string>;
+};
+
+/**
+ * Reads a list ordered by `_lastUpdated`. After a few pages it starts a new search from the last position. A record
+ * that changes during the read moves to the end and is read again, so none is missed, and the server need not keep a
+ * search open for long. `through` is the position to resume from. Falls back to an unordered read if the server does
+ * not sort.
+ */
+async function* readOrdered<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  since: string | undefined,
+  from: string | undefined,
+): AsyncGenerator<ListPage<Source>> {
+  const resolver = createResolver(emr.client);
+  const recent_from_ms = Date.now() - visibility_delay_ms;
+  const progress: ReadProgress = { through: from ?? since, in_order: true, recent_from_ms, returned: new Map() };
+  yield* continueReading(emr, list, progress, since, resolver);
+  if (progress.in_order && progress.through !== undefined) {
+    // Reads the last minutes again, for records whose transactions were still open. Changes are read again anyway,
+    // because each sync starts some minutes before the previous one.
+    const newest = new Date(recent_from_ms).toISOString();
+    if (since === undefined) yield* continueReading(emr, list, { ...progress, through: newest }, newest, resolver);
+  } else {
+    yield Object.assign([], { through: null });
+    yield* readUnordered(emr, list, since, resolver);
+  }
+  if (since !== undefined) yield* readDependents(emr, list, since, resolver);
+}
+
+/** How long a record may take to become visible, including the difference between the clocks. */
+const visibility_delay_ms = 2 * 60_000;
+/** Each page is followed by about six searches for referenced records. */
+const pages_per_search = 4;
+/** About 400 KB of patients. Servers may return fewer. */
+const page_size = 200;
+
+/** Continues until a search returns nothing new, because a server may cut off its results silently. */
+async function* continueReading<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  progress: ReadProgress,
+  since: string | undefined,
+  resolver: Resolver,
+): AsyncGenerator<ListPage<Source>> {
+  for (let advanced = true; advanced; ) {
+    const from = progress.through;
+    const changed = from !== undefined && { _lastUpdated: `ge${from}` };
+    const params = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
+    let pages = 0;
+    for await (const { matches } of searchOrdered(emr, list.type, params, progress)) {
+      const reached = latestUpdate(matches, progress.through);
+      // The last record must be found again. A server that returns nothing does not support the search.
+      const search_ignored = pages === 0 && matches.length === 0 && from !== since;
+      if (reached === 'out of order' || search_ignored) {
+        progress.in_order = false;
+        return;
+      }
+      const unseen = matches.filter((each) => isNew(each, progress));
+      const sources = await toListPage(list, unseen, emr, resolver);
+      progress.through = reached;
+      yield reached === undefined ? sources : Object.assign(sources, { through: reached });
+      // Many records may have the same timestamp: those are read to the end.
+      if (++pages >= pages_per_search && reached !== from) break;
+    }
+    advanced = progress.in_order && progress.through !== from;
+  }
+}
+
+/** Ends without a page if the server turns out not to sort, or not to search by time of change. */
+async function* searchOrdered<T extends Resource>(
+  { client }: Emr,
+  type: T['resourceType'],
+  params: SearchParams,
+  progress: ReadProgress,
+): AsyncGenerator<Page<T>> {
+  const isOrdered = () => client.capabilities.usesShaping(type, '_sort') && canSearch(client, type, ['_lastUpdated']);
+  progress.in_order = isOrdered();
+  if (!progress.in_order) return;
+  try {
+    for await (const page of client.search<T>(type, params)) {
+      progress.in_order = isOrdered();
+      if (!progress.in_order) return;
+      yield page;
+    }
+  } catch (error) {
+    progress.in_order = isOrdered();
+    if (progress.in_order) throw error;
+  }
+}
+
+/** The last update time on a page, which must not be before `before`. */
+function latestUpdate(page: readonly Resource[], before: string | undefined): string | undefined | 'out of order' {
+  let last = before;
+  for (const { meta } of page) {
+    const ms = Date.parse(meta?.lastUpdated ?? '');
+    if (Number.isNaN(ms) || ms < (Date.parse(last ?? '') || 0)) return 'out of order';
+    last = meta?.lastUpdated;
+  }
+  return last;
+}
+
+/** Only the newest records are read twice, so only those are remembered. */
+function isNew({ id = '', meta }: Resource, { recent_from_ms, returned }: ReadProgress): boolean {
+  const time = meta?.lastUpdated ?? '';
+  if (returned.get(id) === time) return false;
+  if (Date.parse(time) >= recent_from_ms) returned.set(id, time);
+  return true;
+}
+
+async function* readUnordered<T extends Resource, Source>(
+  emr: Emr,
+  list: List<T, Source>,
+  since: string | undefined,
+  resolver: Resolver,
+): AsyncGenerator<ListPage<Source>> {
+  // Without a search by time of change, everything may have changed.
+  if (since === undefined || !canSearch(emr.client, list.type, ['_lastUpdated'])) {
+    yield* readAll(emr, list, resolver);
+    return;
+  }
+  const params = { ...list.params, _lastUpdated: `ge${since}` };
+  for await (const { matches } of emr.client.search<T>(list.type, params)) {
+    if (matches.length > 0) yield await toListPage(list, matches, emr, resolver);
+  }
+}
+
+/** Reads the owners of changed dependent records. */
+async function* readDependents<T extends Resource, Source>(
+  emr: Emr,
+  { type, dependents = [], toSources }: List<T, Source>,
+  since: string,
+  resolver: Resolver,
+): AsyncGenerator<Source[]> {
+  if (!canSearch(emr.client, type, ['_id'])) return;
+  for (const dependent of dependents) {
+    if (!canSearch(emr.client, dependent.type, ['_lastUpdated'])) continue;
+    for await (const { matches } of emr.client.search<Resource>(dependent.type, { _lastUpdated: `ge${since}` })) {
+      // `owner` is declared together with its type.
+      const owners = matches.map((each) => dependent.owner(each as never)).filter((id) => id !== null);
+      for (const chunk of inChunks([...new Set(owners)])) {
+        yield await toSources(await emr.client.searchAll<T>(type, { _id: chunk.join(',') }), emr, resolver);
+      }
+    }
+  }
+}
+
+export function createChanges(client: FhirClient): Changes {
+  const read = new Map<string, { from_ms: number; read_at_ms: number; records: fhir.FhirResource[] }>();
+  return {
+    async since<T extends fhir.FhirResource>(type: T['resourceType'], instant: string) {
+      if (!canSearch(client, type, ['_lastUpdated'])) return undefined;
+      const from_ms = Date.parse(instant);
+      const known = read.get(type);
+      const usable = known && known.from_ms <= from_ms && known.read_at_ms > Date.now() - valid_ms;
+      // Each entry contains records of one type only.
+      if (usable) return known.records as T[];
+      const records: T[] = [];
+      const read_at_ms = Date.now();
+      for await (const { matches } of client.search<T>(type, { _lastUpdated: `ge${instant}` })) {
+        records.push(...matches);
+        // This many changes come all at once, such as a new quarter's slots: reading the whole list then costs less.
+        if (records.length > changes_max) return undefined;
+      }
+      read.set(type, { from_ms, read_at_ms, records });
+      return records;
+    },
+  };
+}
+
+const changes_max = 5000;
+/** Shorter than the overlap of two syncs, so that nothing falls between them. */
+const valid_ms = 5 * 60_000;
