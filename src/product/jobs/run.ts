@@ -22,7 +22,14 @@ export type JobRun = {
   checkLease: (tx: Tx) => Promise<unknown>;
 };
 
-type Attempt = JobRun & { in_progress: InProgress };
+/** What an attempt needs besides what its handler sees. */
+type Attempt = JobRun & {
+  lease: Lease;
+  in_progress: InProgress;
+  handler: JobHandler;
+  expireAccount: ExpireAccount;
+  report: Report;
+};
 
 /** Runs the jobs of one type. What `run` throws is handled here; `onFailure` describes the result of a final failure. */
 export type JobHandler = {
@@ -64,8 +71,8 @@ export function createLaneRunner(
     try {
       await ctx.telemetry.span(`job ${job.type}`, attemptSpan(job), async () => {
         const steps = traceSteps(ctx, openSteps(ctx.db, lease, job, in_progress));
-        const run = { job, steps, signal, in_progress, checkLease: (tx: Tx) => checkLease(tx, lease) };
-        await runJob(ctx, lease, run, handler, expireAccount, report);
+        const run: JobRun = { job, steps, signal, checkLease: (tx: Tx) => checkLease(tx, lease) };
+        await runJob(ctx, { ...run, lease, in_progress, handler, expireAccount, report });
       });
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
@@ -150,35 +157,28 @@ async function noteResponse(ctx: Context, job: Job): Promise<void> {
  * Also throws LeaseLost if the lost lease is noticed only while a failure is being stored: the EMR may have closed its
  * connection while the worker was frozen.
  */
-async function runJob(
-  ctx: Context,
-  lease: Lease,
-  run: Attempt,
-  handler: JobHandler,
-  expireAccount: ExpireAccount,
-  report: Report,
-): Promise<void> {
-  const { job, signal } = run;
+async function runJob(ctx: Context, attempt: Attempt): Promise<void> {
+  const { job, signal, steps, lease, handler, report } = attempt;
   const started_ms = performance.now();
   try {
     const traceparent = ctx.telemetry.traceparent();
-    if (traceparent !== null) await run.steps.trace(traceparent);
-    const result = await handler.run(ctx, run);
+    if (traceparent !== null) await steps.trace(traceparent);
+    const result = await handler.run(ctx, attempt);
     report('responded');
-    await finish(ctx, lease, run, result);
+    await finish(ctx, attempt, result);
     await noteResponse(ctx, job);
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
     if (signal.reason !== stop_reasons.shutdown) {
       report(healthOf(error, performance.now() - started_ms));
-      await handleFailure(ctx, lease, run, handler, expireAccount, error);
+      await handleFailure(ctx, attempt, error);
       return error instanceof EmrFailure && !isUnreachable(error) ? noteResponse(ctx, job) : undefined;
     }
     await ctx.db.repeatable(job.client_id, (tx) => releaseJob(tx, lease, job));
   }
 }
 
-async function finish(ctx: Context, lease: Lease, { job, in_progress }: Attempt, result: JobResult): Promise<void> {
+async function finish(ctx: Context, { job, lease, in_progress }: Attempt, result: JobResult): Promise<void> {
   const deliveries = await finishJob(ctx, lease, job, result, in_progress);
   // This process delivers the events itself. If every end woke every worker, three would do less than one.
   if (deliveries > 0) ctx.notifications.notifyHere('chartwire_deliveries', job.client_id);
@@ -200,44 +200,47 @@ function annotateAttempt(
   telemetry.annotate({ 'chartwire.job_state': state, ...(code !== undefined && { 'error.type': code }) });
 }
 
-async function handleFailure(
-  ctx: Context,
-  lease: Lease,
-  run: Attempt,
-  handler: JobHandler,
-  expireAccount: ExpireAccount,
-  error: unknown,
-): Promise<void> {
-  const { job, steps } = run;
-  const fail = (failure: JobFailure) => {
-    if (handler.reads_only || !steps.hasUnknownOutcome())
-      return finish(ctx, lease, run, handler.onFailure(ctx, run, failure));
-    // A write may have arrived. "failed", or the code of why it could not be looked up, would invite the client to send
-    // it again: a person has to check first.
-    const result = handler.onFailure(ctx, run, { ...failure, code: 'outcome_unknown' });
-    return finish(ctx, lease, run, { ...result, state: 'needs_review' });
-  };
-
-  if (error instanceof NeedsReview) return fail({ code: 'outcome_unknown', message: error.message });
-  if (error instanceof EmrFailure) {
-    if (error.kind === 'refused' || error.kind === 'not_found') return fail(describeFailure(error));
-    if (error.kind === 'login_required') {
-      if ((job.parked_s ?? 0) > parked_days_max * 86_400) {
-        const message = `The account was not re-linked within ${parked_days_max} days.`;
-        return fail({ code: 'login_required', message });
-      }
-      if (await expireAccount(ctx, job, error.message)) {
-        await steps.note('parked', { reason: error.message });
-        annotateAttempt(ctx, 'parked', error.code);
-        return ctx.db.repeatable(job.client_id, (tx) => parkRunningJob(tx, lease, job));
-      }
-    }
-  } else {
-    ctx.log.error({ job_id: job.id, job_type: job.type, err: error }, 'job failed with an internal error');
+async function handleFailure(ctx: Context, attempt: Attempt, error: unknown): Promise<void> {
+  if (error instanceof NeedsReview) return fail(ctx, attempt, { code: 'outcome_unknown', message: error.message });
+  if (!(error instanceof EmrFailure)) {
+    const { id: job_id, type: job_type } = attempt.job;
+    ctx.log.error({ job_id, job_type, err: error }, 'job failed with an internal error');
+    return retryLater(ctx, attempt, error);
   }
+  if (error.kind === 'refused' || error.kind === 'not_found') return fail(ctx, attempt, describeFailure(error));
+  if (error.kind === 'login_required') return waitForRelink(ctx, attempt, error);
+  return retryLater(ctx, attempt, error);
+}
 
+function fail(ctx: Context, attempt: Attempt, failure: JobFailure): Promise<void> {
+  const { handler, steps } = attempt;
+  if (handler.reads_only || !steps.hasUnknownOutcome()) {
+    return finish(ctx, attempt, handler.onFailure(ctx, attempt, failure));
+  }
+  // A write may have arrived. "failed", or the code of why it could not be looked up, would invite the client to send
+  // it again: a person has to check first.
+  const result = handler.onFailure(ctx, attempt, { ...failure, code: 'outcome_unknown' });
+  return finish(ctx, attempt, { ...result, state: 'needs_review' });
+}
+
+/** Parks the job, unless the account has got another session meanwhile: then it is tried again with that one. */
+async function waitForRelink(ctx: Context, attempt: Attempt, error: EmrFailure): Promise<void> {
+  const { job, steps, lease, expireAccount } = attempt;
+  if ((job.parked_s ?? 0) > parked_days_max * 86_400) {
+    const message = `The account was not re-linked within ${parked_days_max} days.`;
+    return fail(ctx, attempt, { code: 'login_required', message });
+  }
+  if (!(await expireAccount(ctx, job, error.message))) return retryLater(ctx, attempt, error);
+  await steps.note('parked', { reason: error.message });
+  annotateAttempt(ctx, 'parked', error.code);
+  return ctx.db.repeatable(job.client_id, (tx) => parkRunningJob(tx, lease, job));
+}
+
+/** Tries again after a pause; after an hour of failures, the job has failed. */
+async function retryLater(ctx: Context, attempt: Attempt, error: unknown): Promise<void> {
+  const { job, steps, lease, handler } = attempt;
   const failure = describeFailure(error);
-  if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return fail(failure);
+  if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return fail(ctx, attempt, failure);
   ctx.metrics.job_retries.inc({ type: job.type, kind: failure.code });
   annotateAttempt(ctx, 'retry', failure.code);
   const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
