@@ -15,15 +15,15 @@ import type { Context } from '../context.ts';
 type Organization = { connector: string; emr_address: string };
 type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;
 
-/** Validates a link request and creates its token. `created_by`: the operator who creates it in the dashboard. */
-export async function createLinkToken(
-  ctx: Context,
-  tx: Tx,
-  client: Client,
-  request: LinkTokenRequest,
-  created_in: LinkPurpose['created_in'] = 'api',
-  created_by: string | null = null,
-): Promise<string> {
+type NewLink = {
+  client: Client;
+  request: LinkTokenRequest;
+  /** The operator who creates it in the dashboard. Absent: the application creates it. */
+  created_by?: string;
+};
+
+/** Validates a link request and creates its token. */
+export async function createLinkToken(ctx: Context, tx: Tx, { client, request, created_by }: NewLink): Promise<string> {
   if (isPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
   const [organization] = await tx<Organization[]>`
@@ -44,7 +44,7 @@ export async function createLinkToken(
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
-    created_in,
+    created_in: created_by === undefined ? 'api' : 'dashboard',
   };
   return addLinkToken(tx, purpose, created_by);
 }
@@ -115,8 +115,7 @@ export async function createRelinkToken(
   ctx: Context,
   tx: Tx,
   account: StoredAccount,
-  language: 'en' | 'es' | undefined,
-  created_by: string,
+  { language, created_by }: { language: 'en' | 'es' | undefined; created_by: string },
 ): Promise<string> {
   const account_id = account.status === 'revoked' ? null : account.id;
   const purpose: LinkPurpose = {

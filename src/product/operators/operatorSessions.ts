@@ -22,17 +22,20 @@ export type Browser = {
 /** Browsers send at most a few hundred characters. */
 const user_agent_max = 500;
 
-/**
- * Starts a session and returns its token. `authenticated_at`: when the person proved their identity, if it was not just
- * now; null if that is not known. `sealProvider` returns the tokens of the identity provider.
- */
+type NewSession = {
+  operator_id: string;
+  method: SessionMethod;
+  browser: Browser;
+  /** When the person proved their identity, if it was not just now; null if that is not known. */
+  authenticated_at?: Date | null | undefined;
+  /** Returns the tokens of the identity provider. */
+  sealProvider?: (token_hash: Buffer) => Buffer | null;
+};
+
+/** Starts a session and returns its token. */
 export async function startSession(
   ctx: Pick<Context, 'db'>,
-  operator_id: string,
-  method: SessionMethod,
-  { address, user_agent }: Browser,
-  authenticated_at: Date | null | undefined = undefined,
-  sealProvider: (token_hash: Buffer) => Buffer | null = () => null,
+  { operator_id, method, browser: { address, user_agent }, authenticated_at, sealProvider = () => null }: NewSession,
 ): Promise<string> {
   const token = newToken('operator_session');
   const token_hash = hashToken(token);

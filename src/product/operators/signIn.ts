@@ -23,7 +23,7 @@ export async function signInOperator(ctx: Context, proof: Proof, browser: Browse
   const detail = { method, ...(recovery_code ? { recovery_code } : {}) };
   await ctx.audit.record(signInEntry({ id: operator_id, email }, browser, 'signed in', detail));
   const device = await rememberDevice(ctx, operator_id, browser.device);
-  return { token: await startSession(ctx, operator_id, method, browser), device };
+  return { token: await startSession(ctx, { operator_id, method, browser }), device };
 }
 
 /** Checks a password, and a code if the operator has a second factor. Every wrong email and password get the same error. */

@@ -104,7 +104,14 @@ async function admitReturned(
     return { path };
   }
   // The provider may have asked for the password hours ago, so only its own word makes the session fresh.
-  const token = await startSession(ctx, operator.id, 'single_sign_on', browser, authenticated_at, sealProvider);
+  const session = {
+    operator_id: operator.id,
+    method: 'single_sign_on',
+    browser,
+    authenticated_at,
+    sealProvider,
+  } as const;
+  const token = await startSession(ctx, session);
   return { path, token };
 }
 

@@ -36,7 +36,7 @@ export const linkTokenCreate = endpoint({
   example: { response: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
   handle: ({ ctx, client, body, inTransaction, auditSubject }) =>
     inTransaction(async (tx) => {
-      const token = await createLinkToken(ctx, tx, client, body);
+      const token = await createLinkToken(ctx, tx, { client, request: body });
       auditSubject({ detail: await describeLinkToken(tx, token) });
       return { success: true, token };
     }),

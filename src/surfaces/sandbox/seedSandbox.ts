@@ -165,11 +165,14 @@ async function link(ctx: Context, client: Client, larkspur: LarkspurFacts): Prom
   const [person] = larkspur.staff;
   if (!person) throw new Error('Larkspur has no staff.');
   const link_token = await ctx.db.tenant(client.id, (tx) =>
-    createLinkToken(ctx, tx, client, {
-      user_id: names.user_id,
-      org_id: names.org_id,
-      emr_name: 'larkspur',
-      emr_instance_domain: larkspur.url,
+    createLinkToken(ctx, tx, {
+      client,
+      request: {
+        user_id: names.user_id,
+        org_id: names.org_id,
+        emr_name: 'larkspur',
+        emr_instance_domain: larkspur.url,
+      },
     }),
   );
   const signed_in = await signInForLink(ctx, client.id, link_token, {

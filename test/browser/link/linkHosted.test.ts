@@ -86,8 +86,9 @@ describe('hosted page', () => {
       { id: string }[]
     >`SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${sandbox.client_id}`;
     const request = { user_id: 'by-mail', org_id: sandbox.org_id };
+    const [operator] = await owner<{ id: string }[]>`SELECT id FROM operators LIMIT 1`;
     const token = await ctx.db.tenant(client?.id ?? '', (tx) =>
-      createLinkToken(ctx, tx, client as never, request, 'dashboard'),
+      createLinkToken(ctx, tx, { client: client as never, request, created_by: operator?.id ?? '' }),
     );
     const window = await fixture.openHosted(token);
     const responses: Promise<string>[] = [];

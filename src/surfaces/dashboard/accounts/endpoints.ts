@@ -59,7 +59,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success, link: created_link }),
     handle: async ({ ctx, client, operator, body, inTransaction, auditSubject }) =>
       inTransaction(async (tx) => {
-        const token = await createLinkToken(ctx, tx, client, body, 'dashboard', operator.id);
+        const token = await createLinkToken(ctx, tx, { client, request: body, created_by: operator.id });
         auditSubject({ detail: await describeLinkToken(tx, token) });
         return { success: true, link: describeLink(ctx, token) };
       }),
@@ -78,7 +78,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, params, operator, body, inTransaction }) =>
       inTransaction(async (tx) => {
         const account = await getAccount(tx, params.account_id);
-        const token = await createRelinkToken(ctx, tx, account, body.language, operator.id);
+        const token = await createRelinkToken(ctx, tx, account, { language: body.language, created_by: operator.id });
         return { success: true, link: describeLink(ctx, token) };
       }),
   }),
