@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
+import { openTelemetry } from '../../src/platform/telemetry/openTelemetry.ts';
 import {
-  openTelemetry,
   parseTraceparent,
   recordedTraceId,
   type Telemetry,

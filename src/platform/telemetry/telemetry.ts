@@ -1,6 +1,4 @@
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Config } from '../../catalog/settings/config.ts';
 import type { Outbound } from '../security/outbound.ts';
 
 /**
@@ -44,7 +42,7 @@ export type SpanOptions = {
   queued_by?: string | null;
 };
 
-/** A span that its owner ends: a request is not one function call. */
+/** A span that the caller ends explicitly. */
 export type OpenSpan = {
   /** Runs work, which may continue asynchronously, with this span as the active one. */
   run<T>(work: () => T): T;
@@ -67,13 +65,6 @@ export type Telemetry = {
   /** Sends what is left, for at most a second. */
   close(): Promise<void>;
 };
-
-/** The packages of OpenTelemetry are loaded only if a collector is configured. */
-export async function openTelemetry(config: Config, log: () => Logger): Promise<Telemetry> {
-  if (config.otel_exporter_otlp_endpoint === undefined) return telemetry_off;
-  const { openExport } = await import('./openExport.ts');
-  return openExport({ ...config, endpoint: config.otel_exporter_otlp_endpoint }, log);
-}
 
 export const telemetry_off: Telemetry = {
   enabled: false,
