@@ -267,9 +267,12 @@ export function apiError<Code extends ErrorCode>(
     ? [fill?: undefined, details?: Details]
     : [fill: Fill<Code>, details?: Details]
 ): ApiError {
-  const values: Record<string, string> = fill ?? {};
-  const message = errors[code].message.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
-  return new ApiError(code, message, details);
+  return new ApiError(code, errorMessage(code, fill ?? {}), details);
+}
+
+/** The message of a code. Values of placeholders that are missing stay empty: `apiError` is checked by the compiler. */
+export function errorMessage(code: ErrorCode, values: Readonly<Record<string, string>>): string {
+  return errors[code].message.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
 }
 
 /** Why the service cannot start: one sentence for the terminal, printed without a stack trace. */

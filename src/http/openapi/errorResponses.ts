@@ -1,4 +1,4 @@
-import { apiError, type ErrorCode, errors, type Fills } from '../../catalog/errors.ts';
+import { type ErrorCode, errorMessage, errors, type Fills } from '../../catalog/errors.ts';
 import { connectors } from '../../emr/index.ts';
 import { ErrorBody, LoginRequiredBody } from '../../model/job.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -120,9 +120,7 @@ export function shareErrorResponses(operations: readonly Operation[]): Record<st
 /** The body of an error. `own` are the values of its endpoint. */
 function bodyOf(code: ErrorCode, own: OwnFills = {}): Record<string, unknown> {
   const { field_at_fault, ...own_fill } = own;
-  const fill = { ...(fills as Record<string, object>)[code], ...own_fill };
-  // The type of `fills` ensures that a fill matches its code's placeholders.
-  const { message } = apiError(code, fill as never);
+  const message = errorMessage(code, { ...(fills as Partial<Record<ErrorCode, object>>)[code], ...own_fill });
   if (code === 'login_required') return { success: false, error: code, message };
   return { success: false, message, code, request_id, ...(field_at_fault ? { field: field_at_fault } : {}) };
 }
