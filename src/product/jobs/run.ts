@@ -223,7 +223,7 @@ function fail(ctx: Context, attempt: Attempt, failure: JobFailure): Promise<void
   return finish(ctx, attempt, { ...result, state: 'needs_review' });
 }
 
-/** Parks the job, unless the account has got another session meanwhile: then it is tried again with that one. */
+/** Parks the job, unless the account has got another session meanwhile: then the next attempt uses that one. */
 async function waitForRelink(ctx: Context, attempt: Attempt, error: EmrFailure): Promise<void> {
   const { job, steps, lease, expireAccount } = attempt;
   if ((job.parked_s ?? 0) > parked_days_max * 86_400) {
@@ -236,7 +236,7 @@ async function waitForRelink(ctx: Context, attempt: Attempt, error: EmrFailure):
   return ctx.db.repeatable(job.client_id, (tx) => parkRunningJob(tx, lease, job));
 }
 
-/** Tries again after a pause; after an hour of failures, the job has failed. */
+/** Returns the job to the queue for another attempt after a pause. After an hour of failures, it has failed. */
 async function retryLater(ctx: Context, attempt: Attempt, error: unknown): Promise<void> {
   const { job, steps, lease, handler } = attempt;
   const failure = describeFailure(error);
