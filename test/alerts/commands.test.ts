@@ -92,7 +92,7 @@ test('a mail server that upgrades to TLS gets the password and messages only if 
   };
   const send = (env: Record<string, string>) =>
     runScript(
-      `import { sendEmail } from './dist/src/product/alerts/email.js';
+      `import { sendEmail } from './dist/src/product/alerts/channels.js';
        const email = { id: 'id-1', from: 'chartwire@example.org', to: ['oncall@example.org'] };
        const content = { subject: 'Over STARTTLS', text: 'Text', html: '<p>Text</p>' };
        const sent = sendEmail(${JSON.stringify(server)}, { ...email, ...content });

@@ -104,7 +104,7 @@ test(row('DEC-350'), async () => {
 test(row('DEC-351'), async () => {
   // The 15 s timeout is intercepted, and expires when the test calls it. A scheduled task uses the same delay, so the
   // timer is recognized by the file that sets it.
-  const timeouts = interceptTimers((ms) => ms === 15_000 && (new Error().stack?.includes('/exchange.ts') ?? false));
+  const timeouts = interceptTimers((ms) => ms === 15_000 && (new Error().stack?.includes('/outbound.ts') ?? false));
   const { receiver } = await register(fixture, { respond: () => {} });
   const { event } = await completeCall(fixture);
   await untilReceived(receiver, 1);
