@@ -10,7 +10,7 @@ import {
   supportedCapabilities,
   unsupported_fields,
 } from './operations.ts';
-import { describeIdentifiers } from './patients/mrn.ts';
+import { describeIdentifiers, readPatients } from './patients/mrn.ts';
 import { serverFindings } from './practice/locations.ts';
 import { readCapabilityStatement, readSmartConfiguration, unexpectedEndpoint } from './sign-in/authorizationServer.ts';
 import { refreshCapabilities } from './sign-in/probeServer.ts';
@@ -47,7 +47,7 @@ export const fhir: Connector = {
   documentBytesMax,
   serverFindings,
   sampleIdentifiers: async (endpoint, access) => {
-    const patients = await openClient(endpoint, access).samplePatients();
+    const patients = readPatients(await openClient(endpoint, access).sample('Patient'));
     if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');
     return describeIdentifiers(patients, access.mrn_rule);
   },
@@ -59,7 +59,7 @@ export const fhir: Connector = {
 };
 
 /** What the server publishes about itself. Fails if it is not a FHIR server. */
-export async function describeServer(endpoint: EmrEndpoint): Promise<ServerDescription> {
+async function describeServer(endpoint: EmrEndpoint): Promise<ServerDescription> {
   const stated = await readCapabilityStatement(endpoint);
   if (!('statement' in stated)) return {};
   return { capabilities: supportedCapabilities(toCapabilities(toServerFacts(stated.statement))) };

@@ -4,8 +4,10 @@ import { type Changes, canSearch, createResolver, type Emr, inChunks, type Resol
 import type { FhirClient } from './transport/client.ts';
 import type { Page, SearchParams } from './transport/search.ts';
 
+type Resource = fhir.FhirResource;
+
 /** Another type that is part of our records: when one of its records changes, the owner must be read again. */
-export type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
+type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
 
 /** A list: the resource type and the mapping of a page. */
 export type List<T extends Resource, Source> = {
@@ -25,40 +27,38 @@ export function incrementalList<T extends Resource, Source>(emr: Emr, list: List
     emr.client.capabilities.interactions(list.type).has('read') || canSearch(emr.client, list.type, ['_id']);
   return Object.assign(listing, {
     incremental: true as const,
-    ...(verifiable && { findDeleted: (known: readonly string[]) => findDeleted(emr, list, known) }),
+    ...(verifiable && { findDeleted: (ids: readonly string[]) => findDeleted(emr, list, ids) }),
   });
 }
 
 /** A list whose records are made of one type only. */
-export function plainList<T extends fhir.FhirResource, Source>(emr: Emr, plain: List<T, Source>): Listing<Source> {
-  return shortList(emr, plain, [plain.type], async (since) => {
-    const found = await emr.changes.since<T>(plain.type, since);
-    return found && new Set(found.map(({ id }) => id ?? ''));
+export function plainList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
+  return shortList(emr, list, [list.type], async (since) => {
+    const changed = await emr.changes.since<T>(list.type, since);
+    return changed && new Set(changed.map(({ id }) => id ?? ''));
   });
 }
 
-type Resource = fhir.FhirResource;
-
 /**
- * A short list. If nothing it is made of has changed, it costs one request per type, which other lists share. `changed`
- * returns the ids of the records to read again, or undefined if the server cannot say.
+ * A short list. If nothing it is made of has changed, it costs one request per type, which other lists share.
+ * `findChanged` returns the ids of the records to read again, or undefined if the server cannot say.
  */
 export function shortList<T extends Resource, Source>(
   emr: Emr,
   list: List<T, Source>,
   types: readonly Resource['resourceType'][],
-  changed: (since: string) => Promise<ReadonlySet<string> | undefined>,
+  findChanged: (since: string) => Promise<ReadonlySet<string> | undefined>,
 ): Listing<Source> {
   if (!canListChanges(emr, types)) return () => readAll(emr, list);
   const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
-    const ids = since === undefined ? undefined : await changed(since);
+    const ids = since === undefined ? undefined : await findChanged(since);
     if (!ids) {
       yield* readAll(emr, list);
       return;
     }
     const resolver = createResolver(emr.client);
-    const found = await resolver.load<T>(list.type, [...ids]);
-    if (found.size > 0) yield await list.toSources([...found.values()], emr, resolver);
+    const records = await resolver.load<T>(list.type, [...ids]);
+    if (records.size > 0) yield await list.toSources([...records.values()], emr, resolver);
   };
   return Object.assign(read, { incremental: true as const });
 }
@@ -91,22 +91,22 @@ export async function anyChanged(
   since: string,
 ): Promise<boolean> {
   for (const type of types.filter((each) => canSearch(client, each))) {
-    const found = await changes.since(type, since);
-    if (found === undefined || found.length > 0) return true;
+    const changed = await changes.since(type, since);
+    if (changed === undefined || changed.length > 0) return true;
   }
   return false;
 }
 
 /**
- * The records that the server no longer has: lists only ids, and looks up the missing ones, because a list that changes
- * while it is read may skip a record.
+ * Those of these records that the server no longer has. Lists ids only, and looks up the missing ones, because a list
+ * that changes while it is read may skip a record.
  */
 async function findDeleted<T extends Resource>(
   { client }: Emr,
   { type, params = {} }: Pick<List<T, unknown>, 'type' | 'params'>,
-  known: readonly string[],
+  ids: readonly string[],
 ): Promise<string[]> {
-  const missing = new Set(known);
+  const missing = new Set(ids);
   const ids_only = { ...params, _elements: 'id', _count: String(ids_per_page) };
   for await (const { matches } of client.search<T>(type, ids_only))
     for (const { id = '' } of matches) missing.delete(id);
@@ -137,12 +137,13 @@ export async function* readAll<T extends Resource, Source>(
   }
 }
 
-/** A page of changed records. Those that left the list since are named, because no later page of the read misses them. */
+/** The read of a list. */
+type Reading<T extends Resource, Source> = { emr: Emr; list: List<T, Source>; resolver: Resolver };
+
+/** A page of changed records. It names those that left the list, because their absence from a later page says nothing. */
 async function toListPage<T extends Resource, Source>(
-  { toSources, hasLeft = () => false }: List<T, Source>,
+  { list: { toSources, hasLeft = () => false }, emr, resolver }: Reading<T, Source>,
   page: T[],
-  emr: Emr,
-  resolver: Resolver,
 ): Promise<ListPage<Source>> {
   const left = page.filter(hasLeft).map(({ id }) => id ?? '');
   const sources = await toSources(page, emr, resolver);
@@ -169,20 +170,20 @@ async function* readOrdered<T extends Resource, Source>(
   since: string | undefined,
   from: string | undefined,
 ): AsyncGenerator<ListPage<Source>> {
-  const resolver = createResolver(emr.client);
+  const reading = { emr, list, resolver: createResolver(emr.client) };
   const recent_from_ms = Date.now() - visibility_delay_ms;
   const progress: ReadProgress = { through: from ?? since, in_order: true, recent_from_ms, returned: new Map() };
-  yield* continueReading(emr, list, progress, since, resolver);
+  yield* continueReading(reading, progress, since);
   if (progress.in_order && progress.through !== undefined) {
     // Reads the last minutes again, for records whose transactions were still open. Changes are read again anyway,
     // because each sync starts some minutes before the previous one.
     const newest = new Date(recent_from_ms).toISOString();
-    if (since === undefined) yield* continueReading(emr, list, { ...progress, through: newest }, newest, resolver);
+    if (since === undefined) yield* continueReading(reading, { ...progress, through: newest }, newest);
   } else {
     yield Object.assign([], { through: null });
-    yield* readUnordered(emr, list, since, resolver);
+    yield* readUnordered(reading, since);
   }
-  if (since !== undefined) yield* readDependents(emr, list, since, resolver);
+  if (since !== undefined) yield* readDependents(reading, since);
 }
 
 /** How long a record may take to become visible, including the difference between the clocks. */
@@ -194,12 +195,11 @@ const page_size = 200;
 
 /** Continues until a search returns nothing new, because a server may cut off its results silently. */
 async function* continueReading<T extends Resource, Source>(
-  emr: Emr,
-  list: List<T, Source>,
+  reading: Reading<T, Source>,
   progress: ReadProgress,
   since: string | undefined,
-  resolver: Resolver,
 ): AsyncGenerator<ListPage<Source>> {
+  const { emr, list } = reading;
   for (let advanced = true; advanced; ) {
     const from = progress.through;
     const changed = from !== undefined && { _lastUpdated: `ge${from}` };
@@ -207,14 +207,14 @@ async function* continueReading<T extends Resource, Source>(
     let pages = 0;
     for await (const { matches } of searchOrdered(emr, list.type, params, progress)) {
       const reached = latestUpdate(matches, progress.through);
-      // The last record must be found again. A server that returns nothing does not support the search.
+      // The search includes the last record. A server that returns nothing does not support it.
       const search_ignored = pages === 0 && matches.length === 0 && from !== since;
       if (reached === 'out of order' || search_ignored) {
         progress.in_order = false;
         return;
       }
       const unseen = matches.filter((each) => isNew(each, progress));
-      const sources = await toListPage(list, unseen, emr, resolver);
+      const sources = await toListPage(reading, unseen);
       progress.through = reached;
       yield reached === undefined ? sources : Object.assign(sources, { through: reached });
       // Many records may have the same timestamp: those are read to the end.
@@ -266,11 +266,10 @@ function isNew({ id = '', meta }: Resource, { recent_from_ms, returned }: ReadPr
 }
 
 async function* readUnordered<T extends Resource, Source>(
-  emr: Emr,
-  list: List<T, Source>,
+  reading: Reading<T, Source>,
   since: string | undefined,
-  resolver: Resolver,
 ): AsyncGenerator<ListPage<Source>> {
+  const { emr, list, resolver } = reading;
   // Without a search by time of change, everything may have changed.
   if (since === undefined || !canSearch(emr.client, list.type, ['_lastUpdated'])) {
     yield* readAll(emr, list, resolver);
@@ -278,22 +277,20 @@ async function* readUnordered<T extends Resource, Source>(
   }
   const params = { ...list.params, _lastUpdated: `ge${since}` };
   for await (const { matches } of emr.client.search<T>(list.type, params)) {
-    if (matches.length > 0) yield await toListPage(list, matches, emr, resolver);
+    if (matches.length > 0) yield await toListPage(reading, matches);
   }
 }
 
 /** Reads the owners of changed dependent records. */
 async function* readDependents<T extends Resource, Source>(
-  emr: Emr,
-  { type, dependents = [], toSources }: List<T, Source>,
+  { emr, list: { type, dependents = [], toSources }, resolver }: Reading<T, Source>,
   since: string,
-  resolver: Resolver,
 ): AsyncGenerator<Source[]> {
   if (!canSearch(emr.client, type, ['_id'])) return;
   for (const dependent of dependents) {
     if (!canSearch(emr.client, dependent.type, ['_lastUpdated'])) continue;
     for await (const { matches } of emr.client.search<Resource>(dependent.type, { _lastUpdated: `ge${since}` })) {
-      // `owner` is declared together with its type.
+      // `owner` is declared for records of this type.
       const owners = matches.map((each) => dependent.owner(each as never)).filter((id) => id !== null);
       for (const chunk of inChunks([...new Set(owners)])) {
         yield await toSources(await emr.client.searchAll<T>(type, { _id: chunk.join(',') }), emr, resolver);
@@ -308,15 +305,15 @@ export function createChanges(client: FhirClient): Changes {
     async since<T extends fhir.FhirResource>(type: T['resourceType'], instant: string) {
       if (!canSearch(client, type, ['_lastUpdated'])) return undefined;
       const from_ms = Date.parse(instant);
-      const known = read.get(type);
-      const usable = known && known.from_ms <= from_ms && known.read_at_ms > Date.now() - valid_ms;
+      const cached = read.get(type);
+      const usable = cached && cached.from_ms <= from_ms && cached.read_at_ms > Date.now() - valid_ms;
       // Each entry contains records of one type only.
-      if (usable) return known.records as T[];
+      if (usable) return cached.records as T[];
       const records: T[] = [];
       const read_at_ms = Date.now();
       for await (const { matches } of client.search<T>(type, { _lastUpdated: `ge${instant}` })) {
         records.push(...matches);
-        // This many changes come all at once, such as a new quarter's slots: reading the whole list then costs less.
+        // So many changes come at once, such as a new quarter's slots, that reading the whole list costs less.
         if (records.length > changes_max) return undefined;
       }
       read.set(type, { from_ms, read_at_ms, records });

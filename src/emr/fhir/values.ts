@@ -24,6 +24,12 @@ export function list<T>(value: readonly T[] | undefined): T[] {
   return Array.isArray(value) ? value.filter((each) => each !== null && each !== undefined) : [];
 }
 
+/** The elements that are not null, or undefined if there are none: FHIR does not allow empty lists. */
+export function nonEmptyList<T>(all: readonly (T | null)[]): T[] | undefined {
+  const present = all.filter((each): each is T => each !== null);
+  return present.length > 0 ? present : undefined;
+}
+
 /** A trimmed, non-empty text, or null. */
 export function text(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
@@ -183,6 +189,11 @@ export function readNpi(identifiers: fhir.Identifier[] | undefined): string | nu
 
 export function toSex(gender: unknown): 'male' | 'female' | 'unknown' {
   return gender === 'male' || gender === 'female' ? gender : 'unknown';
+}
+
+/** Whether a patient has died. Undefined if the server does not say. */
+export function readDeceased({ deceasedBoolean, deceasedDateTime }: fhir.Patient): boolean | undefined {
+  return text(deceasedDateTime) === null ? deceasedBoolean : true;
 }
 
 /** FHIR usually omits the flag for active records. */

@@ -6,7 +6,7 @@ import { canSearch, refId } from './references.ts';
 import { noSuchRecord } from './transport/call.ts';
 import type { FhirClient } from './transport/client.ts';
 import { clock_tolerance_ms, isOlderThan, readMarkers, unproven } from './transport/creates.ts';
-import { list, text } from './values.ts';
+import { list, readDeceased } from './values.ts';
 
 /**
  * A write of several records must be able to continue after an interruption. Each record has its own marker and is
@@ -213,7 +213,7 @@ async function requirePatient(client: FhirClient, id: string): Promise<void> {
     const where = current ? `the chart with MRN '${readMrn(current, client.mrn_rule)}'` : 'another one';
     throw new EmrFailure('refused', `This chart was merged into ${where}.`, { code: 'patient_not_found' });
   }
-  if (patient.deceasedBoolean === true || text(patient.deceasedDateTime) !== null) {
+  if (readDeceased(patient)) {
     throw new EmrFailure('refused', 'According to the EMR, the patient is deceased.', { code: 'record_inactive' });
   }
 }

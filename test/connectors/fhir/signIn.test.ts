@@ -141,7 +141,7 @@ describe('signing out', () => {
     expect(await fhir.signOut?.(endpoint, { credentials, grant })).toBe(true);
     expect(await reads(grant.access_token)).toBe(401);
     const authority = JSON.parse(grant.authority ?? '');
-    const renewed = await refreshTokens(endpoint, authority, credentials, grant.refresh_token ?? '');
+    const renewed = await refreshTokens({ endpoint, authority, credentials }, grant.refresh_token ?? '');
     expect(renewed).toStrictEqual({ refused: 'invalid_grant' });
     // Repeating it is not an error: the server does not know the tokens any more.
     expect(await fhir.signOut?.(endpoint, { credentials, grant })).toBe(true);
@@ -218,11 +218,11 @@ test.each([
   'a token request with the response %s is classified',
   async (_name, response, expected) => {
     const fake = await startFakeServer(() => response);
-    const outcome = await requestTokens(
-      openEndpoint(fake.url),
-      { token_endpoint: `${fake.url}/token` },
-      bySecret(server),
-    ).catch((error: unknown) => error);
+    const outcome = await requestTokens({
+      endpoint: openEndpoint(fake.url),
+      authority: { token_endpoint: `${fake.url}/token` },
+      credentials: bySecret(server),
+    }).catch((error: unknown) => error);
     expect(outcome).toMatchObject(expected === 'refused' ? { refused: expect.any(String) } : { kind: expected });
     expectNoSecret(outcome, { password: server.clients.confidential.client_secret });
     await fake.close();

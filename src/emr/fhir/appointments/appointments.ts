@@ -97,7 +97,7 @@ const standard_statuses = [
 ] as const;
 
 /** Records that an appointment refers to. */
-export type RelatedRecords = {
+type RelatedRecords = {
   mrn_rule: MrnRule | undefined;
   patients: ReadonlyMap<string, fhir.Patient>;
   roles: ReadonlyMap<string, fhir.PractitionerRole>;

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { EmrFailure } from '../../connector.ts';
 import { canSearch, type Emr, refId, refIds } from '../references.ts';
 import { marker_system, readMarkers } from '../transport/creates.ts';
-import { list, searchDays, text } from '../values.ts';
+import { list, nonEmptyList, searchDays, text } from '../values.ts';
 import { requireId } from '../writeSteps.ts';
 import type { VisitType } from './appointments.ts';
 import { type Booking, findBooked } from './conflicts.ts';
@@ -145,7 +145,7 @@ export function storageKey({ meta, id }: fhir.Appointment): string {
 /** A slot has the marker of one claim only. */
 function withoutClaims(slot: fhir.Slot): fhir.Slot {
   const others = list(slot.identifier).filter(({ system }) => system !== marker_system);
-  return { ...slot, identifier: others.length > 0 ? others : undefined };
+  return { ...slot, identifier: nonEmptyList(others) };
 }
 
 function slotMarker(marker: string): string {

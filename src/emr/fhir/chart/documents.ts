@@ -1,49 +1,45 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type EmrWrite, type Grant, type Operations } from '../../connector.ts';
+import { EmrFailure, type Grant, type Operations } from '../../connector.ts';
+import type { InputOf } from '../../operations.ts';
 import type { Emr } from '../references.ts';
 import { too_large_to_send } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
-import { afterCreate, findOrCreate, rejectUnsupported, requireId, requireRecords } from '../writeSteps.ts';
-
-type DocumentWrite = Operations['uploadDocument'];
-type Document = DocumentWrite extends EmrWrite<infer In, infer _Out> ? In : never;
+import { code_systems } from '../values.ts';
+import { afterCreate, findMarked, findOrCreate, rejectUnsupported, requireId, requireRecords } from '../writeSteps.ts';
 
 /** Stores the file and its DocumentReference. A reviewer gets a Task, FHIR's way of assigning work. */
-export function uploadDocument(emr: Emr): DocumentWrite {
-  const { client } = emr;
+export function uploadDocument({ client }: Emr): Operations['uploadDocument'] {
   return {
     send: async (input, marker) => {
       rejectUnsupported({ template_name: input.template_name });
-      const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
-      if (task_wanted && !client.capabilities.interactions('Task').has('create')) {
+      if (needsTask(input) && !client.capabilities.interactions('Task').has('create')) {
         rejectUnsupported({ emr_assigned_to_id: input.assigned_to_ehr_id, is_high_priority: input.high_priority });
       }
       await requireRecords(client, input.patient_ehr_id, { 'staff member': input.assigned_to_ehr_id });
-      const document = await storeDocument(emr, input, marker);
+      const document = await storeDocument(client, input, marker);
       const id = requireId(document);
-      if (task_wanted) {
+      if (needsTask(input)) {
         const message = 'The document was stored, but the review task was not created.';
-        await afterCreate(message, () => findOrCreate(client, toReviewTask(input, id), `${marker}-task`));
+        await afterCreate(message, () => findOrCreate(client, toReviewTask(input, id), taskMarker(marker)));
       }
       return { ehr_id: id };
     },
     ...(client.canFind('DocumentReference') && {
       find: async (marker, input) => {
-        const found = await client.findCreated<fhir.DocumentReference>('DocumentReference', marker);
-        if (!found) return undefined;
-        const task_wanted = input.assigned_to_ehr_id !== null || input.high_priority;
+        const document = await client.findCreated<fhir.DocumentReference>('DocumentReference', marker);
+        if (!document) return undefined;
         // Incomplete: `send` creates what is missing.
-        if (task_wanted && !(await client.findByMarker<fhir.Task>('Task', `${marker}-task`))) return undefined;
-        return { ehr_id: requireId(found) };
+        if (needsTask(input) && !(await client.findByMarker<fhir.Task>('Task', taskMarker(marker)))) return undefined;
+        return { ehr_id: requireId(document) };
       },
     }),
   };
 }
 
 /**
- * The size of the largest file that the server may accept, as far as it is known: one that is refused in raw form is
- * sent in JSON.
+ * The size of the largest file that the server may accept. One that is refused in raw form is sent in JSON. Undefined
+ * until the server has refused a file in every form that it accepts.
  */
 export function documentBytesMax({ server }: Grant): number | undefined {
   if (server === undefined) return undefined;
@@ -56,15 +52,16 @@ export function documentBytesMax({ server }: Grant): number | undefined {
   return Math.max(...refused) - 1;
 }
 
+type Document = InputOf<Operations['uploadDocument']>;
+
 /**
- * A file is sent in raw form as a Binary where the server takes that, because JSON bodies have lower limits; otherwise
+ * A file is sent in raw form as a Binary where the server accepts that, because JSON bodies have lower limits; otherwise
  * embedded in the DocumentReference; otherwise as a Binary in JSON. What a server refuses, and in which size, is
  * remembered. A Binary without a DocumentReference is in no chart and cannot be searched.
  */
-async function storeDocument(emr: Emr, input: Document, marker: string): Promise<fhir.DocumentReference> {
-  const { client } = emr;
-  const present = client.canFind('DocumentReference') && (await client.findByMarker('DocumentReference', marker));
-  if (present) return present as fhir.DocumentReference;
+async function storeDocument(client: FhirClient, input: Document, marker: string): Promise<fhir.DocumentReference> {
+  const present = await findMarked<fhir.DocumentReference>(client, 'DocumentReference', marker);
+  if (present) return present;
   const url = await storeRaw(client, input);
   if (url !== undefined) return client.create(toDocument(input, { url }), marker);
   if (isTooLarge(input.content, client.capabilities.documents.json_refused_bytes))
@@ -84,7 +81,7 @@ async function storeDocument(emr: Emr, input: Document, marker: string): Promise
   }
 }
 
-/** The reference to the file, or undefined if the server does not take it in raw form. */
+/** The reference to the file, or undefined if the server does not accept it in raw form. */
 async function storeRaw(client: FhirClient, { type, content, patient_ehr_id }: Document): Promise<string | undefined> {
   const { interactions, documents } = client.capabilities;
   if (!interactions('Binary').has('create') || documents.raw_refused) return undefined;
@@ -115,6 +112,14 @@ async function storeAsJson(client: FhirClient, { type, patient_ehr_id }: Documen
   return `Binary/${requireId(stored)}`;
 }
 
+function needsTask({ assigned_to_ehr_id, high_priority }: Document): boolean {
+  return assigned_to_ehr_id !== null || high_priority;
+}
+
+function taskMarker(marker: string): string {
+  return `${marker}-task`;
+}
+
 function isTooLarge(content: Buffer, refused_bytes: number | undefined): boolean {
   return refused_bytes !== undefined && content.length >= refused_bytes;
 }
@@ -140,16 +145,14 @@ function documentTooLarge(content: Buffer): EmrFailure {
   return new EmrFailure('refused', message, { code: 'emr_validation' });
 }
 
-const null_flavors = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
-
 function toDocument(input: Document, content: { data: string } | { url: string }): fhir.DocumentReference {
   const date = new Date().toISOString();
   return {
     resourceType: 'DocumentReference',
     status: 'current',
     docStatus: input.reviewed ? 'final' : 'preliminary',
-    // Required by US Core. A folder's name is no code: nothing more is known about the kind of document.
-    type: { coding: [{ system: null_flavors, code: 'UNK', display: 'unknown' }], text: input.folder },
+    // Required by US Core. The folder is all that a request says about the kind of document, and it is no code.
+    type: { coding: [{ system: code_systems.null_flavor, code: 'UNK', display: 'unknown' }], text: input.folder },
     // EMRs show documents by category, so the folder goes there.
     category: [{ text: input.folder }],
     subject: { reference: `Patient/${input.patient_ehr_id}` },
@@ -163,8 +166,8 @@ function toDocument(input: Document, content: { data: string } | { url: string }
 function toTitle({ file_name, type }: Document): string {
   const extensions = { 'application/pdf': 'pdf', 'image/jpeg': 'jpg', 'image/png': 'png' } as const;
   const name = file_name?.trim() || 'document';
-  const known = type === 'image/jpeg' ? /\.jpe?g$/i : new RegExp(`\\.${extensions[type]}$`, 'i');
-  return known.test(name) ? name : `${name}.${extensions[type]}`;
+  const extension = type === 'image/jpeg' ? /\.jpe?g$/i : new RegExp(`\\.${extensions[type]}$`, 'i');
+  return extension.test(name) ? name : `${name}.${extensions[type]}`;
 }
 
 function toReviewTask(input: Document, document_id: string): fhir.Task {

@@ -11,9 +11,9 @@ export function groupAdjudications(
   responses: readonly fhir.ClaimResponse[],
   benefits: readonly fhir.ExplanationOfBenefit[],
 ): Map<string, Adjudication[]> {
-  const known = new Set(responses.map(({ id }) => id));
+  const response_ids = new Set(responses.map(({ id }) => id));
   const unmatched = benefits.filter(
-    ({ claimResponse }) => !known.has(refId(claimResponse, 'ClaimResponse') ?? undefined),
+    ({ claimResponse }) => !response_ids.has(refId(claimResponse, 'ClaimResponse') ?? undefined),
   );
   const valid = [...responses, ...unmatched].filter(({ status }) => status === 'active');
   return groupBy(valid, (adjudication) => readClaimId(adjudication) ?? '');
@@ -93,7 +93,7 @@ export function toPayment(
 }
 
 /** The total of an amount over the claim, or the sum over its lines if the adjudications have no totals. */
-export function totalFor(adjudications: readonly Adjudication[], categories: readonly string[]): number | null {
+function totalFor(adjudications: readonly Adjudication[], categories: readonly string[]): number | null {
   return sumAmounts(
     adjudications.flatMap((adjudication) => {
       const totals: Amount[] = list<Amount>(adjudication.total).filter(inCategories(categories));
@@ -117,10 +117,10 @@ export function allowedFor(line_number: number, adjudications: readonly Adjudica
 }
 
 /** Adds in whole cents to avoid rounding errors. Returns null if all amounts are unknown. */
-export function sumAmounts(amounts: readonly (number | null)[]): number | null {
-  const known = amounts.filter((amount) => amount !== null);
-  if (known.length === 0) return null;
-  return known.reduce((sum, amount) => sum + Math.round(amount * 100), 0) / 100;
+function sumAmounts(amounts: readonly (number | null)[]): number | null {
+  const known_amounts = amounts.filter((amount) => amount !== null);
+  if (known_amounts.length === 0) return null;
+  return known_amounts.reduce((sum, amount) => sum + Math.round(amount * 100), 0) / 100;
 }
 
 type Line = { adjudication?: Amount[] | undefined };

@@ -38,6 +38,17 @@ export const claims: List<fhir.Claim, ClaimSource> = {
   ],
 };
 
+/** Records that a claim refers to, and the adjudications of the claim. */
+export type RelatedRecords = Practitioners & {
+  mrn_rule: MrnRule | undefined;
+  patients: ReadonlyMap<string, fhir.Patient>;
+  encounters: ReadonlyMap<string, fhir.Encounter>;
+  coverages: ReadonlyMap<string, NamedCoverage>;
+  companies: ReadonlyMap<string, fhir.Organization>;
+  conditions: ReadonlyMap<string, fhir.Condition>;
+  adjudications: ReadonlyMap<string, Adjudication[]>;
+};
+
 async function toSources(page: fhir.Claim[], emr: Emr, resolver: Resolver): Promise<ClaimSource[]> {
   // Skips claims entered in error, predeterminations and preauthorizations.
   const relevant = page.filter(({ status, use }) => status !== 'entered-in-error' && (use ?? 'claim') === 'claim');
@@ -139,18 +150,7 @@ function toVoidClaim({ related }: fhir.Claim): ClaimSource['void_claim'] {
   };
 }
 
-/** Records that a claim refers to, and the adjudications of the claim. */
-export type RelatedRecords = Practitioners & {
-  mrn_rule: MrnRule | undefined;
-  patients: ReadonlyMap<string, fhir.Patient>;
-  encounters: ReadonlyMap<string, fhir.Encounter>;
-  coverages: ReadonlyMap<string, NamedCoverage>;
-  companies: ReadonlyMap<string, fhir.Organization>;
-  conditions: ReadonlyMap<string, fhir.Condition>;
-  adjudications: ReadonlyMap<string, Adjudication[]>;
-};
-
-export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords): ClaimSource['insurances'] {
+function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords): ClaimSource['insurances'] {
   const { coverages, companies } = related;
   return list(insurance).map(({ sequence, coverage: reference }) => {
     const named_coverage = coverages.get(refId(reference, 'Coverage') ?? '');
@@ -184,13 +184,13 @@ export function toInsurances({ insurance }: fhir.Claim, related: RelatedRecords)
 }
 
 /** A diagnosis by its ICD code or, without one, by whatever the claim says about it. */
-export type Diagnosis = { sequence: number | null } & (
+type Diagnosis = { sequence: number | null } & (
   | { icd_code: string }
   | NonNullable<ClaimSource['other_diagnoses']>[number]
 );
 
 /** The diagnoses in their order, with the codes that the claim contains or that conditions of the chart have. */
-export function toDiagnoses({ diagnosis }: fhir.Claim, conditions: RelatedRecords['conditions']): Diagnosis[] {
+function toDiagnoses({ diagnosis }: fhir.Claim, conditions: RelatedRecords['conditions']): Diagnosis[] {
   return list(diagnosis)
     .flatMap(({ sequence, diagnosisCodeableConcept, diagnosisReference }): Diagnosis[] => {
       const concept = diagnosisCodeableConcept ?? conditions.get(refId(diagnosisReference, 'Condition') ?? '')?.code;
@@ -205,12 +205,12 @@ export function toDiagnoses({ diagnosis }: fhir.Claim, conditions: RelatedRecord
     .toSorted((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
 }
 
-export function readIcdCodes(diagnoses: readonly Diagnosis[]): string[] {
+function readIcdCodes(diagnoses: readonly Diagnosis[]): string[] {
   return diagnoses.flatMap((each) => ('icd_code' in each ? [each.icd_code] : []));
 }
 
 /** Those without an ICD code. Absent if there are none. */
-export function otherDiagnoses(diagnoses: readonly Diagnosis[]): Pick<ClaimSource, 'other_diagnoses'> {
+function otherDiagnoses(diagnoses: readonly Diagnosis[]): Pick<ClaimSource, 'other_diagnoses'> {
   const others = diagnoses.flatMap((each) => {
     if ('icd_code' in each) return [];
     const { sequence: _, ...other } = each;
@@ -236,7 +236,7 @@ function isIcd(system: string | undefined): boolean {
 
 const icd_oids = ['6.90', '6.3', '6.103'].map((oid) => `urn:oid:2.16.840.1.113883.${oid}`);
 
-export function toLineItems(
+function toLineItems(
   claim: fhir.Claim,
   adjudications: readonly Adjudication[],
   related: RelatedRecords,

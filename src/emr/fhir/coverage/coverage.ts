@@ -12,7 +12,18 @@ import {
   refId,
   refIds,
 } from '../references.ts';
-import { groupBy, hasCode, isInForce, list, number, readCode, readIdentifier, text, toDay } from '../values.ts';
+import {
+  groupBy,
+  hasCode,
+  isInForce,
+  list,
+  nonEmptyList,
+  number,
+  readCode,
+  readIdentifier,
+  text,
+  toDay,
+} from '../values.ts';
 
 /** A coverage with the name of its payer. */
 export type NamedCoverage = { coverage: fhir.Coverage; payer_name: string | null };
@@ -263,12 +274,7 @@ const relationship_codes: Record<SubscriberRelationship, string> = {
   '19': 'child',
 };
 
-/**
- * Replaces all matching elements with one, or removes them. Returns undefined instead of an empty list, which FHIR does
- * not allow.
- */
+/** Replaces all matching elements with one, or removes them. */
 function replaceMatching<T>(all: readonly T[], isOne: (each: T) => boolean, one: T | null): T[] | undefined {
-  const others = all.filter((each) => !isOne(each));
-  const rest = one === null ? others : [...others, one];
-  return rest.length > 0 ? rest : undefined;
+  return nonEmptyList([...all.filter((each) => !isOne(each)), one]);
 }

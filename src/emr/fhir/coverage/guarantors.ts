@@ -6,7 +6,7 @@ import { EmrFailure, type Operations } from '../../connector.ts';
 import type { Payer } from '../../patientWrites.ts';
 import { canSearch, createResolver, type Emr, refIds, searchChart } from '../references.ts';
 import { can, meetsAll, type Requirement, searches } from '../transport/capabilities.ts';
-import { code_systems, hasCode, list, readName, text, toDay } from '../values.ts';
+import { code_systems, hasCode, list, nonEmptyList, readName, text, toDay } from '../values.ts';
 import { findOrCreate, forField, requireId, requireRecords } from '../writeSteps.ts';
 import { account_requires, currentGuarantors, loadAccounts, nameInAccount, namesOnly } from './accounts.ts';
 
@@ -133,8 +133,7 @@ async function moveGuarantorRole(emr: Emr, patient_ehr_id: string, guarantor_ehr
     if (isGuarantor(person) === pays) continue;
     const change = (now: fhir.RelatedPerson): fhir.RelatedPerson => {
       const others = list(now.relationship).filter((each) => !isGuarantorRole(each));
-      const relationship = pays ? [guarantor_role, ...others] : others;
-      return { ...now, relationship: relationship.length > 0 ? relationship : undefined };
+      return { ...now, relationship: nonEmptyList([pays ? guarantor_role : null, ...others]) };
     };
     await emr.client.update<fhir.RelatedPerson>('RelatedPerson', requireId(person), change, `${marker}-role`);
   }

@@ -3,16 +3,15 @@ import { fold } from '../../../model/fold.ts';
 import { EmrFailure } from '../../connector.ts';
 import type { Demographics } from '../../patientWrites.ts';
 import type { Field } from '../fields.ts';
-import { list, text } from '../values.ts';
+import { code_systems, list, nonEmptyList, text } from '../values.ts';
 
 /** The extensions of US Core for race and ethnicity: the categories that US law defines. */
 const us_core = 'http://hl7.org/fhir/us/core/StructureDefinition';
 const categories = 'urn:oid:2.16.840.1.113883.6.238';
-const null_flavors = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
 
 const unstated: readonly fhir.Coding[] = [
-  { system: null_flavors, code: 'ASKU', display: 'Declined to specify' },
-  { system: null_flavors, code: 'UNK', display: 'Unknown' },
+  { system: code_systems.null_flavor, code: 'ASKU', display: 'Declined to specify' },
+  { system: code_systems.null_flavor, code: 'UNK', display: 'Unknown' },
 ];
 const races: readonly fhir.Coding[] = [
   { system: categories, code: '1002-5', display: 'American Indian or Alaska Native' },
@@ -45,8 +44,7 @@ export const code_fields: readonly Field<fhir.Patient>[] = [
         .map((each) => ({ ...each, preferred: undefined }));
       const coding = value === null ? undefined : findLanguage(value);
       const language = coding && { language: { coding: [coding], text: coding.display }, preferred: true };
-      const all = [...(language ? [language] : []), ...others];
-      patient.communication = all.length > 0 ? all : undefined;
+      patient.communication = nonEmptyList([language ?? null, ...others]);
     },
   },
   categoryField('race', 'Race', races),
@@ -63,14 +61,18 @@ export function checkCodes({ language, race, ethnicity }: Demographics): void {
   checkCategory('ethnicity', ethnicity, ethnicities);
 }
 
-function checkCategory(property: string, value: string | null | undefined, known: readonly fhir.Coding[]): void {
-  if (!value || findCategory(value, known)) return;
-  const accepted = known.map(({ display }) => display).join(', ');
+function checkCategory(property: string, value: string | null | undefined, codings: readonly fhir.Coding[]): void {
+  if (!value || findCategory(value, codings)) return;
+  const accepted = codings.map(({ display }) => display).join(', ');
   const message = `The EMR has no ${property} '${value}'. Available: ${accepted}.`;
   throw new EmrFailure('refused', message, { code: 'unknown_value' });
 }
 
-function categoryField(name: 'race' | 'ethnicity', label: string, known: readonly fhir.Coding[]): Field<fhir.Patient> {
+function categoryField(
+  name: 'race' | 'ethnicity',
+  label: string,
+  codings: readonly fhir.Coding[],
+): Field<fhir.Patient> {
   const url = `${us_core}/us-core-${name}`;
   return {
     property: name,
@@ -81,7 +83,7 @@ function categoryField(name: 'race' | 'ethnicity', label: string, known: readonl
     },
     write: (patient, value) => {
       const others = list(patient.extension).filter((each) => each.url !== url);
-      const coding = value === null ? undefined : findCategory(value, known);
+      const coding = value === null ? undefined : findCategory(value, codings);
       const category = coding && {
         url,
         extension: [
@@ -89,14 +91,13 @@ function categoryField(name: 'race' | 'ethnicity', label: string, known: readonl
           { url: 'text', valueString: coding.display },
         ],
       };
-      const all = [...others, ...(category ? [category] : [])];
-      patient.extension = all.length > 0 ? all : undefined;
+      patient.extension = nonEmptyList([...others, category ?? null]);
     },
   };
 }
 
-function findCategory(value: string, known: readonly fhir.Coding[]): fhir.Coding | undefined {
-  return known.find(({ code, display }) => [code, display].some((each) => fold(each ?? '') === fold(value)));
+function findCategory(value: string, codings: readonly fhir.Coding[]): fhir.Coding | undefined {
+  return codings.find(({ code, display }) => [code, display].some((each) => fold(each ?? '') === fold(value)));
 }
 
 function findPreferred(all: fhir.PatientCommunication[] | undefined): fhir.PatientCommunication | undefined {
@@ -107,9 +108,9 @@ const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback
 
 /** A language by its English name or its code, `Spanish` or `es`. */
 function findLanguage(value: string): fhir.Coding | undefined {
-  const wanted = value.trim();
+  const requested = value.trim();
   const code = two_letters.find(
-    (each) => each === wanted.toLowerCase() || fold(languageNames.of(each) ?? '') === fold(wanted),
+    (each) => each === requested.toLowerCase() || fold(languageNames.of(each) ?? '') === fold(requested),
   );
   const display = code && languageNames.of(code);
   return code && display ? { system: 'urn:ietf:bcp:47', code, display } : undefined;

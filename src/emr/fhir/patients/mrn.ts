@@ -1,8 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { IdentifierSample, MrnRule } from '../../connector.ts';
 import { marker_system } from '../transport/creates.ts';
-import { sampleType } from '../transport/paramProbes.ts';
-import type { SearchServer } from '../transport/server.ts';
+import type { Sample } from '../transport/paramProbes.ts';
 import { groupBy, list, readIdentifier, text } from '../values.ts';
 
 /**
@@ -26,16 +25,15 @@ export function isReplaced({ link }: fhir.Patient): boolean {
   return list(link).some(({ type }) => type === 'replaced-by');
 }
 
-/** A few current patients. Undefined if the server did not list them: that does not mean that there are none. */
-export async function samplePatients(server: SearchServer): Promise<fhir.Patient[] | undefined> {
-  const { outcome, records } = await sampleType(server, 'Patient');
+/** The current patients of a sample. Undefined if the server did not list them, which does not mean that there are none. */
+export function readPatients({ outcome, records }: Sample): fhir.Patient[] | undefined {
   if (outcome !== 'listed') return undefined;
   return records.filter((each) => each.resourceType === 'Patient').filter((patient) => !isReplaced(patient));
 }
 
 /**
  * The identifier that is most likely the MRN: by type, else the usual one, else the only one. It must tell patients
- * apart, and nearly all of them must have one. Undefined if there is none, or if there are too few patients to tell.
+ * apart, and nearly all of them must have one. Undefined if there is none, or if there are too few patients.
  */
 export function guessMrnRule(patients: readonly fhir.Patient[] = []): MrnRule | undefined {
   if (patients.length < patients_min) return undefined;
@@ -47,7 +45,7 @@ export function guessMrnRule(patients: readonly fhir.Patient[] = []): MrnRule | 
     usable.filter(({ type }) => type === 'MR'),
     usable.filter(({ type }) => type === 'PT'),
     usable.filter(({ type, system, usual }) => type === null && system !== null && usual),
-    // Several without a type: nobody can tell which of them it is.
+    // If several have no type, it cannot be determined which of them it is.
     ...[usable.filter(({ type, system }) => type === null && system !== null)].filter(({ length }) => length === 1),
   ];
   const [best] = ranked.flat();
@@ -69,7 +67,7 @@ export function describeIdentifiers(patients: readonly fhir.Patient[], rule: Mrn
   };
 }
 
-/** Fewer prove nothing. */
+/** With fewer patients, any identifier may be unique and common. */
 const patients_min = 3;
 /** New patients may have no number yet. */
 const share_min = 0.8;

@@ -9,6 +9,7 @@ import {
   findTelecom,
   hasCode,
   list,
+  nonEmptyList,
   readName,
   text,
   toSex,
@@ -64,9 +65,9 @@ export const patient_fields: readonly Field<Patient>[] = [
       patient.gender = value === null ? undefined : toSex(value);
     },
   },
-  telecomField('phone', 'Home phone', 'phone', home_uses, 'home'),
-  telecomField('cell_phone', 'Cell phone', 'phone', ['mobile'], 'mobile'),
-  telecomField('email', 'Email', 'email', email_uses, undefined),
+  telecomField('phone', 'Home phone', { system: 'phone', uses: home_uses, new_use: 'home' }),
+  telecomField('cell_phone', 'Cell phone', { system: 'phone', uses: ['mobile'], new_use: 'mobile' }),
+  telecomField('email', 'Email', { system: 'email', uses: email_uses, new_use: undefined }),
   addressField('address_street', 'Street', 'line1', (address, value) => {
     address.line = nonEmptyList([value, ...list(address.line).slice(1)]);
   }),
@@ -146,12 +147,11 @@ function isEmergency(relationship: fhir.CodeableConcept): boolean {
   return hasCode(relationship, contact_roles, ['C']);
 }
 
+/** A contact point with one of these uses. `new_use`: that of one that is added. */
 function telecomField(
   property: string,
   label: string,
-  system: 'phone' | 'email',
-  uses: readonly Use[],
-  use: Use,
+  { system, uses, new_use }: { system: 'phone' | 'email'; uses: readonly Use[]; new_use: Use },
 ): Field<Patient> {
   return {
     property,
@@ -160,7 +160,7 @@ function telecomField(
     write: (patient, value) => {
       const existing = findTelecom(patient.telecom, system, uses);
       const others = list(patient.telecom).filter((each) => each !== existing);
-      const changed = value === null ? null : { ...(existing ?? { system, use }), value };
+      const changed = value === null ? null : { ...(existing ?? { system, use: new_use }), value };
       patient.telecom = nonEmptyList([...others, changed]);
     },
   };
@@ -223,10 +223,4 @@ function editableName(patient: Patient): fhir.HumanName {
   name.text = undefined;
   if (!existing) patient.name = [...list(patient.name), name];
   return name;
-}
-
-/** FHIR does not allow empty lists. */
-function nonEmptyList<T>(all: readonly (T | null)[]): T[] | undefined {
-  const present = all.filter((each): each is T => each !== null);
-  return present.length > 0 ? present : undefined;
 }

@@ -52,7 +52,7 @@ import { nameForms } from './patients.ts';
  */
 export function createPatient(emr: Emr): Operations['createPatient'] {
   const { client } = emr;
-  /** By marker: charts that `find` found without all of their parts. They may not have the marker. */
+  /** Charts that `find` returned nothing for because parts of them are missing, by marker. They may not have the marker. */
   const incomplete = new Map<string, fhir.Patient>();
   return {
     send: async (input, marker) => {

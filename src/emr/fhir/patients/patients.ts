@@ -12,6 +12,7 @@ import {
   contactValue,
   currentAddress,
   list,
+  readDeceased,
   readLastName,
   readName,
   text,
@@ -41,19 +42,6 @@ export async function findPatient(emr: Emr, mrn: string): Promise<PatientSource 
   return (await toSources(charts, emr, createResolver(emr.client)))[0];
 }
 
-/** The current charts with this MRN. If it belongs to merged charts only: those that they were merged into. */
-async function findCharts(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
-  const charts = await searchCharts(client, mrn);
-  const current = charts.filter((patient) => !isReplaced(patient));
-  if (current.length > 0) return current;
-  const surviving = new Map<string | undefined, fhir.Patient>();
-  for (const merged of charts) {
-    const chart = await findSurvivingChart(client, merged);
-    surviving.set(chart.id, chart);
-  }
-  return [...surviving.values()];
-}
-
 /** Filters the results again, because a server may interpret a criterion more broadly. */
 export async function searchPatients(emr: Emr, search: PatientSearch): Promise<PatientSource[]> {
   if (findsNobody(search)) return [];
@@ -65,15 +53,37 @@ export async function searchPatients(emr: Emr, search: PatientSearch): Promise<P
   return toSources(matching, emr, createResolver(emr.client));
 }
 
-/** Patients with their primary insurance. Skips charts that were merged into another one. */
-async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
-  const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
-  const ids = current.map(({ id }) => id ?? '');
-  const coverages = await loadCoverages(emr, ids, resolver);
-  return current.map((patient) =>
-    toPatient(patient, coverages.get(patient.id ?? '')?.[0], emr.timezone, emr.client.mrn_rule),
-  );
+/** A name in the forms in which servers may store it. Each value matches by prefix. */
+export function nameForms(...names: string[]): string {
+  const forms = names.flatMap(spellings);
+  // Servers ignore case: of forms that differ only by it, the first is searched.
+  const distinct = forms.filter((form, n) => forms.findIndex((each) => isSameText(each, form)) === n);
+  return distinct.map(searchValue).join(',');
 }
+
+/** Servers compare phone numbers as text, and every EMR formats them differently. */
+export function phoneFormats(phone: string): string[] {
+  const digits = toPhoneDigits(phone);
+  const [area, exchange, line] = [digits.slice(0, 3), digits.slice(3, 6), digits.slice(6)];
+  return [
+    `${area}-${exchange}-${line}`,
+    `(${area}) ${exchange}-${line}`,
+    `(${area})${exchange}-${line}`,
+    `${area}.${exchange}.${line}`,
+    `${area} ${exchange} ${line}`,
+    digits,
+    `1${digits}`,
+    `+1${digits}`,
+    `+1-${area}-${exchange}-${line}`,
+    `+1 ${area}-${exchange}-${line}`,
+    `+1 (${area}) ${exchange}-${line}`,
+    `+1 ${area} ${exchange} ${line}`,
+    `1-${area}-${exchange}-${line}`,
+  ];
+}
+
+export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined];
+export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined, 'work', 'mobile'];
 
 export function toPatient(
   patient: fhir.Patient,
@@ -83,6 +93,7 @@ export function toPatient(
 ): PatientSource {
   const name = readName(patient.name);
   const address = addressParts(currentAddress(patient.address));
+  const deceased = readDeceased(patient);
   return {
     ehr_id: patient.id ?? '',
     mrn: readMrn(patient, mrn_rule),
@@ -102,13 +113,31 @@ export function toPatient(
     insurance_name: primary?.payer_name ?? null,
     insurance_subscriber_number: primary ? readMemberId(primary.coverage) : null,
     ...(patient.active !== undefined && { chart_status: toStatus(patient.active) }),
-    ...(readDeceased(patient) !== undefined && { deceased: readDeceased(patient) === true }),
+    ...(deceased !== undefined && { deceased }),
   };
 }
 
-/** Whether the patient has died, undefined if the server does not say. A date of death means that they have. */
-function readDeceased({ deceasedBoolean, deceasedDateTime }: fhir.Patient): boolean | undefined {
-  return text(deceasedDateTime) === null ? deceasedBoolean : true;
+/** Patients with their primary insurance. Skips charts that were merged into another one. */
+async function toSources(page: fhir.Patient[], emr: Emr, resolver: Resolver): Promise<PatientSource[]> {
+  const current = page.filter((patient) => !isReplaced(patient) && text(patient.id) !== null);
+  const ids = current.map(({ id }) => id ?? '');
+  const coverages = await loadCoverages(emr, ids, resolver);
+  return current.map((patient) =>
+    toPatient(patient, coverages.get(patient.id ?? '')?.[0], emr.timezone, emr.client.mrn_rule),
+  );
+}
+
+/** The current charts with this MRN. If it belongs to merged charts only: those that they were merged into. */
+async function findCharts(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
+  const charts = await searchCharts(client, mrn);
+  const current = charts.filter((patient) => !isReplaced(patient));
+  if (current.length > 0) return current;
+  const surviving = new Map<string | undefined, fhir.Patient>();
+  for (const merged of charts) {
+    const chart = await findSurvivingChart(client, merged);
+    surviving.set(chart.id, chart);
+  }
+  return [...surviving.values()];
 }
 
 /** The chart that a merged one was merged into, over several merges. Throws if it cannot be determined. */
@@ -130,9 +159,6 @@ async function findSurvivingChart(client: FhirClient, merged: fhir.Patient): Pro
   const message = 'This chart was merged into another one in the EMR, which cannot be determined.';
   throw new EmrFailure('refused', message, { code: 'patient_not_found' });
 }
-
-export const home_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined];
-export const email_uses: readonly fhir.ContactPoint['use'][] = ['home', undefined, 'work', 'mobile'];
 
 async function searchCharts(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
   if (mrn.length > mrn_max) return [];
@@ -166,14 +192,6 @@ function toParams({ client }: Emr, { dob, first_name, last_name, phone }: Patien
   };
 }
 
-/** A name in the forms in which servers may store it. Each value matches by prefix. */
-export function nameForms(...names: string[]): string {
-  const forms = names.flatMap(spellings);
-  // Servers ignore case: of forms that differ only by it, the first is searched.
-  const distinct = forms.filter((form, n) => forms.findIndex((each) => isSameText(each, form)) === n);
-  return distinct.map(searchValue).join(',');
-}
-
 /** A first name of several words may be several given names, so its first word is searched too. */
 function givenForms(name: string): string {
   const [first_word = ''] = name.trim().split(/[\s\p{Pd}]/u);
@@ -203,27 +221,6 @@ function respell(name: string, separator: string, apostrophe: string): string {
   return name
     .replace(/[\s\p{Pd}]+/gu, separator)
     .replace(/[\u0027\u0060\u00b4\u02bc\u2018\u2019\u2032\uff07]/gu, apostrophe);
-}
-
-/** Servers compare phone numbers as text, and every EMR formats them differently. */
-export function phoneFormats(phone: string): string[] {
-  const digits = toPhoneDigits(phone);
-  const [area, exchange, line] = [digits.slice(0, 3), digits.slice(3, 6), digits.slice(6)];
-  return [
-    `${area}-${exchange}-${line}`,
-    `(${area}) ${exchange}-${line}`,
-    `(${area})${exchange}-${line}`,
-    `${area}.${exchange}.${line}`,
-    `${area} ${exchange} ${line}`,
-    digits,
-    `1${digits}`,
-    `+1${digits}`,
-    `+1-${area}-${exchange}-${line}`,
-    `+1 ${area}-${exchange}-${line}`,
-    `+1 (${area}) ${exchange}-${line}`,
-    `+1 ${area} ${exchange} ${line}`,
-    `1-${area}-${exchange}-${line}`,
-  ];
 }
 
 function matchesSearch(patient: fhir.Patient, search: PatientSearch, timezone: string): boolean {

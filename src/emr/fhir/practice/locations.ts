@@ -4,12 +4,22 @@ import type { LocationSource } from '../../../model/records/locations.ts';
 import { EmrFailure, type Grant } from '../../connector.ts';
 import type { List } from '../lists.ts';
 import { phoneFormats } from '../patients/patients.ts';
-import { canSearch, type Emr, findReferencing, refIds } from '../references.ts';
+import { canSearch, type Emr, findReferencing, readActors, refIds } from '../references.ts';
 import type { ServerFacts } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { type SearchParams, searchValue } from '../transport/search.ts';
-import { addressParts, contactValue, first, hasCode, list, text, toPhoneDigits, toStatus } from '../values.ts';
-import { isInsurer, isPharmacy, isPharmacyLocation, role_codes } from './organizations.ts';
+import {
+  addressParts,
+  code_systems,
+  contactValue,
+  first,
+  hasCode,
+  list,
+  text,
+  toPhoneDigits,
+  toStatus,
+} from '../values.ts';
+import { isInsurer, isPharmacy, isPharmacyLocation } from './organizations.ts';
 
 /**
  * Locations where patients are seen, without location kinds, pharmacies and people's homes. Some servers list the home
@@ -34,18 +44,6 @@ export function locations({ client }: Emr): List<fhir.Location, LocationSource> 
   };
 }
 
-/** What people should know about the server, for the connection report. Without health data. */
-export function serverFindings({ server }: Grant): string[] {
-  if (server === undefined) return [];
-  // Written by signIn from a value of this type.
-  const { hidden_locations }: ServerFacts = JSON.parse(server);
-  return hidden_locations ? [hidden_locations_finding] : [];
-}
-
-const hidden_locations_finding =
-  'Locations: the server does not show where patients are seen. Locations that name no organization and no type, and ' +
-  'do not match an organization of the practice by name or address, are not listed, because they may be homes of patients.';
-
 export function toLocation(location: fhir.Location): LocationSource {
   const { line1, line2, ...address } = addressParts(location.address);
   return {
@@ -58,9 +56,22 @@ export function toLocation(location: fhir.Location): LocationSource {
   };
 }
 
+/** What people should know about the server, for the connection report. Without health data. */
+export function serverFindings({ server }: Grant): string[] {
+  if (server === undefined) return [];
+  // Written by signIn from a value of this type.
+  const { hidden_locations }: ServerFacts = JSON.parse(server);
+  return hidden_locations ? [hidden_locations_finding] : [];
+}
+
+const hidden_locations_finding =
+  'Locations: the server does not show where patients are seen. Locations that name no organization and no type, and ' +
+  'do not match an organization of the practice by name or address, are not listed, because they may be homes of patients.';
+
 function isHome({ type, physicalType }: fhir.Location): boolean {
   return (
-    list(type).some((each) => hasCode(each, role_codes, ['PTRES'])) || hasCode(physicalType, physical_types, ['HO'])
+    list(type).some((each) => hasCode(each, code_systems.role, ['PTRES'])) ||
+    hasCode(physicalType, physical_types, ['HO'])
   );
 }
 
@@ -90,8 +101,8 @@ async function keepUsedOrOwned(client: FhirClient, places: readonly fhir.Locatio
   const used = new Set<string>();
   for (const [type, param] of referrers) {
     const references = ids.filter((id) => !used.has(id)).map((id) => `Location/${id}`);
-    for (const found of await findReferencing<Referrer>(client, type, [param], references)) {
-      for (const id of refIds(readLocations(found), 'Location')) used.add(id);
+    for (const referrer of await findReferencing<Referrer>(client, type, [param], references)) {
+      for (const id of refIds(readLocations(referrer), 'Location')) used.add(id);
     }
   }
   return places.filter((each) => isOwned(each) || used.has(each.id ?? ''));
@@ -100,7 +111,7 @@ async function keepUsedOrOwned(client: FhirClient, places: readonly fhir.Locatio
 function readLocations(referrer: Referrer): (fhir.Reference | undefined)[] {
   if (referrer.resourceType === 'PractitionerRole') return list(referrer.location);
   if (referrer.resourceType === 'Schedule') return list(referrer.actor);
-  return list(referrer.participant).map(({ actor }) => actor);
+  return readActors(referrer);
 }
 
 /**
@@ -112,19 +123,19 @@ async function recognizePlaces(
   places: readonly fhir.Location[],
   organizations: readonly fhir.Organization[],
 ): Promise<fhir.Location[]> {
-  const known = {
+  const practice = {
     names: new Set(organizations.flatMap(({ name, alias }) => foldNames([name, ...list(alias)]))),
     addresses: new Set(organizations.flatMap(({ address }) => list(address).flatMap(addressKeys))),
     phones: new Set(organizations.flatMap(({ telecom }) => readPhones(telecom))),
   };
   const recognized: fhir.Location[] = [];
   for (const place of places) {
-    const named = foldNames([place.name, ...list(place.alias)]).some((each) => known.names.has(each));
-    const located = addressKeys(place.address).some((each) => known.addresses.has(each));
+    const named = foldNames([place.name, ...list(place.alias)]).some((each) => practice.names.has(each));
+    const located = addressKeys(place.address).some((each) => practice.addresses.has(each));
     if (!isOwned(place) && !named && !located) continue;
     // What an organization publishes is not private, even if a patient gave it as their own.
     const address = located ? undefined : place.address;
-    const phones = readPhones(place.telecom).filter((each) => !known.phones.has(each));
+    const phones = readPhones(place.telecom).filter((each) => !practice.phones.has(each));
     if (!(await isPatientContact(client, address, phones))) recognized.push(place);
   }
   return recognized;
@@ -154,8 +165,8 @@ async function isPatientContact(
     ...(by_phone ? phones.map((phone) => ({ [by_phone]: phoneFormats(phone).map(searchValue).join(',') })) : []),
   ];
   for (const params of searches) {
-    const found = await searchPatientsIfAllowed(client, params);
-    const shared = found.some(
+    const patients = await searchPatientsIfAllowed(client, params);
+    const shared = patients.some(
       (patient) =>
         list(patient.address)
           .flatMap(addressKeys)

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import type { InsuranceProviderSource } from '../../../model/records/insuranceProviders.ts';
 import type { List } from '../lists.ts';
 import { marker_system } from '../transport/creates.ts';
-import { addressParts, currentAddress, first, hasCode, list, readIdentifier, text } from '../values.ts';
+import { addressParts, code_systems, currentAddress, first, hasCode, list, readIdentifier, text } from '../values.ts';
 
 export const insuranceProviders: List<fhir.Organization, InsuranceProviderSource> = {
   type: 'Organization',
@@ -25,7 +25,7 @@ export function toInsuranceProvider(organization: fhir.Organization): InsuranceP
   };
 }
 
-/** The payer id, or an identifier that is not known to be something else. */
+/** The payer id, else an identifier without a type or a system that is known to be something else. */
 function readPayerId({ identifier }: fhir.Organization): string | null {
   const plain = list(identifier).filter(
     ({ type, system }) => type === undefined && !other_systems.includes(system ?? ''),
@@ -43,27 +43,25 @@ export function isInsurer({ type }: fhir.Organization): boolean {
 export function isPharmacy({ type }: fhir.Organization): boolean {
   return list(type).some(
     (each) =>
-      hasCode(each, snomed, ['264372000']) ||
-      hasCode(each, role_codes, pharmacy_codes) ||
+      hasCode(each, code_systems.snomed, ['264372000']) ||
+      hasCode(each, code_systems.role, pharmacy_codes) ||
       list(each.coding).some(({ system, code }) => system === nucc && code?.startsWith('3336')),
   );
 }
 
 export function isPharmacyLocation({ type }: fhir.Location): boolean {
-  return list(type).some((each) => hasCode(each, role_codes, pharmacy_codes));
+  return list(type).some((each) => hasCode(each, code_systems.role, pharmacy_codes));
 }
 
 const organization_types = 'http://terminology.hl7.org/CodeSystem/organization-type';
-export const role_codes = 'http://terminology.hl7.org/CodeSystem/v3-RoleCode';
 const pharmacy_codes = ['PHARM', 'OUTPHARM'];
-const snomed = 'http://snomed.info/sct';
 /** Health care provider taxonomy. Codes that start with 3336 are pharmacies. */
 const nucc = 'http://nucc.org/provider-taxonomy';
 /** NAIC company codes and payer ids. */
 const payer_systems = ['http://hl7.org/fhir/sid/us-naic', 'urn:oid:2.16.840.1.113883.6.300'];
 
 /** NPI, tax id, and our own marker. */
-const other_systems = ['http://hl7.org/fhir/sid/us-npi', 'urn:oid:2.16.840.1.113883.4.4', marker_system];
+const other_systems = [code_systems.us_npi, 'urn:oid:2.16.840.1.113883.4.4', marker_system];
 
 export function readOrganizationName({ name, alias }: fhir.Organization): string {
   return text(name) ?? first(list(alias), text) ?? '';

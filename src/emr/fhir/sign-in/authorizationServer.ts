@@ -72,8 +72,8 @@ export async function discoverAuthorization(endpoint: EmrEndpoint, stated: State
     `${origin}/.well-known/oauth-authorization-server${path}`,
     `${origin}/.well-known/openid-configuration`,
   ]) {
-    const found = await readDocument(endpoint, address);
-    if (found) return found;
+    const authority = await readDocument(endpoint, address);
+    if (authority) return authority;
   }
   throw new EmrFailure('refused', 'The server does not publish its token endpoint. Use a bearer token instead.');
 }

@@ -22,7 +22,7 @@ export function collectSteps(
  * The same endpoint, with every request recorded for the connection report: what was requested, never a token, a secret
  * or a value that could identify a patient.
  */
-export function recordRequests(endpoint: EmrEndpoint): EmrEndpoint {
+function recordRequests(endpoint: EmrEndpoint): EmrEndpoint {
   const { record, outbound } = endpoint;
   if (!record) return endpoint;
   const fetch = async (url: string | URL, request: OutboundRequest) => {

@@ -69,7 +69,7 @@ function isRecent(previous: ServerFacts, facts: ServerFacts): boolean {
 /**
  * Adds what capability statements do not say and only a test request shows. If the server is unavailable, the result of
  * the previous probe is kept. Reads only, a few requests at a time, and at most until `deadline_ms`: what is not known
- * then is probed when it is used, or with the next refresh.
+ * by then is probed when it is used, or with the next refresh.
  */
 export async function probeServer(
   base: URL,
@@ -91,24 +91,24 @@ export async function probeServer(
   }
   const searches_by_form = await searchesByForm(base, facts, request, {
     previous: previous?.searches_by_form ?? false,
-    known_id: samples.get('Patient')?.records[0]?.id,
+    patient_id: samples.get('Patient')?.records[0]?.id,
   });
   const probed: ServerFacts = { ...facts, searches_by_form, unlisted: [], forbidden: [] };
   await inParallel(types, async (type) => {
     const sample = samples.get(type);
-    const keep = (known: string[] | undefined) => known?.includes(type) ?? false;
+    const isIn = (types_before: string[] | undefined) => types_before?.includes(type) ?? false;
     const unknown = !sample || sample.outcome === 'unknown';
-    const narrow = unknown ? keep(previous?.unlisted) : sample.outcome === 'narrow';
+    const narrow = unknown ? isIn(previous?.unlisted) : sample.outcome === 'narrow';
     if (listed_types.has(type) && narrow) probed.unlisted?.push(type);
-    if (unknown ? keep(previous?.forbidden) : sample.outcome === 'forbidden') probed.forbidden?.push(type);
+    if (unknown ? isIn(previous?.forbidden) : sample.outcome === 'forbidden') probed.forbidden?.push(type);
     const server = { ...unprobed, capabilities: { searches_by_form } };
-    const found =
+    const findings =
       sample && Date.now() < deadline_ms
         ? await probeParams(server, type, sample.records, stated.searchParams(type))
         : { working: [], useless: [] };
     const [working, useless] = [previous?.working_params?.[type] ?? [], previous?.useless_params?.[type] ?? []];
     mergeParams(probed, type, { working, useless });
-    for (const each of [sample, found]) if (each) mergeParams(probed, type, each);
+    for (const each of [sample, findings]) if (each) mergeParams(probed, type, each);
   });
   probed.unlisted?.sort();
   probed.forbidden?.sort();
@@ -153,7 +153,7 @@ async function searchesByForm(
   base: URL,
   facts: ServerFacts,
   request: SendRequest,
-  { previous, known_id }: { previous: boolean; known_id: string | undefined },
+  { previous, patient_id }: { previous: boolean; patient_id: string | undefined },
 ): Promise<boolean> {
   const capabilities = toCapabilities(facts);
   const params = capabilities.searchParams('Patient');
@@ -167,8 +167,8 @@ async function searchesByForm(
   };
   try {
     if ((await find('identifier', `${marker_system}|${randomUUID()}`)).length > 0) return false;
-    if (known_id !== undefined && params.has('_id')) {
-      return (await find('_id', known_id)).some(({ id }) => id === known_id);
+    if (patient_id !== undefined && params.has('_id')) {
+      return (await find('_id', patient_id)).some(({ id }) => id === patient_id);
     }
     if (!params.has('birthdate')) return false;
     url.search = new URLSearchParams({ birthdate: any_birth_date }).toString();

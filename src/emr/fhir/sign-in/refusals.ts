@@ -65,7 +65,7 @@ function isMethodRefused(refusal: TokenRefusal, way: string): boolean {
     return true;
   if (refused === 'unauthorized_client') return !/invalid|unknown|credential|secret|authentic/i.test(explanation);
   if (refused !== 'invalid_request') return false;
-  // A sign-in by secret that is asked for an assertion uses the wrong method.
+  // If the server requires an assertion, a sign-in by secret uses the wrong method.
   const about_credentials = way === 'backend_services' ? namesKey(explanation) : namesSecret(explanation);
   return !about_credentials && !namesClient(explanation);
 }

@@ -12,9 +12,10 @@ import {
   type SignInRefusal,
 } from '../../connector.ts';
 import { supportedCapabilities } from '../operations.ts';
-import { guessMrnRule, samplePatients } from '../patients/mrn.ts';
+import { guessMrnRule, readPatients } from '../patients/mrn.ts';
 import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
+import { sampleType } from '../transport/paramProbes.ts';
 import { buildUrl, type SendRequest } from '../transport/server.ts';
 import { first, list, text } from '../values.ts';
 import {
@@ -60,101 +61,8 @@ export async function signIn(
     user: await toUser(endpoint, tokens, credentials),
     timezone: await findTimezone(endpoint, probed, tokens.access_token),
     capabilities: supportedCapabilities(toCapabilities(probed)),
-    mrn_guess: guessMrnRule(await samplePatients(server)),
+    mrn_guess: guessMrnRule(readPatients(await sampleType(server, 'Patient'))),
   };
-}
-
-/** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
-export const pageSignIn: PageSignIn = {
-  start: async (at, credentials, { return_address, state }) => {
-    const { endpoint, steps, add } = collectSteps(at);
-    const authority = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
-    const { authorization_endpoint } = authority;
-    if (!authorization_endpoint) {
-      throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way to sign in.');
-    }
-    requireTrusted(endpoint, authority, { page: true });
-    const verifier = oauth.randomPKCECodeVerifier();
-    const supported = scopesFor('user', authority.scopes);
-    const scope = authority.issuer ? supported : withoutIdentity(supported);
-    const nonce = scope.split(' ').includes('openid') ? oauth.randomNonce() : undefined;
-    const url = oauth.buildAuthorizationUrl(oauthConfiguration(endpoint, authority, credentials), {
-      redirect_uri: return_address,
-      scope,
-      state,
-      ...(nonce && { nonce }),
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-      // SMART: the FHIR server that the token is for.
-      aud: endpoint.address,
-    });
-    // A password is entered there, so https is required unless the server itself uses http (a sandbox).
-    if (!['https:', new URL(endpoint.address).protocol].includes(url.protocol)) {
-      throw new EmrFailure('refused', 'The server’s sign-in page does not use https.');
-    }
-    const note = `Opened in the browser. Scopes requested: ${scope}`;
-    const request = `GET ${url.origin}${url.pathname}`;
-    add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'ok', note });
-    const pending = { verifier, state, scope, ...(nonce && { nonce }), authority: JSON.stringify(authority) };
-    return { url: url.href, pending: { ...pending, steps: steps() } };
-  },
-  finish: async (at, credentials, pending, returned) => {
-    const { endpoint, steps, add } = collectSteps(at, pending.steps);
-    // Written by `start` from a value of this type.
-    const authority: AuthorizationServer = JSON.parse(pending.authority ?? '{}');
-    // Again, because the owner may have changed the app while the person was on the page.
-    requireTrusted(endpoint, authority, { page: true });
-    requireIssuer(endpoint, authority, returned);
-    // Checked above. openid-client would compare it with an issuer that may be on another host.
-    returned.searchParams.delete('iss');
-    const error = returned.searchParams.get('error');
-    if (error !== null) {
-      const request = `GET ${returned.origin}${returned.pathname}`;
-      add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'refused', note: error.slice(0, 100) });
-    }
-    const { verifier = '', state = '', nonce, scope = '' } = pending;
-    const outcome = await exchangeCode(endpoint, authority, credentials, returned, { verifier, state, nonce });
-    if (!('refused' in outcome)) {
-      const { tokens } = outcome;
-      return {
-        outcome: 'signed_in',
-        grant: { ...tokens, authority: JSON.stringify(outcome.authority), steps: steps() },
-      };
-    }
-    if (outcome.refused === 'access_denied') return { outcome: 'refused', reason: 'person' };
-    // The code: used, expired, or of another sign-in.
-    if (outcome.refused === 'invalid_grant') return { outcome: 'refused', reason: 'expired' };
-    return toRefusal({ ...outcome, scopes: scope }, credentials, authority);
-  },
-};
-
-/**
- * Revokes the refresh token and the access token, if the server publishes a revocation endpoint. Throws if that is not
- * trusted. A bearer token was issued to someone else, and only they can revoke it.
- */
-export async function signOut(
-  endpoint: EmrEndpoint,
-  { credentials, grant }: Pick<Access, 'credentials' | 'grant'>,
-): Promise<boolean> {
-  if (!grant.authority) return false;
-  // Written by signIn from a value of this type.
-  const authority = await withRevocation(endpoint, JSON.parse(grant.authority));
-  if (!authority.revocation_endpoint) return false;
-  requireTrustedRevocation(endpoint, authority);
-  for (const name of ['refresh_token', 'access_token'] as const) {
-    const token = grant[name];
-    if (token) await revokeToken(endpoint, authority, credentials, token, name);
-  }
-  return true;
-}
-
-/**
- * The time zone of a US state, used if a practice does not publish its zone. Thirteen states have two zones: this is
- * the one with the larger population. A practice in the other one can set the standard extension on a Location.
- */
-export function findStateZone(state: string | null): string | undefined {
-  const code = state?.toUpperCase() ?? '';
-  return Object.entries(states).find(([, codes]) => codes.split(' ').includes(code))?.[0];
 }
 
 /** A person waits for the sign-in. */
@@ -180,7 +88,7 @@ async function obtainTokens(
     return { tokens: { ...rest, access_token }, authority: JSON.parse(authority) };
   }
   const authority = await discoverAuthorization(endpoint, stated);
-  const outcome = await requestTokens(endpoint, authority, credentials);
+  const outcome = await requestTokens({ endpoint, authority, credentials });
   return 'refused' in outcome ? toRefusal(outcome, credentials, authority) : outcome;
 }
 
@@ -215,7 +123,7 @@ async function tryToken(
 
 /**
  * The person, if the server identifies them: by their record, or by their id at the authorization server. Otherwise our
- * client id, or 'bearer': then people cannot be told apart.
+ * client id, or 'bearer', which do not distinguish people.
  */
 async function toUser(
   endpoint: EmrEndpoint,
@@ -285,25 +193,13 @@ async function findTimezone(
   return first(active, ({ address }) => findStateZone(text(address?.state)) ?? null) ?? undefined;
 }
 
-function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {
-  const url = buildUrl(new URL(endpoint.address), type);
-  url.searchParams.set('_count', String(count));
-  return url;
-}
-
-/** An identity token cannot be verified without knowing its issuer, so none is requested. */
-function withoutIdentity(scope: string): string {
-  return scope
-    .split(' ')
-    .filter((each) => each !== 'openid' && each !== 'fhirUser')
-    .join(' ');
-}
-
-/** Grants of earlier versions do not contain the endpoint. */
-async function withRevocation(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<AuthorizationServer> {
-  if (authority.revocation_endpoint) return authority;
-  const { revocation_endpoint } = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
-  return { ...authority, revocation_endpoint };
+/**
+ * The time zone of a US state, used if a practice does not publish its zone. Thirteen states have two zones: this is
+ * the one with the larger population. A practice in the other one can set the standard extension on a Location.
+ */
+export function findStateZone(state: string | null): string | undefined {
+  const code = state?.toUpperCase() ?? '';
+  return Object.entries(states).find(([, codes]) => codes.split(' ').includes(code))?.[0];
 }
 
 const states: Record<string, string> = {
@@ -318,3 +214,108 @@ const states: Record<string, string> = {
   'Pacific/Guam': 'GU MP',
   'Pacific/Pago_Pago': 'AS',
 };
+
+function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {
+  const url = buildUrl(new URL(endpoint.address), type);
+  url.searchParams.set('_count', String(count));
+  return url;
+}
+
+/** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
+export const pageSignIn: PageSignIn = {
+  start: async (at, credentials, { return_address, state }) => {
+    const { endpoint, steps, add } = collectSteps(at);
+    const authority = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
+    const { authorization_endpoint } = authority;
+    if (!authorization_endpoint) {
+      throw new EmrFailure('refused', 'The server has no sign-in page. Choose another way to sign in.');
+    }
+    requireTrusted(endpoint, authority, { page: true });
+    const verifier = oauth.randomPKCECodeVerifier();
+    const supported = scopesFor('user', authority.scopes);
+    const scope = authority.issuer ? supported : withoutIdentity(supported);
+    const nonce = scope.split(' ').includes('openid') ? oauth.randomNonce() : undefined;
+    const url = oauth.buildAuthorizationUrl(oauthConfiguration({ endpoint, authority, credentials }), {
+      redirect_uri: return_address,
+      scope,
+      state,
+      ...(nonce && { nonce }),
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      // SMART: the FHIR server that the token is for.
+      aud: endpoint.address,
+    });
+    // A password is entered there, so https is required unless the server itself uses http (a sandbox).
+    if (!['https:', new URL(endpoint.address).protocol].includes(url.protocol)) {
+      throw new EmrFailure('refused', 'The server’s sign-in page does not use https.');
+    }
+    const note = `Opened in the browser. Scopes requested: ${scope}`;
+    const request = `GET ${url.origin}${url.pathname}`;
+    add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'ok', note });
+    const pending = { verifier, state, scope, ...(nonce && { nonce }), authority: JSON.stringify(authority) };
+    return { url: url.href, pending: { ...pending, steps: steps() } };
+  },
+  finish: async (at, credentials, pending, returned) => {
+    const { endpoint, steps, add } = collectSteps(at, pending.steps);
+    // Written by `start` from a value of this type.
+    const authority: AuthorizationServer = JSON.parse(pending.authority ?? '{}');
+    // Again, because the owner may have changed the app while the person was on the page.
+    requireTrusted(endpoint, authority, { page: true });
+    requireIssuer(endpoint, authority, returned);
+    // Checked above. openid-client would compare it with an issuer that may be on another host.
+    returned.searchParams.delete('iss');
+    const error = returned.searchParams.get('error');
+    if (error !== null) {
+      const request = `GET ${returned.origin}${returned.pathname}`;
+      add({ stage: 'sign_in', request, status: null, duration_ms: 0, outcome: 'refused', note: error.slice(0, 100) });
+    }
+    const { verifier = '', state = '', nonce, scope = '' } = pending;
+    const outcome = await exchangeCode({ endpoint, authority, credentials }, returned, { verifier, state, nonce });
+    if (!('refused' in outcome)) {
+      const { tokens } = outcome;
+      return {
+        outcome: 'signed_in',
+        grant: { ...tokens, authority: JSON.stringify(outcome.authority), steps: steps() },
+      };
+    }
+    if (outcome.refused === 'access_denied') return { outcome: 'refused', reason: 'person' };
+    // The code: used, expired, or of another sign-in.
+    if (outcome.refused === 'invalid_grant') return { outcome: 'refused', reason: 'expired' };
+    return toRefusal({ ...outcome, scopes: scope }, credentials, authority);
+  },
+};
+
+/** An identity token cannot be verified without knowing its issuer, so none is requested. */
+function withoutIdentity(scope: string): string {
+  return scope
+    .split(' ')
+    .filter((each) => each !== 'openid' && each !== 'fhirUser')
+    .join(' ');
+}
+
+/**
+ * Revokes the refresh token and the access token, if the server publishes a revocation endpoint. Throws if that is not
+ * trusted. A bearer token was issued to someone else, and only they can revoke it.
+ */
+export async function signOut(
+  endpoint: EmrEndpoint,
+  { credentials, grant }: Pick<Access, 'credentials' | 'grant'>,
+): Promise<boolean> {
+  if (!grant.authority) return false;
+  // Written by signIn from a value of this type.
+  const authority = await withRevocation(endpoint, JSON.parse(grant.authority));
+  if (!authority.revocation_endpoint) return false;
+  requireTrustedRevocation(endpoint, authority);
+  for (const name of ['refresh_token', 'access_token'] as const) {
+    const token = grant[name];
+    if (token) await revokeToken({ endpoint, authority, credentials }, token, name);
+  }
+  return true;
+}
+
+/** Grants of earlier versions do not contain the endpoint. */
+async function withRevocation(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<AuthorizationServer> {
+  if (authority.revocation_endpoint) return authority;
+  const { revocation_endpoint } = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
+  return { ...authority, revocation_endpoint };
+}

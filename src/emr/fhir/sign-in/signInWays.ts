@@ -73,16 +73,16 @@ export function offeredWays(authority: AuthorizationServer): string[] {
  * are requested, without operations (`system/*.$export`), because some servers grant all requested scopes or none.
  */
 export function scopesFor(level: 'system' | 'user', supported: readonly string[] | undefined): string {
-  const known = new Set(supported);
+  const offered = new Set(supported);
   const full_access = [[`${level}/*.cruds`], [`${level}/*.*`], [`${level}/*.read`, `${level}/*.write`]];
-  const listed = [...known].filter((scope) => scope.startsWith(`${level}/`) && parseScope(scope).length > 0);
-  const wanted = full_access.find((scopes) => scopes.every((scope) => known.has(scope))) ?? listed;
+  const listed = [...offered].filter((scope) => scope.startsWith(`${level}/`) && parseScope(scope).length > 0);
+  const requested = full_access.find((scopes) => scopes.every((scope) => offered.has(scope))) ?? listed;
   // Some servers guard each of their APIs with a scope of its own.
-  const api = [...known].filter((scope) => /^\w+:fhir$/i.test(scope));
-  const records = [...api, ...(wanted.length > 0 ? wanted : [`${level}/*.read`, `${level}/*.write`])];
+  const api = [...offered].filter((scope) => /^\w+:fhir$/i.test(scope));
+  const records = [...api, ...(requested.length > 0 ? requested : [`${level}/*.read`, `${level}/*.write`])];
   if (level === 'system') return records.join(' ');
   // If the server does not list its scopes, only the one that every SMART server supports is added.
-  const more = ['openid', 'fhirUser', 'offline_access'].filter((scope) => known.has(scope));
+  const more = ['openid', 'fhirUser', 'offline_access'].filter((scope) => offered.has(scope));
   return [...(supported ? more : ['offline_access']), ...records].join(' ');
 }
 
@@ -90,11 +90,14 @@ export function scopesFor(level: 'system' | 'user', supported: readonly string[]
 export function limitToScopes(facts: ServerFacts, granted: string | undefined): ServerFacts {
   const scopes = (granted ?? '').split(/\s+/).flatMap(parseScope);
   if (scopes.length === 0) return facts;
-  const types = Object.entries(facts.types).map(([type, of]) => {
-    const able = new Set(
+  const types = Object.entries(facts.types).map(([type, type_facts]) => {
+    const allowed_interactions = new Set(
       scopes.filter((scope) => scope.type === '*' || scope.type === type).flatMap(({ allowed }) => allowed),
     );
-    return [type, { ...of, interactions: of.interactions.filter((each) => able.has(each)) }];
+    return [
+      type,
+      { ...type_facts, interactions: type_facts.interactions.filter((each) => allowed_interactions.has(each)) },
+    ];
   });
   return { ...facts, types: Object.fromEntries(types) };
 }

@@ -8,6 +8,9 @@ import { type AuthorizationServer, requireTrusted, type SecretMethod } from './a
 import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
 import { scopesFor } from './signInWays.ts';
 
+/** We, as a client of an authorization server. */
+type OauthClient = { endpoint: EmrEndpoint; authority: AuthorizationServer; credentials: Credentials };
+
 /** The tokens, with what was learned about the server, or a rejection. */
 export type TokenOutcome = { tokens: Tokens; authority: AuthorizationServer } | TokenRefusal;
 export type Tokens = {
@@ -24,16 +27,13 @@ export type Tokens = {
 };
 
 /**
- * Requests a token for the service itself, by secret or by an assertion signed with our key. A server that refuses the
- * scopes is asked once for whatever the client is registered for.
+ * Requests a token for the service itself, by secret or by an assertion signed with our key. If the server refuses the
+ * scopes, it is requested once more without any, for whatever the client is registered for.
  */
-export async function requestTokens(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  credentials: Credentials,
-): Promise<TokenOutcome> {
+export async function requestTokens(client: OauthClient): Promise<TokenOutcome> {
+  const { authority } = client;
   const request = (server: AuthorizationServer, parameters: Record<string, string>) =>
-    obtainTokens(endpoint, server, credentials, (config) => oauth.clientCredentialsGrant(config, parameters));
+    obtainTokens({ ...client, authority: server }, (config) => oauth.clientCredentialsGrant(config, parameters));
   if (authority.unscoped) return request(authority, {});
   const scope = scopesFor('system', authority.scopes);
   const outcome = await request(authority, { scope });
@@ -42,30 +42,21 @@ export async function requestTokens(
   return 'refused' in registered ? { ...outcome, scopes: scope } : registered;
 }
 
-export async function refreshTokens(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  credentials: Credentials,
-  refresh_token: string,
-): Promise<TokenOutcome> {
-  return obtainTokens(endpoint, authority, credentials, (config) => oauth.refreshTokenGrant(config, refresh_token));
+export async function refreshTokens(client: OauthClient, refresh_token: string): Promise<TokenOutcome> {
+  return obtainTokens(client, (config) => oauth.refreshTokenGrant(config, refresh_token));
 }
 
 /** Exchanges the code that the EMR's page returned. `nonce` is set if an ID token was requested. */
 export async function exchangeCode(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  credentials: Credentials,
+  client: OauthClient,
   returned: URL,
   { verifier, state, nonce }: { verifier: string; state: string; nonce: string | undefined },
 ): Promise<TokenOutcome> {
   const checks = { pkceCodeVerifier: verifier, expectedState: state };
   if (nonce === undefined) {
-    return obtainTokens(endpoint, authority, credentials, (config) =>
-      oauth.authorizationCodeGrant(config, returned, checks),
-    );
+    return obtainTokens(client, (config) => oauth.authorizationCodeGrant(config, returned, checks));
   }
-  return obtainTokens(endpoint, authority, credentials, async (config, exchanged) => {
+  return obtainTokens(client, async (config, exchanged) => {
     exchanged.keep_id_token = true;
     try {
       return await oauth.authorizationCodeGrant(config, returned, { ...checks, expectedNonce: nonce });
@@ -84,15 +75,13 @@ export async function exchangeCode(
 
 /** Revokes a token (RFC 7009). A token that the server does not know counts as revoked. */
 export async function revokeToken(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  credentials: Credentials,
+  client: OauthClient,
   token: string,
   token_type_hint: 'access_token' | 'refresh_token',
 ): Promise<void> {
-  requireTrusted(endpoint, authority);
-  const [authentication] = await listAuthentications(endpoint, authority, credentials);
-  const config = oauthConfiguration(endpoint, authority, credentials, authentication?.auth);
+  requireTrusted(client.endpoint, client.authority);
+  const [authentication] = await listAuthentications(client);
+  const config = oauthConfiguration(client, authentication?.auth);
   try {
     await oauth.tokenRevocation(config, token, { token_type_hint });
   } catch (error) {
@@ -104,9 +93,7 @@ export async function revokeToken(
 
 /** openid-client's configuration. All its requests pass the outbound guard. */
 export function oauthConfiguration(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  credentials: Credentials,
+  { endpoint, authority, credentials }: OauthClient,
   auth: oauth.ClientAuth = oauth.None(),
   exchanged: Exchanged = {},
 ): oauth.Configuration {
@@ -164,17 +151,16 @@ type Exchanged = { keep_id_token?: boolean; had_id_token?: boolean; response?: (
  * Returns a rejection; throws if the server is unavailable.
  */
 async function obtainTokens(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  credentials: Credentials,
+  client: OauthClient,
   exchange: (config: oauth.Configuration, exchanged: Exchanged) => Promise<TokenResponse>,
 ): Promise<TokenOutcome> {
+  const { authority } = client;
   // Before anything is signed: an assertion is valid wherever its audience accepts it.
-  requireTrusted(endpoint, authority);
+  requireTrusted(client.endpoint, authority);
   let refusal: TokenRefusal | undefined;
-  for (const { auth, secret_method } of await listAuthentications(endpoint, authority, credentials)) {
+  for (const { auth, secret_method } of await listAuthentications(client)) {
     const exchanged: Exchanged = {};
-    const config = oauthConfiguration(endpoint, authority, credentials, auth, exchanged);
+    const config = oauthConfiguration(client, auth, exchanged);
     try {
       const tokens = toTokens(await exchange(config, exchanged));
       return { tokens, authority: secret_method ? { ...authority, secret_method } : authority };
@@ -262,17 +248,17 @@ function toFailure(error: unknown): unknown {
 }
 
 /** One way to authenticate as the client. `secret_method` is set if it sends a secret. */
-export type ClientAuthentication = { auth: oauth.ClientAuth; secret_method?: SecretMethod };
+type ClientAuthentication = { auth: oauth.ClientAuth; secret_method?: SecretMethod };
 
 /**
- * The ways to authenticate, in the order in which to try them. Servers do not always list how they take a secret, and
- * some take it only in the body, so a refused one is sent again the other way. Once one has worked, only that is used.
+ * The ways to authenticate, in the order in which to try them. Servers do not always list how they accept a secret, and
+ * some accept it only in the body, so a refused one is sent again the other way. Once one has worked, only that is used.
  */
-export async function listAuthentications(
-  endpoint: EmrEndpoint,
-  authority: AuthorizationServer,
-  { way, client_secret, app_secret }: Credentials,
-): Promise<ClientAuthentication[]> {
+async function listAuthentications({
+  endpoint,
+  authority,
+  credentials: { way, client_secret, app_secret },
+}: OauthClient): Promise<ClientAuthentication[]> {
   if (way === 'backend_services') return [{ auth: await signedAssertion(endpoint, authority) }];
   const secret = client_secret || app_secret;
   if (!secret) return [{ auth: oauth.None() }];

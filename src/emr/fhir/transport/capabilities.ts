@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { list } from '../values.ts';
 
-export const interactions = ['read', 'search-type', 'create', 'update'] as const;
+const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
 
 /** What a server supports, as stated and as observed. */
@@ -29,7 +29,7 @@ export type Capabilities = {
   searches_by_form: boolean;
   /** Whether appointments take exactly one slot, and only the patient as a participant. */
   readonly books_by_slot: boolean;
-  /** What is known about files, from those that the server refused. */
+  /** What the server's refusals of files have shown. */
   readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
   keepsMarkers(type: string): boolean;
@@ -46,7 +46,7 @@ export type ServerFacts = {
   fhir_version: string;
   software: string;
   types: Record<string, TypeFacts>;
-  /** Both are found by probing. `unlisted`: types that cannot be listed without criteria. */
+  /** Both result from probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
   /** What was derived from these facts: a new version of the connector may derive more. */
@@ -58,19 +58,19 @@ export type ServerFacts = {
   forbidden?: string[];
   /**
    * Search parameters by type that found a known record, and those that did not or were refused. Some servers respond to
-   * a parameter they do not know with no records, whatever their statement says. Absent: not known yet.
+   * a parameter they do not know with no records, whatever their statement says. Absent: not probed yet.
    */
   working_params?: ParamsByType;
   useless_params?: ParamsByType;
   /** When the server was last probed. */
   probed_at?: string;
 } & ObservedFacts;
-export type ParamsByType = Record<string, string[]>;
+type ParamsByType = Record<string, string[]>;
 /** The parameters of one type that a probe found to work or not to work. */
 export type ParamFindings = { working: readonly string[]; useless: readonly string[] };
 
 /** What writes have shown about a server. */
-export type ObservedFacts = {
+type ObservedFacts = {
   /** Declared interactions that the server refused as a whole, with the status of its response. */
   refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
   /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
@@ -87,7 +87,7 @@ export type ObservedFacts = {
 };
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
-export type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
+type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
 const passing_statuses = new Set([403, 500]);
@@ -174,9 +174,9 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
     searchParams: (type) => {
       const { usable } = params();
-      const known = usable.get(type) ?? usableParams(type);
-      usable.set(type, known);
-      return known;
+      const params_of_type = usable.get(type) ?? usableParams(type);
+      usable.set(type, params_of_type);
+      return params_of_type;
     },
     usesShaping: isUsable,
     isProven: (type, name) => {
@@ -203,11 +203,11 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
   };
 }
 
-/** Adds what a probe of one type found. Returns whether it is news. */
+/** Adds the findings of a probe of one type. Returns whether anything changed. */
 export function mergeParams(facts: ServerFacts, type: string, { working, useless }: ParamFindings): boolean {
   const before = JSON.stringify([facts.working_params?.[type], facts.useless_params?.[type]]);
-  const merge = (known: string[] | undefined, more: readonly string[], less: readonly string[]) =>
-    [...new Set([...(known ?? []), ...more])].filter((name) => !less.includes(name)).sort();
+  const merge = (names: string[] | undefined, more: readonly string[], less: readonly string[]) =>
+    [...new Set([...(names ?? []), ...more])].filter((name) => !less.includes(name)).sort();
   const now = {
     working: merge(facts.working_params?.[type], working, useless),
     useless: merge(facts.useless_params?.[type], useless, working),
@@ -231,7 +231,7 @@ type ProbedParams = {
 
 /**
  * Derived again only after `mergeParams`, which replaces both records: an account is opened for every job, and opening
- * it asks for the parameters of a type some 200 times.
+ * it reads the parameters of a type some 200 times.
  */
 function probedParams(facts: ServerFacts): () => ProbedParams {
   let [working_params, useless_params] = [facts.working_params, facts.useless_params];
@@ -274,7 +274,7 @@ function toText(value: unknown): string {
 }
 
 /**
- * What a server must support for an operation or a field to be offered. `a|b`: either parameter will do. `all`: the
+ * What a server must support for an operation or a field to be offered. `a|b`: one of these parameters. `all`: the
  * server must return all records of the type to a search without criteria.
  */
 export type Requirement = {
@@ -284,13 +284,13 @@ export type Requirement = {
   all?: true;
   /** The statement must name this profile. */
   profile?: string;
-  /** The server must take appointments with other participants than the patient. */
+  /** The server must accept participants other than the patient. */
   books_people?: true;
-  /** The server must not be known to drop this extension. */
+  /** The server must not have dropped this extension before. */
   extension?: string;
-  /** The server must not be known to drop our markers, by which our own records are recognized. */
+  /** The server must not have dropped our markers before, by which our own records are recognized. */
   marked?: true;
-  /** What will do instead. */
+  /** An alternative. */
   or?: Requirement;
 };
 
@@ -305,10 +305,10 @@ function meets(capabilities: Capabilities, requirement: Requirement): boolean {
   if (books_people && capabilities.books_by_slot) return false;
   if (extension !== undefined && capabilities.dropsExtension(extension)) return false;
   if (marked && !capabilities.keepsMarkers(type)) return false;
-  const [supported, known] = [capabilities.interactions(type), capabilities.searchParams(type)];
+  const [supported, searchable_params] = [capabilities.interactions(type), capabilities.searchParams(type)];
   // Without versions an update could overwrite a concurrent change, so updates are not offered.
   const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
-  const searchable = params.every((names) => names.split('|').some((name) => known.has(name)));
+  const searchable = params.every((names) => names.split('|').some((name) => searchable_params.has(name)));
   return (
     safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
   );

@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type * as fhir from 'fhir/r4.js';
 import { type Access, type EmrEndpoint, EmrFailure, type Grant, type MrnRule } from '../../connector.ts';
 import { createGrantStore } from '../../grantStore.ts';
-import { samplePatients } from '../patients/mrn.ts';
 import { requireTrusted } from '../sign-in/authorizationServer.ts';
 import { refreshTokens, requestTokens, type TokenOutcome, toGrant } from '../sign-in/tokens.ts';
 import { call } from './call.ts';
@@ -14,7 +13,7 @@ import {
   toCapabilities,
 } from './capabilities.ts';
 import { canFind, create, findByMarker, findCreated, provesMarkers } from './creates.ts';
-import { probeParams, readReferred, sampleType } from './paramProbes.ts';
+import { probeParams, readReferred, type Sample, sampleType } from './paramProbes.ts';
 import { type Page, type SearchParams, search, searchAll } from './search.ts';
 import { createBinary, read, type SendRequest } from './server.ts';
 import { update } from './updates.ts';
@@ -29,8 +28,8 @@ export type FhirClient = {
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   /** Returns undefined if the record does not exist, or no longer does. */
   read<T extends fhir.FhirResource>(type: T['resourceType'], id: string): Promise<T | undefined>;
-  /** A few current patients, to see what their identifiers look like. Undefined if the server did not list them. */
-  samplePatients(): Promise<fhir.Patient[] | undefined>;
+  /** A few records of a type. */
+  sample(type: string): Promise<Sample>;
   /** All matches, page by page. `included` contains the records added by `_include`. */
   search<T extends fhir.FhirResource>(type: T['resourceType'], params: SearchParams): AsyncIterable<Page<T>>;
   /** All matches of a small search. Fails with `refused` above 1,000. */
@@ -79,8 +78,8 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     change(facts);
     return session.save({ ...session.grant(), server: JSON.stringify(facts) });
   };
-  const recordParams = async (type: string, found: ParamFindings) => {
-    if (mergeParams(facts, type, found)) await learn(() => {});
+  const recordParams = async (type: string, findings: ParamFindings) => {
+    if (mergeParams(facts, type, findings)) await learn(() => {});
   };
   const probed = new Set<string>();
   const base = new URL(endpoint.address);
@@ -94,8 +93,8 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
       type === 'Patient' && outcome === 'narrow'
         ? await readReferred(searched, type, [await sampleType(searched, 'Appointment')])
         : [];
-    const found = await probeParams(searched, type, [...records, ...referred], capabilities.searchParams(type));
-    await recordParams(type, found);
+    const declared = capabilities.searchParams(type);
+    await recordParams(type, await probeParams(searched, type, [...records, ...referred], declared));
   };
   const { request } = session;
   const { shared_markers } = access;
@@ -104,7 +103,7 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     capabilities,
     mrn_rule: access.mrn_rule,
     learn,
-    samplePatients: () => samplePatients(server),
+    sample: (type) => sampleType(server, type),
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),
@@ -115,11 +114,11 @@ export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
     provesMarkers: (type) => provesMarkers(server, type),
     announce: (sending, write) => (sending ? announced.run(sending, write) : write()),
     canFind: (type) => canFind(server, type),
-    update: (type, id, change, marker) => update(server, type, id, change, marker),
+    update: (type, id, change, marker) => update(server, { type, id, change, marker }),
   };
 }
 
-export type Session = {
+type Session = {
   request: SendRequest;
   /** The current grant, which a request may have renewed. */
   grant: () => Grant;
@@ -195,7 +194,7 @@ async function requestNewTokens(endpoint: EmrEndpoint, { credentials }: Access, 
   const authority = JSON.parse(grant.authority);
   // The owner may have changed the EMR app since.
   requireTrusted(endpoint, authority, { page: credentials.way === 'authorization_code', kind: 'login_required' });
-  if (credentials.way !== 'authorization_code') return requestTokens(endpoint, authority, credentials);
+  if (credentials.way !== 'authorization_code') return requestTokens({ endpoint, authority, credentials });
   if (!grant.refresh_token) throw new EmrFailure('login_required', 'The EMR requires a new sign-in.');
-  return refreshTokens(endpoint, authority, credentials, grant.refresh_token);
+  return refreshTokens({ endpoint, authority, credentials }, grant.refresh_token);
 }

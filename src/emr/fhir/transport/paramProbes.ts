@@ -20,18 +20,19 @@ export type Sample = {
 export async function sampleType(server: SearchServer, type: string): Promise<Sample> {
   const nothing = { records: [], working: [], useless: [] };
   const counted = await find(server, type, { _count: String(sample_size) });
-  if (counted.outcome === 'found')
+  if (counted.outcome === 'matches')
     return { ...nothing, outcome: 'listed', records: counted.records, working: ['_count'] };
   if (counted.outcome === 'forbidden' || counted.outcome === 'unknown') return { ...nothing, outcome: counted.outcome };
   const plain = await find(server, type, {});
-  if (plain.outcome === 'found') return { ...nothing, outcome: 'listed', records: plain.records, useless: ['_count'] };
+  if (plain.outcome === 'matches')
+    return { ...nothing, outcome: 'listed', records: plain.records, useless: ['_count'] };
   const outcome = { empty: 'listed', rejected: 'narrow', forbidden: 'forbidden', unknown: 'unknown' } as const;
   return { ...nothing, outcome: outcome[plain.outcome] };
 }
 
 /**
- * Reads records of a type that records of other types refer to, for servers that list the type only by criteria: without
- * a known record, a search that finds nothing could not be told from one that does not work.
+ * Reads records of a type that records of other types refer to, for servers that list the type only by criteria. Only the
+ * search for an existing record shows whether a parameter works.
  */
 export async function readReferred(server: SearchServer, type: string, others: Iterable<Sample>): Promise<Resource[]> {
   const text = JSON.stringify([...others].map(({ records }) => records));
@@ -51,8 +52,8 @@ export async function readReferred(server: SearchServer, type: string, others: I
 }
 
 /**
- * Searches for known records by each parameter that the connector relies on: first by all of them at once, and only if
- * that finds nothing, one by one. Two records must be missed before a parameter counts as useless.
+ * Searches for existing records by each parameter that the connector relies on: first by all of them at once, and only if
+ * that finds nothing, one by one. A parameter counts as useless if it misses two records.
  */
 export async function probeParams(
   server: SearchServer,
@@ -60,30 +61,30 @@ export async function probeParams(
   records: readonly Resource[],
   declared: ReadonlySet<string>,
 ): Promise<ParamFindings> {
-  const found = { working: [] as string[], useless: [] as string[] };
+  const findings = { working: [] as string[], useless: [] as string[] };
   const relied = Object.entries({ ...common_params, ...relied_params[type] }).filter(
     ([name]) => declared.has(name) || (name === '_sort' && declared.has('_lastUpdated')),
   );
   const [best] = records.toSorted((a, b) => readValues(relied, b).length - readValues(relied, a).length);
-  if (!best) return found;
-  const together = readValues(relied, best);
-  if (together.length > 0 && (await find(server, type, Object.fromEntries(together))).outcome === 'found') {
-    found.working.push(...together.map(([name]) => name));
+  if (!best) return findings;
+  const combined = readValues(relied, best);
+  if (combined.length > 0 && (await find(server, type, Object.fromEntries(combined))).outcome === 'matches') {
+    findings.working.push(...combined.map(([name]) => name));
   }
   for (const [name, valueIn] of relied) {
-    if (found.working.includes(name)) continue;
+    if (findings.working.includes(name)) continue;
     const values = records.map(valueIn).filter((value) => value !== null);
     const outcomes: string[] = [];
     for (const value of values.slice(0, attempts_max)) {
       outcomes.push((await find(server, type, { [name]: value })).outcome);
-      if (outcomes.at(-1) === 'found') break;
+      if (outcomes.at(-1) === 'matches') break;
     }
-    if (outcomes.includes('found')) found.working.push(name);
+    if (outcomes.includes('matches')) findings.working.push(name);
     else if (outcomes.length > 0 && outcomes.every((each) => each === 'empty' || each === 'rejected')) {
-      found.useless.push(name);
+      findings.useless.push(name);
     }
   }
-  return found;
+  return findings;
 }
 
 /** The types whose searches are probed. Those of the lists come first, because a probe may run out of time. */
@@ -101,7 +102,7 @@ async function find(
   server: SearchServer,
   type: string,
   params: SearchParams,
-): Promise<{ outcome: 'found' | 'empty' | 'rejected' | 'forbidden' | 'unknown'; records: Resource[] }> {
+): Promise<{ outcome: 'matches' | 'empty' | 'rejected' | 'forbidden' | 'unknown'; records: Resource[] }> {
   try {
     const response = await sendSearch(server, type, params);
     if (response.status === 403) return { outcome: 'forbidden', records: [] };
@@ -109,7 +110,7 @@ async function find(
     if (response.status >= 400) return { outcome: 'rejected', records: [] };
     // The type of each entry is its resourceType.
     const { matches } = toPage<Resource>(toBundle(response), type as Resource['resourceType']);
-    return { outcome: matches.length > 0 ? 'found' : 'empty', records: matches };
+    return { outcome: matches.length > 0 ? 'matches' : 'empty', records: matches };
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     return { outcome: error.kind === 'refused' ? 'rejected' : 'unknown', records: [] };

@@ -13,7 +13,7 @@ import {
 import type { Capabilities } from './capabilities.ts';
 import { buildUrl, type SearchServer, type Server } from './server.ts';
 
-export type Bundle = fhir.Bundle<fhir.FhirResource>;
+type Bundle = fhir.Bundle<fhir.FhirResource>;
 export type Page<T> = { matches: T[]; included: fhir.FhirResource[] };
 
 export type SearchParams = Record<string, string | readonly string[]>;
@@ -86,12 +86,12 @@ const form_search_unsupported = new Set([404, 405, 415, 501]);
 
 /** A server may answer an unknown parameter with no records or with all of them, and either would look valid. */
 function rejectUndeclaredParams(capabilities: Capabilities, type: string, params: SearchParams): void {
-  const known = capabilities.searchParams(type);
-  const unknown = listCriteria(params).find((name) => !known.has(name));
-  if (unknown !== undefined) throw notSearchable(type, unknown);
+  const declared = capabilities.searchParams(type);
+  const undeclared = listCriteria(params).find((name) => !declared.has(name));
+  if (undeclared !== undefined) throw notSearchable(type, undeclared);
 }
 
-/** The search could not be performed, which is not the same as nothing found. */
+/** Not an empty result: the search could not be performed. */
 function notSearchable(type: string, param: string): EmrFailure {
   return new EmrFailure('refused', `The EMR does not support searching ${type} records by ${param}.`, {
     code: 'not_supported',

@@ -21,7 +21,7 @@ export type Server = {
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   shared_markers: SharedMarkers | undefined;
   /** Stores with the account which search parameters of this type work. */
-  recordParams: (type: string, found: ParamFindings) => Promise<void>;
+  recordParams: (type: string, findings: ParamFindings) => Promise<void>;
   /** Probes the search parameters of a type, at most once per opened account. */
   probeType: (type: string) => Promise<void>;
 };
@@ -44,7 +44,7 @@ export async function read<T extends fhir.FhirResource>(
 }
 
 /**
- * Stores a file as it is, which servers take in larger sizes than embedded in JSON. Returns the id of the Binary. FHIR
+ * Stores a file as it is, which servers accept in larger sizes than embedded in JSON. Returns the id of the Binary. FHIR
  * gives a Binary no identifier, so it has no marker and cannot be found: a lost response means sending it again.
  */
 export async function createBinary(

@@ -20,10 +20,12 @@ import {
  */
 export async function update<T extends fhir.FhirResource>(
   server: Server,
-  type: T['resourceType'],
-  id: string,
-  change: (current: T, first: T) => T,
-  marker: string,
+  {
+    type,
+    id,
+    change,
+    marker,
+  }: { type: T['resourceType']; id: string; change: (current: T, first: T) => T; marker: string },
 ): Promise<{ before: T; after: T }> {
   if (!server.capabilities.versionedUpdate(type)) throw versionRequired();
   let first: T | undefined;
@@ -63,7 +65,7 @@ export async function update<T extends fhir.FhirResource>(
     if (server.facts.failing_updates?.[type]) await server.learn((facts) => delete facts.failing_updates?.[type]);
     const returned = isRecord<T>(response.resource, type) ? response.resource : undefined;
     if (returned && isComplete(returned)) return { before: current.resource, after: returned };
-    const after = await readBack<T>(server, type, id, marker);
+    const after = await readBack<T>(server, { type, id, marker });
     // The record existed before: only our marker shows that the response came from the server and not from a proxy.
     if (returned || readMarkers(after).includes(marker)) return { before: current.resource, after };
     throw new EmrFailure('unknown_outcome', 'The EMR did not confirm what it stored.');
@@ -74,8 +76,8 @@ export async function update<T extends fhir.FhirResource>(
 const update_attempts_max = 3;
 
 /**
- * Some servers respond to every update with 500, others to one that they stored. The record is read again: the outcome
- * is unknown only if somebody changed it and our marker is missing. Returns undefined if nothing was stored.
+ * Some servers respond with 500 to every update, others to one that they stored. The record is read again: the outcome is
+ * unknown only if somebody changed it and our marker is missing. Returns undefined if nothing was stored.
  */
 async function storedDespiteError<T extends fhir.FhirResource>(
   server: Server,
@@ -101,10 +103,10 @@ function withoutGenerated<T extends fhir.FhirResource>(changed: T, current: T): 
   const [next, before] = [{ ...changed } as Record<string, unknown>, current as unknown as Record<string, unknown>];
   if (JSON.stringify(next.text) === JSON.stringify(before.text)) delete next.text;
   for (const field of dated_fields) {
-    const known = new Set(filterObjects(before[field]).map(({ period }) => JSON.stringify(period)));
+    const periods_before = new Set(filterObjects(before[field]).map(({ period }) => JSON.stringify(period)));
     if (!Array.isArray(next[field])) continue;
     next[field] = filterObjects(next[field]).map(({ period, ...item }) =>
-      period === undefined || known.has(JSON.stringify(period)) ? item : { ...item, period },
+      period === undefined || periods_before.has(JSON.stringify(period)) ? item : { ...item, period },
     );
   }
   // Only optional elements were removed.
