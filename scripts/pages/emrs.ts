@@ -1,7 +1,6 @@
-import type { Connector } from '../../src/emr/connector.ts';
-import { takesField } from '../../src/emr/fieldSupport.ts';
-import type { FieldOperation } from '../../src/emr/fields.ts';
+import { type Connector, takesField } from '../../src/emr/connector.ts';
 import { connectors } from '../../src/emr/index.ts';
+import type { FieldOperation } from '../../src/emr/writeInputs.ts';
 import { active_fields } from '../../src/model/requests/patients.ts';
 import { writes } from '../../src/product/writes/writes.ts';
 import { code, page, table } from './markdown.ts';

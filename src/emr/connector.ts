@@ -1,10 +1,8 @@
 import type { Outbound } from '../platform/security/outbound.ts';
 import type { ClientKeys } from '../platform/security/signingKeys.ts';
-import type { ReportStep } from './connectionReport.ts';
 import type { Capability, Operations } from './emrOperations.ts';
 import type { EndpointPins } from './endpointPins.ts';
-import type { Evidence } from './evidence.ts';
-import type { FieldOperation } from './fields.ts';
+import type { FieldOperation } from './writeInputs.ts';
 
 export { EmrFailure, type EmrFailureKind, kind_codes } from './emrFailure.ts';
 export {
@@ -286,3 +284,41 @@ export type Connector = {
   grant_facts?: readonly string[];
   open: (endpoint: EmrEndpoint, access: Access) => Partial<Operations>;
 };
+
+/**
+ * One request of a connection report: `GET [base]/Patient?_count=1`. It contains no token and no value that identifies
+ * a patient.
+ */
+export type ReportStep = {
+  stage: 'discovery' | 'sign_in' | 'probe';
+  request: string;
+  /** The HTTP status of the response, null if there was none. */
+  status: number | null;
+  duration_ms: number;
+  outcome: 'ok' | 'refused' | 'failed';
+  note?: string;
+};
+
+/** What was requested from a server while linking, for the EMR vendor's support. `at`: ISO 8601. */
+export type ConnectionReport = { address: string; at: string; steps: readonly ReportStep[] };
+
+/**
+ * What is known about one capability of an account's server. `declared`: the server says so, and nothing contradicted
+ * it yet. `works`: it was seen to work. `refused`: the server refuses it, so that the account does not offer it.
+ */
+export type EvidenceState = 'declared' | 'works' | 'refused';
+
+/** What linking or a refresh found out about a capability. `detail` is one plain sentence without health data. */
+export type Evidence = { capability: Capability; state: EvidenceState; detail?: string };
+
+/** Whether an EMR can store a field of a request. `capabilities` are those of the account. */
+export function takesField(
+  connector: Pick<Connector, 'unsupported_fields' | 'capabilities'>,
+  capabilities: readonly Capability[],
+  operation: FieldOperation,
+  field: string,
+): boolean {
+  if (connector.unsupported_fields[operation]?.includes(field)) return false;
+  const of_some_servers: Capability = `${operation}.${field}`;
+  return !connector.capabilities.includes(of_some_servers) || capabilities.includes(of_some_servers);
+}

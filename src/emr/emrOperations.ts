@@ -4,8 +4,8 @@ import type { AppointmentSource } from '../model/records/appointments.ts';
 import type { Kind, SourceOf } from '../model/records/kinds.ts';
 import type { PatientSource } from '../model/records/patients.ts';
 import type { CodeLists } from '../model/settings.ts';
-import type { FieldCapability } from './fields.ts';
 import type {
+  FieldCapability,
   InsuranceUpdate,
   NewAppointment,
   NewInsurance,
@@ -13,7 +13,7 @@ import type {
   PatientUpdate,
   Payer,
   Saved,
-} from './patientWrites.ts';
+} from './writeInputs.ts';
 
 /**
  * A write to the EMR. The EMR stores our marker with the record, so that `find` can tell after a lost response whether

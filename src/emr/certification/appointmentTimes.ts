@@ -1,6 +1,6 @@
 import { withOffset } from '../../platform/time/zones.ts';
 import { EmrFailure } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import type { Environment } from './environment.ts';
 import { skip } from './outcomes.ts';
 import { active, testPatient, visitType } from './testRecords.ts';

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { type FailureCode, failures } from '../../catalog/failures.ts';
 import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { EmrFailure, kind_codes } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Call, Environment, Interceptor, ListName } from './environment.ts';
 import { isWrite } from './interceptors.ts';

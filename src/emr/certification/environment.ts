@@ -11,7 +11,7 @@ import type {
   Operations,
   SignIn,
 } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { CheckFailed, CheckSkipped, fail, skip, skipUnsupported } from './outcomes.ts';
 
 /** The connector under test, its EMR, and what is allowed there. */

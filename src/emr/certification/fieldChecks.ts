@@ -1,4 +1,4 @@
-import { takesField } from '../fieldSupport.ts';
+import { takesField } from '../connector.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment } from './environment.ts';
 import { type AnyFieldSample, type FieldWrite, field_samples, withRealIds } from './fieldSamples.ts';

@@ -1,5 +1,4 @@
-import type { FieldOperation } from '../fields.ts';
-import type { Subscriber } from '../patientWrites.ts';
+import type { FieldOperation, Subscriber } from '../writeInputs.ts';
 import type { Environment } from './environment.ts';
 import type { InputOf } from './samples.ts';
 

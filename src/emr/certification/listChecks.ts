@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import { record_kinds } from '../../model/records/kinds.ts';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
 import { EmrFailure, type Listing, type ListPage, type Operations } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { type Check, expectFailure } from './check.ts';
 import type { Environment, Interceptor, ListName } from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';

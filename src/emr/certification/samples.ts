@@ -1,5 +1,5 @@
 import type { EmrWrite, OperationName, Operations, Written } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { nextTime } from './appointmentTimes.ts';
 import type { Environment } from './environment.ts';
 import { skip, skipUnsupported } from './outcomes.ts';

@@ -1,6 +1,6 @@
 import { instantOf, openZone } from '../../platform/time/zones.ts';
-import { collect } from '../operations.ts';
-import type { Saved } from '../patientWrites.ts';
+import { collect } from '../implementations.ts';
+import type { Saved } from '../writeInputs.ts';
 import { booksFreeSlotsOnly } from './appointmentTimes.ts';
 import { type Check, expectFailure } from './check.ts';
 import { readPosition, requireList } from './listChecks.ts';

@@ -1,4 +1,4 @@
-import type { NewPatient } from '../patientWrites.ts';
+import type { NewPatient } from '../writeInputs.ts';
 import type { Environment, ListName, RowOf } from './environment.ts';
 import { skip } from './outcomes.ts';
 

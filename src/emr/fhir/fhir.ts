@@ -1,5 +1,5 @@
 import { type Connector, type EmrEndpoint, EmrFailure, type ServerDescription } from '../connector.ts';
-import { operationNames } from '../operations.ts';
+import { operationNames } from '../implementations.ts';
 import { documentBytesMax } from './chart/documents.ts';
 import { createChanges } from './lists.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Capability, Connector, EmrWrite, OperationName, Operations } from '../connector.ts';
-import type { FieldCapability, FieldOperation } from '../fields.ts';
-import { operationNames } from '../operations.ts';
+import { operationNames } from '../implementations.ts';
+import type { FieldCapability, FieldOperation } from '../writeInputs.ts';
 import { appointments, getAppointment, listVisitStatuses, visitTypes } from './appointments/appointments.ts';
 import { createAppointment } from './appointments/booking.ts';
 import { scheduleBlocks } from './appointments/hours.ts';

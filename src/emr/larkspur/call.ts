@@ -2,9 +2,15 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { FailureCode } from '../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../platform/security/outbound.ts';
-import { noResponse, tooBusy } from '../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
-import { error_bytes_max, parseResponse, type ResponseKind, response_limits } from '../responses.ts';
+import {
+  error_bytes_max,
+  noResponse,
+  parseResponse,
+  type ResponseKind,
+  response_limits,
+  tooBusy,
+} from '../emrCalls.ts';
 import { toFieldName } from './fieldNames.ts';
 
 /** A compiled schema. A response may contain additional fields. */

@@ -1,5 +1,5 @@
 import type { CodeLists } from '../../model/settings.ts';
-import type { SavedField } from '../patientWrites.ts';
+import type { SavedField } from '../writeInputs.ts';
 import type { Receipt } from './defineWrite.ts';
 import { toRelationship } from './liveChart.ts';
 import { blankToNull, isoDate, toSex } from './values.ts';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/records/patients.ts';
 import { EmrFailure, type EmrMedication, type EmrPatientPharmacy } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { path, requireBody, unreadable_response } from './call.ts';
 import { readPages } from './lists.ts';
 import { patients } from './patients.ts';

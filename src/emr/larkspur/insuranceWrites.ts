@@ -1,6 +1,6 @@
 import type { SubscriberRelationship } from '../../model/requests/insurance.ts';
 import type { Operations } from '../connector.ts';
-import type { InsuranceFields, Subscriber } from '../patientWrites.ts';
+import type { InsuranceFields, Subscriber } from '../writeInputs.ts';
 import { path } from './call.ts';
 import { insurance_properties, toChanges } from './changes.ts';
 import { defineWrite, type Receipt } from './defineWrite.ts';

@@ -1,5 +1,5 @@
 import type { Connector } from '../connector.ts';
-import { bindOperations, type Implementations, operationNames } from '../operations.ts';
+import { bindOperations, type Implementations, operationNames } from '../implementations.ts';
 import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
 import { claims } from './claims.ts';
 import { getCodeLists, visitStatuses, visitTypes } from './codeLists.ts';

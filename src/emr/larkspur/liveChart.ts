@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { LiveAlerts, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
 import type { PatientSource } from '../../model/records/patients.ts';
 import { type EmrEncounter, findsNobody, hasSearchedName, type PatientSearch } from '../connector.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { path, requireBody } from './call.ts';
 import { defineList, readPages } from './lists.ts';
 import { patients } from './patients.ts';

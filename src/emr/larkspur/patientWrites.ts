@@ -1,6 +1,6 @@
 import type { ResponsibleParty } from '../../model/requests/patients.ts';
 import { EmrFailure, type Operations } from '../connector.ts';
-import type { Demographics, EmrDoctor, Payer } from '../patientWrites.ts';
+import type { Demographics, EmrDoctor, Payer } from '../writeInputs.ts';
 import { path, unreadable_response } from './call.ts';
 import { hasListCodes, patient_properties, toChanges } from './changes.ts';
 import { getCodeLists } from './codeLists.ts';

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { ProviderSource } from '../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../model/records/staff.ts';
-import { collect } from '../operations.ts';
+import { collect } from '../implementations.ts';
 import { defineList, readPages } from './lists.ts';
 import type { SendRequest } from './session.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';

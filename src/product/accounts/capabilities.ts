@@ -1,5 +1,11 @@
-import { type Capability, EmrFailure, type MrnRule, type OperationName, type Operations } from '../../emr/connector.ts';
-import type { Evidence } from '../../emr/evidence.ts';
+import {
+  type Capability,
+  EmrFailure,
+  type Evidence,
+  type MrnRule,
+  type OperationName,
+  type Operations,
+} from '../../emr/connector.ts';
 import { record_kinds } from '../../model/records/kinds.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 

@@ -1,6 +1,6 @@
 import { apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
-import type { ConnectionReport, ReportStep } from '../../emr/connectionReport.ts';
+import type { ConnectionReport, ReportStep } from '../../emr/connector.ts';
 import { sizeText } from '../../model/fields.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type DescribedMrnRule, describedMrnRule } from '../accounts/capabilities.ts';

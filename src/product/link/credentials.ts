@@ -1,11 +1,12 @@
 import { ApiError, apiError } from '../../catalog/errors.ts';
-import type { ConnectionReport, ReportStep } from '../../emr/connectionReport.ts';
 import {
+  type ConnectionReport,
   type Connector,
   type CredentialField,
   type Credentials,
   type EmrEndpoint,
   EmrFailure,
+  type ReportStep,
   type SignInRefusal,
   type SignInWay,
 } from '../../emr/connector.ts';

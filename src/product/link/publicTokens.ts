@@ -1,7 +1,6 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
-import type { ConnectionReport } from '../../emr/connectionReport.ts';
-import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
+import type { ConnectionReport, Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';

@@ -1,7 +1,6 @@
 import type { Static, TObject } from 'typebox';
 import { EmrFailure, type OperationName, type Operations } from '../../emr/connector.ts';
-import type { FieldOperation } from '../../emr/fields.ts';
-import type { SavedField } from '../../emr/patientWrites.ts';
+import type { FieldOperation, SavedField } from '../../emr/writeInputs.ts';
 import type { EventData, EventOf } from '../../model/events.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';

@@ -1,4 +1,4 @@
-import type { NewAppointment, NewInsurance, NewPatient, Payer } from '../../../src/emr/patientWrites.ts';
+import type { NewAppointment, NewInsurance, NewPatient, Payer } from '../../../src/emr/writeInputs.ts';
 
 /** Inputs of writes to the small practice of the test server. */
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Operations } from '../../../src/emr/connector.ts';
 import { fhir as fhirConnector } from '../../../src/emr/fhir/fhir.ts';
 import { readMrn } from '../../../src/emr/fhir/patients/mrn.ts';
-import { collect } from '../../../src/emr/operations.ts';
+import { collect } from '../../../src/emr/implementations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, linkedClient, signedIn } from './fixture.ts';

@@ -93,7 +93,7 @@ export function openOperations(endpoint: EmrEndpoint, credentials: Access['crede
   return { emr, saved };
 }
 
-export { collect } from '../../../src/emr/operations.ts';
+export { collect } from '../../../src/emr/implementations.ts';
 
 /** The failure of a call. Throws if the call succeeds. */
 export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {

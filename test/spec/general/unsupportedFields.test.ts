@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
+import { takesField } from '../../../src/emr/connector.ts';
 import { fhir as fhir_connector } from '../../../src/emr/fhir/fhir.ts';
-import { takesField } from '../../../src/emr/fieldSupport.ts';
 import { expectApiError } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { fhirAccount } from '../../harness/fhirAccount.ts';

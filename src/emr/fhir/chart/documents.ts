@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type Grant, type Operations } from '../../connector.ts';
-import type { InputOf } from '../../operations.ts';
+import type { InputOf } from '../../implementations.ts';
 import type { Emr } from '../references.ts';
 import { too_large_to_send } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities } from '../transport/capabilities.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { EmrFailure, type EmrMedication, type Operations } from '../../connector.ts';
-import type { InputOf } from '../../operations.ts';
+import type { InputOf } from '../../implementations.ts';
 import { requireCall } from '../encounters/telephoneEncounters.ts';
 import { pharmacyReference } from '../practice/pharmacies.ts';
 import { canSearch, createResolver, type Emr, findReferred, refId, refIds, searchChart } from '../references.ts';

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveInsurance } from '../../../model/liveChart.ts';
 import { type SubscriberRelationship, subscriber_relationships } from '../../../model/requests/insurance.ts';
-import type { InsuranceFields } from '../../patientWrites.ts';
+import type { InsuranceFields } from '../../writeInputs.ts';
 import type { Field } from '../fields.ts';
 import {
   createResolver,

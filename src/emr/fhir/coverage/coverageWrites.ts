@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { SubscriberRelationship } from '../../../model/requests/insurance.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
-import type { InsuranceFields, Coverage as PatientCoverage, Payer } from '../../patientWrites.ts';
+import type { InsuranceFields, Coverage as PatientCoverage, Payer } from '../../writeInputs.ts';
 import { applySettings, changesWithoutBefore, describeChanges, toSettings, updateFields } from '../fields.ts';
 import { isInsurer } from '../practice/organizations.ts';
 import { canSearch, type Emr, refId } from '../references.ts';

@@ -3,7 +3,7 @@ import type { LiveGuarantor } from '../../../model/liveChart.ts';
 import type { SubscriberRelationship } from '../../../model/requests/insurance.ts';
 import { type ResponsibleParty, responsible_parties } from '../../../model/requests/patients.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
-import type { Payer } from '../../patientWrites.ts';
+import type { Payer } from '../../writeInputs.ts';
 import { canSearch, createResolver, type Emr, refIds, searchChart } from '../references.ts';
 import { can, meetsAll, type Requirement, searches } from '../transport/capabilities.ts';
 import { code_systems, hasCode, list, nonEmptyList, readName, text, toDay } from '../values.ts';

@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
-import { unsupportedField } from '../../fieldSupport.ts';
+import { unsupportedField } from '../../implementations.ts';
 import {
   type InsuranceFields,
   type InsuranceUpdate,
   isSamePerson,
   type SavedField,
   type Subscriber,
-} from '../../patientWrites.ts';
+} from '../../writeInputs.ts';
 import {
   applySettings,
   changesWithoutBefore,

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveEncounter } from '../../../model/liveChart.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
-import type { InputOf } from '../../operations.ts';
+import type { InputOf } from '../../implementations.ts';
 import { type Emr, findReferencing, type Resolver, refId } from '../references.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { code_systems, groupBy, hasCode, list, readName, text, toOffsetTime } from '../values.ts';

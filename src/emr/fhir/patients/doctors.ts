@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../platform/time/zones.ts';
 import { EmrFailure } from '../../connector.ts';
-import type { Demographics, EmrDoctor, SavedField } from '../../patientWrites.ts';
+import type { Demographics, EmrDoctor, SavedField } from '../../writeInputs.ts';
 import {
   applySettings,
   changesWithoutBefore,

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
 import { EmrFailure, type Operations } from '../../connector.ts';
-import type { Demographics, NewPatient, PatientUpdate } from '../../patientWrites.ts';
+import type { Demographics, NewPatient, PatientUpdate } from '../../writeInputs.ts';
 import { resolveCoverage } from '../coverage/coverageWrites.ts';
 import { createGuarantor, guarantor_requires, hasGuarantor } from '../coverage/guarantors.ts';
 import {

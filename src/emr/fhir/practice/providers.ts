@@ -4,8 +4,8 @@ import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../../model/records/staff.ts';
 import type { Listing } from '../../connector.ts';
-import { collect } from '../../operations.ts';
-import { isSamePerson } from '../../patientWrites.ts';
+import { collect } from '../../implementations.ts';
+import { isSamePerson } from '../../writeInputs.ts';
 import { toHours } from '../appointments/hours.ts';
 import {
   availabilityWindow,

@@ -1,10 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { OutboundFailure } from '../../../platform/security/outbound.ts';
-import { noResponse } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
+import { noResponse, parseResponse, response_limits } from '../../emrCalls.ts';
 import { type EndpointPins, first_segment, isPinned, isSameHost, matchHost, same_host } from '../../endpointPins.ts';
-import { parseResponse, response_limits } from '../../responses.ts';
 import { call, type FhirResponse } from '../transport/call.ts';
 import { buildUrl } from '../transport/server.ts';
 

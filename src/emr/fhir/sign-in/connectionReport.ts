@@ -1,7 +1,6 @@
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../../../platform/security/outbound.ts';
-import type { ReportStep } from '../../connectionReport.ts';
-import type { EmrEndpoint } from '../../connector.ts';
+import type { EmrEndpoint, ReportStep } from '../../connector.ts';
 
 /** Steps of an earlier part of the same sign-in, kept while the person is on the EMR's page. */
 export function collectSteps(

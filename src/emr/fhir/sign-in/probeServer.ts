@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type * as fhir from 'fhir/r4.js';
-import { type Access, type Capability, type Connector, type EmrEndpoint, EmrFailure } from '../../connector.ts';
-import type { Evidence } from '../../evidence.ts';
+import {
+  type Access,
+  type Capability,
+  type Connector,
+  type EmrEndpoint,
+  EmrFailure,
+  type Evidence,
+} from '../../connector.ts';
 import { operations, supportedCapabilities } from '../operations.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
 import {

@@ -1,9 +1,8 @@
 import * as oauth from 'openid-client';
 import { OutboundFailure } from '../../../platform/security/outbound.ts';
 import type { SigningAlgorithm } from '../../../platform/security/signingKeys.ts';
-import { noResponse } from '../../callFailures.ts';
 import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
-import { parseResponse, response_limits } from '../../responses.ts';
+import { noResponse, parseResponse, response_limits } from '../../emrCalls.ts';
 import { type AuthorizationServer, requireTrusted, type SecretMethod } from './authorizationServer.ts';
 import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
 import { scopesFor } from './signInWays.ts';

@@ -1,9 +1,15 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
 import { OutboundFailure, type OutboundResponse } from '../../../platform/security/outbound.ts';
-import { noResponse, tooBusy } from '../../callFailures.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
-import { error_bytes_max, parseResponse, type ResponseKind, response_limits } from '../../responses.ts';
+import {
+  error_bytes_max,
+  noResponse,
+  parseResponse,
+  type ResponseKind,
+  response_limits,
+  tooBusy,
+} from '../../emrCalls.ts';
 
 export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';

@@ -1,5 +1,5 @@
 import { EmrFailure, type OperationName, type Operations } from '../../../emr/connector.ts';
-import type { SavedField } from '../../../emr/patientWrites.ts';
+import type { SavedField } from '../../../emr/writeInputs.ts';
 import type { EventOf } from '../../../model/events.ts';
 import type { Patient } from '../../../model/records/patients.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { collect } from '../../../../src/emr/operations.ts';
+import { collect } from '../../../../src/emr/implementations.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from '../charts.ts';

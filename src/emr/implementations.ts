@@ -1,4 +1,4 @@
-import type { EmrWrite, OperationName, Operations } from './connector.ts';
+import { EmrFailure, type EmrWrite, type OperationName, type Operations } from './connector.ts';
 
 /** The input of a write: `InputOf<Operations['addRefill']>`. */
 export type InputOf<Write> = Write extends EmrWrite<infer Input, infer _Output> ? Input : never;
@@ -20,4 +20,9 @@ export async function collect<Row>(pages: AsyncIterable<Row[]>): Promise<Row[]> 
   const rows: Row[] = [];
   for await (const page of pages) rows.push(...page);
   return rows;
+}
+
+/** What an operation throws for a field that it cannot store. Requests with such a field are rejected before. */
+export function unsupportedField(field: string): EmrFailure {
+  return new EmrFailure('refused', `Field '${field}' is not supported by this EMR.`, { code: 'not_supported' });
 }
