@@ -1,6 +1,33 @@
 import { JsonTooComplex, parseJsonInParts } from '../platform/security/json.ts';
-import type { OutboundFailure, OutboundResponse } from '../platform/security/outbound.ts';
-import { EmrFailure, type EmrFailureKind } from './connector.ts';
+import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../platform/security/outbound.ts';
+import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from './connector.ts';
+
+/**
+ * Sends a request to an EMR, which failures name as `emr`. Throws an EmrFailure if there is no response: `kind_if_sent`
+ * applies when the request may have reached the EMR.
+ */
+export async function sendRequest(
+  { outbound, signal }: EmrEndpoint,
+  url: string | URL,
+  {
+    emr,
+    returns,
+    kind_if_sent,
+    ...request
+  }: Pick<OutboundRequest, 'method' | 'headers' | 'body' | 'timeout_ms'> & {
+    emr: string;
+    returns: ResponseKind;
+    kind_if_sent: EmrFailureKind;
+  },
+): Promise<OutboundResponse> {
+  try {
+    const response_bytes_max = response_limits[returns].bytes_max;
+    return await outbound.fetch(url, { ...request, signal, response_bytes_max, error_bytes_max });
+  } catch (error) {
+    if (!(error instanceof OutboundFailure)) throw error;
+    throw noResponse(emr, error, kind_if_sent);
+  }
+}
 
 /**
  * What an EMR's response may cost us, by what it contains. EMRs are not trusted with our memory: their addresses are
@@ -20,7 +47,7 @@ export const response_limits = {
 export type ResponseKind = keyof typeof response_limits;
 
 /** For status 400 and above. The rest of a longer explanation is not read. */
-export const error_bytes_max = 262_144;
+const error_bytes_max = 262_144;
 
 /** FHIR's deepest records, questionnaires and parameters of parameters, stay below 40. */
 const depth_max = 100;

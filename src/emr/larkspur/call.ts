@@ -1,16 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { FailureCode } from '../../catalog/failures.ts';
-import { OutboundFailure, type OutboundResponse } from '../../platform/security/outbound.ts';
-import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../connector.ts';
-import {
-  error_bytes_max,
-  noResponse,
-  parseResponse,
-  type ResponseKind,
-  response_limits,
-  tooBusy,
-} from '../emrCalls.ts';
+import { type EmrEndpoint, EmrFailure } from '../connector.ts';
+import { parseResponse, type ResponseKind, sendRequest, tooBusy } from '../emrCalls.ts';
 import { toFieldName } from './fieldNames.ts';
 
 /** A compiled schema. A response may contain additional fields. */
@@ -38,13 +30,26 @@ export async function call<Body>(
   session_token?: string,
 ): Promise<Reply<Body>> {
   const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
-  const response = await exchange(endpoint, request, session_token, kind_if_sent);
+  const { method, path: request_path, body, schema, returns = 'record' } = request;
+  const response = await sendRequest(endpoint, endpoint.address.replace(/\/$/, '') + request_path, {
+    emr: 'Larkspur',
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(body && { 'content-type': 'application/json' }),
+      ...(session_token && { authorization: `Bearer ${session_token}` }),
+    },
+    body: body && JSON.stringify(body),
+    timeout_ms,
+    returns,
+    kind_if_sent,
+  });
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
   if (status >= 500) throw new EmrFailure(kind_if_sent, `Larkspur responded with an error (${status}).`);
-  const parsed = await parseResponse(response, request.returns ?? 'record');
+  const parsed = await parseResponse(response, returns);
   const json = parsed && 'json' in parsed ? parsed.json : undefined;
-  if (status < 300 && request.schema.Check(json)) return { body: json };
+  if (status < 300 && schema.Check(json)) return { body: json };
   if (status >= 400 && errorBody.Check(json)) return toRejection(status, json);
   // Includes a 404 that is not in Larkspur's format: a proxy's error page does not mean "no such record".
   return { code: undefined, failure: new EmrFailure(kind_if_sent, unreadable_response) };
@@ -79,32 +84,6 @@ const ErrorBody = Type.Object({
 });
 type ErrorBody = Static<typeof ErrorBody>;
 const errorBody = Compile(ErrorBody);
-
-async function exchange(
-  endpoint: EmrEndpoint,
-  { method, path, body, returns = 'record' }: LarkspurRequest<unknown>,
-  session_token: string | undefined,
-  kind_if_sent: EmrFailureKind,
-): Promise<OutboundResponse> {
-  try {
-    return await endpoint.outbound.fetch(endpoint.address.replace(/\/$/, '') + path, {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(body && { 'content-type': 'application/json' }),
-        ...(session_token && { authorization: `Bearer ${session_token}` }),
-      },
-      body: body && JSON.stringify(body),
-      signal: endpoint.signal,
-      timeout_ms,
-      response_bytes_max: response_limits[returns].bytes_max,
-      error_bytes_max,
-    });
-  } catch (error) {
-    if (!(error instanceof OutboundFailure)) throw error;
-    throw noResponse('Larkspur', error, kind_if_sent);
-  }
-}
 
 function toRejection(status: number, errorBody: ErrorBody): Rejection {
   const { errorCode, errorText } = errorBody;

@@ -1,15 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
-import { OutboundFailure, type OutboundResponse } from '../../../platform/security/outbound.ts';
+import type { OutboundResponse } from '../../../platform/security/outbound.ts';
 import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
-import {
-  error_bytes_max,
-  noResponse,
-  parseResponse,
-  type ResponseKind,
-  response_limits,
-  tooBusy,
-} from '../../emrCalls.ts';
+import { parseResponse, type ResponseKind, sendRequest, tooBusy } from '../../emrCalls.ts';
 
 export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';
@@ -46,9 +39,9 @@ export async function call(
   request: FhirRequest,
   access_token: string | undefined,
 ): Promise<FhirResponse> {
-  const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
+  const kind_if_sent = kindIfSent(request);
   if (access_token !== undefined) requireBelowBase(endpoint, request.url);
-  const response = await exchange(endpoint, request, access_token, kind_if_sent);
+  const response = await exchange(endpoint, request, access_token);
   const { status, headers } = response;
   const sign = loadSign(request, status);
   if (sign) await endpoint.observeLoad?.(sign);
@@ -153,35 +146,34 @@ const transient_codes = new Set<string | undefined>(['lock-error', 'transient', 
 const timeout_ms = 30_000;
 const fhir_json = 'application/fhir+json';
 
-async function exchange(
+function exchange(
   endpoint: EmrEndpoint,
-  { method, url, headers, body, returns = 'record' }: FhirRequest,
+  request: FhirRequest,
   access_token: string | undefined,
-  kind_if_sent: EmrFailureKind,
 ): Promise<OutboundResponse> {
+  const { method, url, headers, body, returns = 'record' } = request;
   const form = body instanceof URLSearchParams;
   const raw = Buffer.isBuffer(body);
-  try {
-    return await endpoint.outbound.fetch(url, {
-      method,
-      headers: {
-        accept: `${fhir_json}, application/json;q=0.9`,
-        // Some servers cache searches: a record that was just stored would not be found.
-        'cache-control': 'no-cache',
-        ...(body && !raw && { 'content-type': form ? 'application/x-www-form-urlencoded' : fhir_json }),
-        ...(access_token && { authorization: `Bearer ${access_token}` }),
-        ...headers,
-      },
-      body: form ? body.toString() : raw ? body : body && JSON.stringify(body),
-      signal: endpoint.signal,
-      timeout_ms,
-      response_bytes_max: response_limits[returns].bytes_max,
-      error_bytes_max,
-    });
-  } catch (error) {
-    if (!(error instanceof OutboundFailure)) throw error;
-    throw noResponse('The EMR', error, kind_if_sent);
-  }
+  return sendRequest(endpoint, url, {
+    emr: 'The EMR',
+    method,
+    headers: {
+      accept: `${fhir_json}, application/json;q=0.9`,
+      // Some servers cache searches: a record that was just stored would not be found.
+      'cache-control': 'no-cache',
+      ...(body && !raw && { 'content-type': form ? 'application/x-www-form-urlencoded' : fhir_json }),
+      ...(access_token && { authorization: `Bearer ${access_token}` }),
+      ...headers,
+    },
+    body: form ? body.toString() : raw ? body : body && JSON.stringify(body),
+    timeout_ms,
+    returns,
+    kind_if_sent: kindIfSent(request),
+  });
+}
+
+function kindIfSent({ writes }: FhirRequest): EmrFailureKind {
+  return writes ? 'unknown_outcome' : 'unavailable';
 }
 
 /** Identifies a resource. Its fields are still unchecked, and the mappings treat them so. */
