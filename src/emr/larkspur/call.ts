@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { FailureCode } from '../../catalog/failures.ts';
 import { type EmrEndpoint, EmrFailure } from '../connector.ts';
 import { parseResponse, type ResponseKind, sendRequest, tooBusy } from '../emrCalls.ts';
-import { toFieldName } from './fieldNames.ts';
+import { toFieldName, unreadable_response } from './values.ts';
 
 /** A compiled schema. A response may contain additional fields. */
 export type Shape<Body> = { Check(value: unknown): value is Body };
@@ -64,8 +64,6 @@ export function requireBody<Body>(reply: Reply<Body>): Body {
 export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
-
-export const unreadable_response = 'Larkspur sent an unreadable response.';
 
 const timeout_ms = 10_000;
 /** Long enough for a list of the values that a practice accepts. */

@@ -1,11 +1,15 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
 import type { CodeLists } from '../../model/settings.ts';
 import type { SavedField } from '../writeInputs.ts';
+import { requireBody } from './call.ts';
 import type { Receipt } from './defineWrite.ts';
-import { toRelationship } from './liveChart.ts';
-import { blankToNull, isoDate, toSex } from './values.ts';
+import { toRelationship } from './guarantors.ts';
+import type { SendRequest } from './session.ts';
+import { blankToNull, isoDate, text, toFieldName, toSex } from './values.ts';
 
 /** Interface names of Larkspur's fields, by kind of record. Fields that are not listed are not reported. */
-export type Properties = Record<string, Record<string, string>>;
+type Properties = Record<string, Record<string, string>>;
 
 const person = {
   firstName: 'first_name',
@@ -128,4 +132,20 @@ const code_fields = new Map<string, 'languages' | 'races' | 'ethnicities'>([
 
 export function hasListCodes({ changes }: Receipt): boolean {
   return changes.some(({ field }) => code_fields.has(field));
+}
+
+const codes = Type.Array(Type.Object({ code: text, name: text }));
+const code_lists = Compile(
+  Type.Object({ languages: codes, races: codes, ethnicities: codes, requiredPatientFields: Type.Array(text) }),
+);
+
+export async function getCodeLists(request: SendRequest): Promise<CodeLists> {
+  const lists = requireBody(await request({ method: 'GET', path: '/api/code-lists', schema: code_lists }));
+  const toCodes = (entries: typeof lists.languages) => entries.map(({ code, name }) => ({ code, name }));
+  return {
+    languages: toCodes(lists.languages),
+    races: toCodes(lists.races),
+    ethnicities: toCodes(lists.ethnicities),
+    required_patient_fields: lists.requiredPatientFields.map(toFieldName),
+  };
 }

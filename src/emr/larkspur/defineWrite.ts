@@ -1,9 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure, type EmrWrite } from '../connector.ts';
-import { path, requireBody, unreadable_response } from './call.ts';
+import type { InputOf } from '../implementations.ts';
+import { path, requireBody } from './call.ts';
 import type { SendRequest } from './session.ts';
-import { id, text, textOrNull } from './values.ts';
+import { id, text, textOrNull, unreadable_response } from './values.ts';
 
 const Receipt = Type.Object({
   recordId: id,
@@ -15,7 +16,6 @@ const Receipt = Type.Object({
 export type Receipt = Static<typeof Receipt>;
 const receipt = Compile(Receipt);
 
-type InputOf<Write> = Write extends EmrWrite<infer Input, infer _Output> ? Input : never;
 type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : never;
 
 /**

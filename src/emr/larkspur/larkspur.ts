@@ -1,40 +1,32 @@
 import type { Connector } from '../connector.ts';
 import { bindOperations, type Implementations, operationNames } from '../implementations.ts';
-import { findPatient, listMedications, listPatientPharmacies } from './charts.ts';
+import {
+  appointments,
+  createAppointment,
+  getAppointment,
+  scheduleBlocks,
+  visitStatuses,
+  visitTypes,
+} from './appointments.ts';
+import { getCodeLists } from './changes.ts';
+import { getAlerts, getBalances, listMedications, uploadDocument } from './chart.ts';
 import { claims } from './claims.ts';
-import { getCodeLists, visitStatuses, visitTypes } from './codeLists.ts';
-import { addPatientInsurance, updatePatientInsurance } from './insuranceWrites.ts';
+import { addRefill, addTelephoneAction, createTelephoneEncounter, listEncounters } from './encounters.ts';
+import { addGuarantor, listGuarantors, setResponsibleParty } from './guarantors.ts';
+import { addPatientInsurance, listPatientInsurances, updatePatientInsurance } from './insurances.ts';
 import { type List, readPages } from './lists.ts';
-import {
-  getAlerts,
-  getBalances,
-  listEncounters,
-  listGuarantors,
-  listPatientInsurances,
-  searchPatients,
-} from './liveChart.ts';
 import { orders } from './orders.ts';
-import { insuranceProviders, locations, pharmacies } from './organizations.ts';
-import { patients } from './patients.ts';
-import {
-  addGuarantor,
-  createPatient,
-  requestEligibility,
-  setResponsibleParty,
-  updatePatient,
-} from './patientWrites.ts';
-import { findReferringProviders, providers, referringProviders, staff } from './providers.ts';
-import { appointments, getAppointment, scheduleBlocks } from './schedule.ts';
-import { openSession, type SendRequest } from './session.ts';
-import { checkProduct, signIn, signOut } from './signIn.ts';
 import {
   addPatientPharmacy,
-  addRefill,
-  addTelephoneAction,
-  createAppointment,
-  createTelephoneEncounter,
-  uploadDocument,
-} from './writes.ts';
+  insuranceProviders,
+  listPatientPharmacies,
+  locations,
+  pharmacies,
+} from './organizations.ts';
+import { findPatient, patients, searchPatients } from './patients.ts';
+import { createPatient, requestEligibility, updatePatient } from './patientWrites.ts';
+import { findReferringProviders, providers, referringProviders, staff } from './providers.ts';
+import { checkProduct, openSession, type SendRequest, signIn, signOut } from './session.ts';
 
 const operations: Implementations<SendRequest> = {
   listProviders: listing(providers),
@@ -101,8 +93,8 @@ export const larkspur: Connector = {
   open: (endpoint, access) => bindOperations(operations, openSession(endpoint, access)),
 };
 
-function listing<Row, Source extends { ehr_id: string }>(defineList: List<Row, Source>) {
-  return (request: SendRequest) => () => readPages(request, defineList);
+function listing<Row, Source extends { ehr_id: string }>(list: List<Row, Source>) {
+  return (request: SendRequest) => () => readPages(request, list);
 }
 
 function reading<Key, Result>(read: (request: SendRequest, key: Key) => Promise<Result>) {

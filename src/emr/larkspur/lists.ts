@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure } from '../connector.ts';
-import { requireBody, type Shape, unreadable_response } from './call.ts';
+import { requireBody, type Shape } from './call.ts';
 import type { SendRequest } from './session.ts';
+import { unreadable_response } from './values.ts';
 
 /** One of Larkspur's lists: its path, the schema of a row, and the mapping of a row. */
 export type List<Row, Source extends { ehr_id: string }> = {

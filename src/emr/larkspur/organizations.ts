@@ -3,8 +3,22 @@ import { Compile } from 'typebox/compile';
 import type { InsuranceProviderSource } from '../../model/records/insuranceProviders.ts';
 import type { LocationSource } from '../../model/records/locations.ts';
 import type { PharmacySource } from '../../model/records/pharmacies.ts';
+import type { EmrPatientPharmacy, Operations } from '../connector.ts';
+import { path, requireBody } from './call.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
 import { defineList } from './lists.ts';
-import { addressOneLine, blankToNull, flag, id, isoInstant, text, textOrNull, toStatus } from './values.ts';
+import type { SendRequest } from './session.ts';
+import {
+  addressOneLine,
+  addressTwoLines,
+  blankToNull,
+  flag,
+  id,
+  isoInstant,
+  text,
+  textOrNull,
+  toStatus,
+} from './values.ts';
 
 export const locations = defineList({
   path: '/api/facilities',
@@ -13,7 +27,7 @@ export const locations = defineList({
       facilityId: id,
       name: text,
       activeFlag: flag,
-      address: Type.Object({ ...addressOneLine.properties, line2: textOrNull }),
+      address: addressTwoLines,
       phone: textOrNull,
       fax: textOrNull,
     }),
@@ -86,3 +100,44 @@ export const insuranceProviders = defineList({
     carrier_id: blankToNull(row.carrierId),
   }),
 });
+
+export async function listPatientPharmacies(
+  request: SendRequest,
+  patient_ehr_id: string,
+): Promise<EmrPatientPharmacy[]> {
+  const url = path`/api/patients/${patient_ehr_id}/pharmacies`;
+  const { rows } = requireBody(await request({ method: 'GET', path: url, schema: patient_pharmacies }));
+  return rows.map((row) => ({
+    ehr_id: row.pharmacyId,
+    is_primary: row.primaryFlag === 'Y' ? '1' : '0',
+    name: row.name,
+    address: blankToNull(row.address.line1),
+    city: blankToNull(row.address.city),
+    state: blankToNull(row.address.state),
+    zip: blankToNull(row.address.zip),
+    phone: blankToNull(row.phone),
+  }));
+}
+
+const patient_pharmacies = Compile(
+  Type.Object({
+    rows: Type.Array(
+      Type.Object({
+        pharmacyId: id,
+        primaryFlag: flag,
+        name: text,
+        phone: textOrNull,
+        address: addressOneLine,
+      }),
+    ),
+  }),
+);
+
+export const addPatientPharmacy = defineWrite<Operations['addPatientPharmacy']>(
+  'add_patient_pharmacy',
+  (input) => ({
+    path: path`/api/patients/${input.patient_ehr_id}/pharmacies`,
+    body: { pharmacyId: input.pharmacy_ehr_id },
+  }),
+  toWritten,
+);

@@ -1,8 +1,21 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/records/patients.ts';
-import { defineList } from './lists.ts';
-import { blankToNull, id, isoDate, text, textOrNull, toSex } from './values.ts';
+import { EmrFailure, findsNobody, hasSearchedName, type PatientSearch } from '../connector.ts';
+import { collect } from '../implementations.ts';
+import { defineList, readPages } from './lists.ts';
+import type { SendRequest } from './session.ts';
+import {
+  addressTwoLines,
+  blankToNull,
+  id,
+  isoDate,
+  text,
+  textOrNull,
+  toSex,
+  unreadable_response,
+  usDate,
+} from './values.ts';
 
 export const patients = defineList({
   path: '/api/patients',
@@ -18,13 +31,7 @@ export const patients = defineList({
       homePhone: textOrNull,
       cellPhone: textOrNull,
       email: textOrNull,
-      address: Type.Object({
-        line1: textOrNull,
-        line2: textOrNull,
-        city: textOrNull,
-        state: textOrNull,
-        zip: textOrNull,
-      }),
+      address: addressTwoLines,
       primaryInsuranceName: textOrNull,
       primarySubscriberNumber: textOrNull,
     }),
@@ -49,3 +56,32 @@ export const patients = defineList({
     insurance_subscriber_number: blankToNull(row.primarySubscriberNumber),
   }),
 });
+
+export async function findPatient(request: SendRequest, mrn: string): Promise<PatientSource | undefined> {
+  if (mrn.length > mrn_max) return undefined;
+  const matches = await collect(readPages(request, patients, { mrn }));
+  // Writes go to the chart returned here, so a wrong match must fail.
+  if (matches.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable_response);
+  if (matches.length > 1) {
+    throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.', { code: 'patient_ambiguous' });
+  }
+  return matches[0];
+}
+
+/** Larkspur's own limit. */
+const mrn_max = 200;
+
+export async function searchPatients(request: SendRequest, search: PatientSearch): Promise<PatientSource[]> {
+  if (findsNobody(search)) return [];
+  const params = {
+    mrn: search.mrn,
+    firstName: search.first_name,
+    lastName: search.last_name,
+    phone: search.phone,
+    birthDate: search.dob && usDate(search.dob),
+  };
+  const criteria = Object.entries(params).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const matches = await collect(readPages(request, patients, Object.fromEntries(criteria)));
+  // Larkspur searches names by prefix.
+  return matches.filter((patient) => hasSearchedName(patient, search));
+}

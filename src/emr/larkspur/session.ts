@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Access, type EmrEndpoint, EmrFailure, type Grant } from '../connector.ts';
+import { type Access, type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../connector.ts';
 import { createGrantStore } from '../grantStore.ts';
-import { call, type LarkspurRequest, type Reply } from './call.ts';
+import { call, type LarkspurRequest, type Rejection, type Reply } from './call.ts';
 
 /** Sends a request as the person who linked the account. */
 export type SendRequest = <Body>(input: LarkspurRequest<Body>) => Promise<Reply<Body>>;
@@ -24,13 +24,39 @@ export function openSession(endpoint: EmrEndpoint, access: Access): SendRequest 
   };
 }
 
-const text = Type.String({ minLength: 1 });
-export const signedIn = Compile(
-  Type.Object({ sessionToken: text, deviceToken: text, staffId: text, staffName: Type.String(), timeZone: text }),
-);
+/**
+ * Sends the password, then the one-time code. Nothing is stored in between: with a code, both steps run in one call.
+ */
+export async function signIn(endpoint: EmrEndpoint, credentials: Credentials, one_time_code?: string): Promise<SignIn> {
+  await checkProduct(endpoint);
+  // Authenticator apps show '123 456', and people copy the space.
+  const code = one_time_code?.replace(/\s/g, '');
+  // A challenge is valid for five minutes. If it expires anyway, a new one is requested once.
+  const outcome =
+    (await attemptSignIn(endpoint, credentials, code)) ?? (await attemptSignIn(endpoint, credentials, code));
+  if (!outcome) throw new EmrFailure('unavailable', 'Larkspur ended the sign-in before it was complete.');
+  return outcome;
+}
 
-export function toGrant(body: { sessionToken: string; deviceToken: string }): Grant {
-  return { session_token: body.sessionToken, device_token: body.deviceToken };
+/** Ends the session and forgets the device. A session that has expired already is fine. */
+export async function signOut(endpoint: EmrEndpoint, { grant }: Pick<Access, 'grant'>): Promise<boolean> {
+  const forgotten = await call(endpoint, {
+    method: 'POST',
+    path: '/api/login/device/forget',
+    body: { deviceToken: grant.device_token },
+    schema: status,
+  });
+  const ended = await call(endpoint, { method: 'POST', path: '/api/logout', schema: status }, grant.session_token);
+  if (!('body' in ended) && ended.code !== 'SESSION_EXPIRED') throw ended.failure;
+  if (!('body' in forgotten)) throw forgotten.failure;
+  return true;
+}
+
+/** The password must not be sent to any other software. */
+export async function checkProduct(endpoint: EmrEndpoint): Promise<void> {
+  const reply = await call(endpoint, { method: 'GET', path: '/api/practice', schema: practice, returns: 'sign_in' });
+  if ('body' in reply) return;
+  throw new EmrFailure('refused', 'This address is not a Larkspur EMR.', { wrong_address: true });
 }
 
 function isExpired(reply: Reply<unknown>): boolean {
@@ -60,3 +86,60 @@ const login_required_reasons = new Map<string | undefined, string>([
   ['DEVICE_UNKNOWN', 'Larkspur requires a new one-time code.'],
   ['BAD_REQUEST', 'Larkspur requires a new sign-in.'],
 ]);
+
+/** Returns undefined if the challenge expired. */
+async function attemptSignIn(
+  endpoint: EmrEndpoint,
+  credentials: Credentials,
+  code: string | undefined,
+): Promise<SignIn | undefined> {
+  const { username: userName, password } = credentials;
+  const first = await call(endpoint, {
+    method: 'POST',
+    path: '/api/login',
+    body: { userName, password },
+    schema: challenge,
+    returns: 'sign_in',
+  });
+  if (!('body' in first)) return toRefusal(first, 'credentials');
+  if (!code) return { outcome: 'code_required' };
+
+  const { challengeId } = first.body;
+  const second = await call(endpoint, {
+    method: 'POST',
+    path: '/api/login/code',
+    body: { challengeId, code, rememberDevice: 'Y' },
+    schema: signedIn,
+    returns: 'sign_in',
+  });
+  if ('body' in second) {
+    const { staffId, staffName, timeZone } = second.body;
+    const user = { ehr_id: staffId, name: staffName };
+    return { outcome: 'signed_in', grant: toGrant(second.body), user, timezone: timeZone };
+  }
+  return second.code === 'CHALLENGE_EXPIRED' ? undefined : toRefusal(second, 'code');
+}
+
+/** BAD_REQUEST: the input is empty or longer than any valid value, so it is wrong. */
+function toRefusal({ code, failure }: Rejection, input: 'credentials' | 'code'): SignIn {
+  if (code === 'LOCKED') return { outcome: 'refused', reason: 'locked' };
+  if (code === 'BAD_CREDENTIALS' || code === 'BAD_CODE' || code === 'BAD_REQUEST') {
+    return { outcome: 'refused', reason: input };
+  }
+  throw failure;
+}
+
+function toGrant(body: { sessionToken: string; deviceToken: string }): Grant {
+  return { session_token: body.sessionToken, device_token: body.deviceToken };
+}
+
+const text = Type.String({ minLength: 1 });
+const signedIn = Compile(
+  Type.Object({ sessionToken: text, deviceToken: text, staffId: text, staffName: Type.String(), timeZone: text }),
+);
+
+const status = Compile(Type.Object({ status: Type.String() }));
+const practice = Compile(Type.Object({ product: Type.Literal('Larkspur') }));
+const challenge = Compile(
+  Type.Object({ status: Type.Literal('CODE_REQUIRED'), challengeId: Type.String({ minLength: 1 }) }),
+);

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { isDate } from '../../platform/time/days.ts';
 import { EmrFailure } from '../connector.ts';
-import { unreadable_response } from './call.ts';
 
 /** Larkspur's value formats and their conversion. */
 export const id = Type.String({ minLength: 1 });
@@ -14,6 +13,16 @@ export const moneyOrNull = Type.Union([money, Type.Null()]);
 /** Local time at the practice. */
 export const localTime = Type.String({ pattern: '^[0-9/]{10} ([01][0-9]|2[0-3]):[0-5][0-9]$' });
 export const addressOneLine = Type.Object({ line1: textOrNull, city: textOrNull, state: textOrNull, zip: textOrNull });
+export const addressTwoLines = Type.Object({ ...addressOneLine.properties, line2: textOrNull });
+
+export function toFlag(value: boolean): 'Y' | 'N' {
+  return value ? 'Y' : 'N';
+}
+
+/** The lines of an address have no nulls, only empty texts. */
+export function nullToBlank(value: string | null | undefined): string | undefined {
+  return value === null ? '' : value;
+}
 
 export function blankToNull(value: string | null): string | null {
   return value === null || value.trim() === '' ? null : value;
@@ -74,3 +83,29 @@ export function sexCode(sex: 'male' | 'female' | 'unknown'): 'M' | 'F' | 'U' {
 export function defined(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
+
+/** The interface name of a Larkspur patient field. Names not listed differ only in case style. */
+export function toFieldName(name: string): string {
+  return irregular_names.get(name) ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const irregular_names = new Map([
+  ['birthDate', 'dob'],
+  ['sexCode', 'sex'],
+  ['homePhone', 'phone'],
+  ['address', 'address_street'],
+  ['selfPayFlag', 'self_pay'],
+  ['releaseOfInfoFlag', 'release_of_info'],
+  ['rxConsentFlag', 'rx_history_consent'],
+  ['referringId', 'referring_provider_id'],
+  ['referringFirstName', 'referring_provider_first_name'],
+  ['referringLastName', 'referring_provider_last_name'],
+  ['renderingProviderId', 'referred_to_provider_id'],
+  ['emergencyContact', 'emergency_contact_first_name'],
+  ['responsiblePartyCode', 'responsible_party'],
+  ['responsibleParty', 'responsible_party_first_name'],
+  ['insurances', 'insurance_name'],
+  ['pharmacyIds', 'pharmacy_id'],
+]);
+
+export const unreadable_response = 'Larkspur sent an unreadable response.';

@@ -2,10 +2,25 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { AppointmentSource } from '../../model/records/appointments.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
+import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
+import type { Operations } from '../connector.ts';
 import { path, requireBody } from './call.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
 import { defineList } from './lists.ts';
 import type { SendRequest } from './session.ts';
-import { blankToNull, id, isoDate, isoInstant, isoLocalTime, localTime, text, textOrNull, toSex } from './values.ts';
+import {
+  blankToNull,
+  id,
+  isoDate,
+  isoInstant,
+  isoLocalTime,
+  localTime,
+  text,
+  textOrNull,
+  toFlag,
+  toSex,
+  usDate,
+} from './values.ts';
 
 /** Cancelled, no-show, rescheduled: Larkspur books the time again. */
 export const free_statuses: ReadonlySet<string> = new Set(['CAN', 'NOS', 'RSC']);
@@ -91,6 +106,46 @@ export async function getAppointment(request: SendRequest, ehr_id: string): Prom
   if (!('body' in reply) && reply.failure.kind === 'not_found') return undefined;
   return appointments.toSource(requireBody(reply));
 }
+
+export const createAppointment = defineWrite<Operations['createAppointment']>(
+  'create_appointment',
+  (input) => ({
+    path: '/api/appointments',
+    body: {
+      patientId: input.patient_ehr_id,
+      providerId: input.provider_ehr_id,
+      secondaryProviderId: input.secondary_provider_ehr_id,
+      facilityId: input.location_ehr_id,
+      startsAt: `${usDate(input.starts_at)} ${input.starts_at.slice(11, 16)}`,
+      utcOffset: input.starts_at.slice(19),
+      // Every visit type of Larkspur has a length.
+      minutes: input.minutes,
+      visitTypeCode: input.visit_type,
+      reason: input.reason,
+      note: input.note,
+      newPatientFlag: toFlag(input.new_patient),
+      preventDoubleBooking: toFlag(input.prevent_double_booking),
+    },
+  }),
+  toWritten,
+);
+
+export const visitTypes = defineList({
+  path: '/api/visit-types',
+  row: Compile(Type.Object({ code: id, description: text, defaultMinutes: Type.Integer() })),
+  toSource: ({ code, description, defaultMinutes }): VisitCodeSource => ({
+    ehr_id: code,
+    code,
+    description,
+    minutes: defaultMinutes,
+  }),
+});
+
+export const visitStatuses = defineList({
+  path: '/api/visit-statuses',
+  row: Compile(Type.Object({ code: id, description: text })),
+  toSource: ({ code, description }): VisitCodeSource => ({ ehr_id: code, code, description, minutes: null }),
+});
 
 export const scheduleBlocks = defineList({
   path: '/api/blocks',

@@ -1,10 +1,59 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { LiveInsurance } from '../../model/liveChart.ts';
 import type { SubscriberRelationship } from '../../model/requests/insurance.ts';
 import type { Operations } from '../connector.ts';
+import { collect } from '../implementations.ts';
 import type { InsuranceFields, Subscriber } from '../writeInputs.ts';
 import { path } from './call.ts';
 import { insurance_properties, toChanges } from './changes.ts';
 import { defineWrite, type Receipt } from './defineWrite.ts';
-import { defined, sexCode, usDate } from './values.ts';
+import { defineList, readPages } from './lists.ts';
+import type { SendRequest } from './session.ts';
+import { blankToNull, defined, flag, id, isoDate, nullToBlank, sexCode, text, textOrNull, usDate } from './values.ts';
+
+export async function listPatientInsurances(request: SendRequest, patient_ehr_id: string): Promise<LiveInsurance[]> {
+  const rows = await collect(
+    readPages(request, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` }),
+  );
+  return rows
+    .filter((row) => row.active)
+    .map(({ ehr_id, active: _active, ...fields }) => ({ emr_insurance_id: ehr_id, ...fields }));
+}
+
+const insurances = defineList({
+  path: '',
+  row: Compile(
+    Type.Object({
+      insuranceId: id,
+      priority: Type.Integer(),
+      companyId: textOrNull,
+      companyName: text,
+      subscriberNumber: textOrNull,
+      groupNumber: textOrNull,
+      planBegins: textOrNull,
+      copayment: textOrNull,
+      relationshipCode: textOrNull,
+      guarantorId: textOrNull,
+      guarantorIsPatient: flag,
+      activeFlag: flag,
+    }),
+  ),
+  toSource: (row) => ({
+    ehr_id: row.insuranceId,
+    active: row.activeFlag === 'Y',
+    priority: row.priority,
+    insurance_ehr_id: blankToNull(row.companyId),
+    insurance_name: row.companyName,
+    insurance_subscriber_number: blankToNull(row.subscriberNumber),
+    group_id: blankToNull(row.groupNumber),
+    plan_begin_date: isoDate(row.planBegins),
+    copayment: blankToNull(row.copayment),
+    relationship_to_subscriber: blankToNull(row.relationshipCode),
+    guarantor_id: blankToNull(row.guarantorId),
+    is_guarantor_patient: row.guarantorIsPatient === 'Y',
+  }),
+});
 
 export const addPatientInsurance = defineWrite<Operations['addPatientInsurance']>(
   'add_patient_insurance',
@@ -52,13 +101,17 @@ function toFields(input: InsuranceFields): Record<string, unknown> {
   });
 }
 
-/** Larkspur leaves omitted fields unchanged if it knows the person. An address has no nulls, only empty lines. */
+/** Larkspur leaves omitted fields unchanged if it knows the person. */
 function toGuarantor(
   { street, city, state, zip, ...person }: Subscriber,
   relationship: SubscriberRelationship | null | undefined,
 ) {
-  const line = (value: string | null | undefined) => (value === null ? '' : value);
-  const address = defined({ line1: line(street), city: line(city), state: line(state), zip: line(zip) });
+  const address = defined({
+    line1: nullToBlank(street),
+    city: nullToBlank(city),
+    state: nullToBlank(state),
+    zip: nullToBlank(zip),
+  });
   return defined({
     firstName: person.first_name,
     lastName: person.last_name,

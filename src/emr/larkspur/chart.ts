@@ -1,0 +1,98 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { LiveAlerts } from '../../model/liveChart.ts';
+import type { EmrMedication, Operations } from '../connector.ts';
+import { path, requireBody } from './call.ts';
+import { defineWrite, toWritten } from './defineWrite.ts';
+import type { SendRequest } from './session.ts';
+import { blankToNull, flag, id, isoDate, text, textOrNull, toFlag } from './values.ts';
+
+export async function listMedications(request: SendRequest, patient_ehr_id: string): Promise<EmrMedication[]> {
+  const url = path`/api/patients/${patient_ehr_id}/medications`;
+  const { rows } = requireBody(await request({ method: 'GET', path: url, schema: medications }));
+  return rows.map((row) => ({
+    ehr_id: row.medicationId,
+    name: row.name,
+    strength: blankToNull(row.strength),
+    frequency: blankToNull(row.frequency),
+    start_date: isoDate(row.startDate),
+    refills: row.refills === null ? null : String(row.refills),
+    notes: blankToNull(row.notes),
+    active: row.activeFlag === 'Y',
+  }));
+}
+
+const medications = Compile(
+  Type.Object({
+    rows: Type.Array(
+      Type.Object({
+        medicationId: id,
+        name: text,
+        strength: textOrNull,
+        frequency: textOrNull,
+        startDate: textOrNull,
+        refills: Type.Union([Type.Integer(), textOrNull]),
+        notes: textOrNull,
+        activeFlag: flag,
+      }),
+    ),
+  }),
+);
+
+export async function getBalances(request: SendRequest, patient_ehr_id: string) {
+  const url = path`/api/patients/${patient_ehr_id}/balances`;
+  const { patientBalance, accountBalance } = requireBody(await request({ method: 'GET', path: url, schema: balances }));
+  return { patient_balance: Number(patientBalance), account_balance: Number(accountBalance) };
+}
+
+export async function getAlerts(request: SendRequest, patient_ehr_id: string): Promise<LiveAlerts> {
+  const url = path`/api/patients/${patient_ehr_id}/alerts`;
+  const chart_alerts = requireBody(await request({ method: 'GET', path: url, schema: alerts }));
+  return {
+    billing_alert: chart_alerts.billingAlert === 'Y',
+    billing_notes: blankToNull(chart_alerts.billingNotes),
+    global_alerts: chart_alerts.globalAlerts.map((each) => ({
+      name: each.name,
+      alert_type: blankToNull(each.alertType),
+      notes: blankToNull(each.notes),
+      priority: blankToNull(each.priority),
+      expiry_date: isoDate(each.expiryDate),
+    })),
+  };
+}
+
+const balances = Compile(Type.Object({ patientBalance: text, accountBalance: text }));
+const alerts = Compile(
+  Type.Object({
+    billingAlert: flag,
+    billingNotes: textOrNull,
+    globalAlerts: Type.Array(
+      Type.Object({
+        name: text,
+        alertType: textOrNull,
+        notes: textOrNull,
+        priority: textOrNull,
+        expiryDate: textOrNull,
+      }),
+    ),
+  }),
+);
+
+export const uploadDocument = defineWrite<Operations['uploadDocument']>(
+  'upload_document',
+  (input) => ({
+    path: path`/api/patients/${input.patient_ehr_id}/documents`,
+    body: {
+      folderPath: input.folder,
+      fileName: `document.${{ 'application/pdf': 'pdf', 'image/jpeg': 'jpg', 'image/png': 'png' }[input.type]}`,
+      contentType: input.type,
+      contentBase64: input.content.toString('base64'),
+      assignedTo: input.assigned_to_ehr_id,
+      reviewedFlag: toFlag(input.reviewed),
+      priority: input.high_priority ? 'H' : 'N',
+      notes: input.notes,
+      templateName: input.template_name,
+    },
+  }),
+  toWritten,
+);
