@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { OperationScore, ScoreCard } from '../../src/emr/certification/scoreCard.ts';
+import type { OperationScore, ScoreCard } from '../../src/emr/certification/report.ts';
 import { code, page, table } from './markdown.ts';
 
 /** A score card in `score-cards.json`, which `npm run scorecards` writes. */

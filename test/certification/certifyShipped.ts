@@ -1,5 +1,5 @@
 import type { CertificationTarget } from '../../src/emr/certification/environment.ts';
-import { type ScoreCard, scoreCard } from '../../src/emr/certification/scoreCard.ts';
+import { type ScoreCard, scoreCard } from '../../src/emr/certification/report.ts';
 import { fhir } from '../../src/emr/fhir/fhir.ts';
 import { larkspur } from '../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';

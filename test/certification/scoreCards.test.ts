@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { PublishedCard } from '../../scripts/pages/scoreCards.ts';
-import { all_operations, type ScoreCard } from '../../src/emr/certification/scoreCard.ts';
+import { all_operations, type ScoreCard } from '../../src/emr/certification/report.ts';
 import { connectors } from '../../src/emr/index.ts';
 import { type Personality, personalities } from '../harness/fhir/personalities.ts';
 import { certifyFhir, certifyLarkspur, chart_mrn } from './certifyShipped.ts';

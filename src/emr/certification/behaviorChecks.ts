@@ -3,14 +3,20 @@ import { type FailureCode, failures } from '../../catalog/failures.ts';
 import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { EmrFailure, kind_codes } from '../connector.ts';
 import { collect } from '../implementations.ts';
-import { type Check, expectFailure } from './check.ts';
-import type { Call, Environment, Interceptor, ListName } from './environment.ts';
+import {
+  type Call,
+  type Check,
+  type Environment,
+  expectFailure,
+  fail,
+  type Interceptor,
+  type ListName,
+  skip,
+} from './environment.ts';
 import { isWrite } from './interceptors.ts';
 import { lists, requireList } from './listChecks.ts';
-import { fail, skip } from './outcomes.ts';
-import { prepareWrite } from './prepareWrite.ts';
 import { reads } from './readChecks.ts';
-import { samples, type WriteName } from './samples.ts';
+import { prepareWrite, samples, type WriteName } from './samples.ts';
 import { attemptSignIn } from './signInChecks.ts';
 
 /** Cancellation, parallel lanes, expired and ended sessions, and the texts of failures. */
@@ -37,10 +43,10 @@ export const behaviorChecks: readonly Check[] = [
     expectation: 'a stopped read ends immediately and sends no further request',
     run: async (env) => {
       const name = await firstList(env);
-      const { intercept, held, stop } = holdCall(() => true);
+      const { intercept, started, stop } = holdCall(() => true);
       const { emr, calls } = await env.open({ intercept, signal: stop.signal });
       const reading = expectFailure(env, 'a stopped read', () => collect(requireList(emr, name)()), ['unavailable']);
-      await Promise.race([held, reading]);
+      await Promise.race([started, reading]);
       stop.abort();
       await endsSoon(reading, 'a stopped read');
       if (calls.length > 1) fail('another request was sent');
@@ -51,10 +57,10 @@ export const behaviorChecks: readonly Check[] = [
     expectation: 'a write that is stopped in transit ends immediately as unknown_outcome',
     run: async (env) => {
       const name = await firstWrite(env);
-      const { intercept, held, stop } = holdCall(isWrite);
+      const { intercept, started, stop } = holdCall(isWrite);
       const { write, input, marker } = await prepareWrite(env, name, intercept, stop.signal);
       const writing = expectFailure(env, 'a stopped write', () => write.send(input, marker), ['unknown_outcome']);
-      await Promise.race([held, writing]);
+      await Promise.race([started, writing]);
       stop.abort();
       await endsSoon(writing, 'a stopped write');
     },
@@ -66,11 +72,8 @@ export const behaviorChecks: readonly Check[] = [
       const name = await firstWrite(env);
       const trials = [];
       for (let lane = 0; lane < env.connector.limits.parallel_max; lane++) trials.push(await prepareWrite(env, name));
-      const dependency = await Promise.all(
-        trials.map(({ write, input, marker }) => env.track(write.send(input, marker))),
-      );
-      if (new Set(dependency.map(({ ehr_id }) => ehr_id)).size !== trials.length)
-        fail('two lanes wrote the same record');
+      const written = await Promise.all(trials.map(({ write, input, marker }) => env.track(write.send(input, marker))));
+      if (new Set(written.map(({ ehr_id }) => ehr_id)).size !== trials.length) fail('two lanes wrote the same record');
     },
   },
   {
@@ -237,23 +240,23 @@ async function firstWrite(env: Environment): Promise<WriteName> {
   return write_names.find((name) => supported.includes(name)) ?? skip('the EMR supports no write');
 }
 
-/** Holds a call until it is aborted, like a slow EMR. */
-function holdCall(of: (call: Call) => boolean) {
+/** Holds a call until it is aborted, like a slow EMR. `started`: once a call is held. */
+function holdCall(isHeld: (call: Call) => boolean) {
   const stop = new AbortController();
-  let markHeld = () => {};
-  const held = new Promise<void>((done) => {
-    markHeld = done;
+  let markStarted = () => {};
+  const started = new Promise<void>((done) => {
+    markStarted = done;
   });
   const intercept: Interceptor = (call, pass, { signal }) => {
-    if (!of(call)) return pass();
-    markHeld();
+    if (!isHeld(call)) return pass();
+    markStarted();
     return new Promise((_, reject) => {
       const end = () => reject(new OutboundFailure('broken', 'The call was stopped.', { sent: true }));
       if (signal?.aborted) end();
       signal?.addEventListener('abort', end);
     });
   };
-  return { intercept, held, stop };
+  return { intercept, started, stop };
 }
 
 const stop_ms_max = 5000;

@@ -1,15 +1,20 @@
 import { EmrFailure } from '../connector.ts';
 import { behaviorChecks } from './behaviorChecks.ts';
-import type { Check } from './check.ts';
 import { declarationChecks } from './declarationChecks.ts';
-import { type CertificationTarget, createEnvironment, type Environment } from './environment.ts';
+import {
+  type CertificationTarget,
+  type Check,
+  CheckFailed,
+  CheckSkipped,
+  createEnvironment,
+  type Environment,
+  errorName,
+} from './environment.ts';
 import { fieldChecks } from './fieldChecks.ts';
 import { listChecks } from './listChecks.ts';
-import { CheckFailed, CheckSkipped, errorName } from './outcomes.ts';
 import { readChecks } from './readChecks.ts';
 import { signInChecks } from './signInChecks.ts';
-import { singleWriteChecks } from './singleWriteChecks.ts';
-import { writeChecks } from './writeChecks.ts';
+import { singleWriteChecks, writeChecks } from './writeChecks.ts';
 
 /** Every check, in the order in which it runs. The last ones examine the failures of all earlier ones. */
 const checks: readonly Check[] = [

@@ -1,6 +1,5 @@
-import type { Check } from './check.ts';
+import { type Check, fail } from './environment.ts';
 import { lists } from './listChecks.ts';
-import { fail } from './outcomes.ts';
 import { reads } from './readChecks.ts';
 import { samples } from './samples.ts';
 
@@ -49,8 +48,8 @@ export const declarationChecks: readonly Check[] = [
     id: 'declaration.capabilities',
     expectation: 'capabilities contains known operations, each once',
     run: async ({ connector }) => {
-      const known = [...Object.keys(lists), ...Object.keys(reads), ...Object.keys(samples)];
-      const unknown = connector.capabilities.find((name) => !known.includes(name.split('.')[0] ?? ''));
+      const operations = [...Object.keys(lists), ...Object.keys(reads), ...Object.keys(samples)];
+      const unknown = connector.capabilities.find((name) => !operations.includes(name.split('.')[0] ?? ''));
       if (unknown) fail(`unknown operation ${unknown}`);
       if (new Set(connector.capabilities).size !== connector.capabilities.length)
         fail('capabilities contains duplicates');

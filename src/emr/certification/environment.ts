@@ -1,18 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../../platform/security/outbound.ts';
-import type {
-  Capability,
-  Connector,
-  Credentials,
-  EmrEndpoint,
-  Grant,
-  Listing,
-  OperationName,
-  Operations,
-  SignIn,
+import {
+  type Capability,
+  type Connector,
+  type Credentials,
+  type EmrEndpoint,
+  EmrFailure,
+  type EmrFailureKind,
+  type Grant,
+  type Listing,
+  type OperationName,
+  type Operations,
+  type SignIn,
 } from '../connector.ts';
 import { collect } from '../implementations.ts';
-import { CheckFailed, CheckSkipped, fail, skip, skipUnsupported } from './outcomes.ts';
+
+/** One rule that every connector must follow. `run` returns if the rule is met and throws otherwise. */
+export type Check = { id: string; expectation: string; run: (env: Environment) => Promise<void> };
 
 /** The connector under test, its EMR, and what is allowed there. */
 export type CertificationTarget = {
@@ -42,7 +46,7 @@ export type Call = { method: string; url: string; had_signal: boolean };
 /** Sits between the connector and the EMR: passes a call on, responds in the EMR's place, or drops the response. */
 export type Interceptor = (
   call: Call,
-  /** Passes the call on, to another URL if one is given. */
+  /** Passes the call on, to `url` instead of its own if there is one. */
   pass: (url?: string) => Promise<OutboundResponse>,
   request: OutboundRequest,
 ) => Promise<OutboundResponse>;
@@ -129,6 +133,54 @@ export function createEnvironment(target: CertificationTarget): Environment {
     anyPatient: () => env.memoize('patient', () => findPatient(env)),
   };
   return env;
+}
+
+/** Expects a call to fail with one of these kinds and returns the failure. */
+export async function expectFailure(
+  env: Environment,
+  situation: string,
+  work: () => Promise<unknown>,
+  kinds: readonly EmrFailureKind[],
+): Promise<EmrFailure> {
+  const expected = kinds.join(' or ');
+  const failure = await env.track(work()).then(
+    () => fail(`${situation}: succeeded, expected ${expected}`),
+    (error: unknown) => error,
+  );
+  if (failure instanceof CheckFailed || failure instanceof CheckSkipped) throw failure;
+  if (!(failure instanceof EmrFailure)) return fail(`${situation}: threw ${errorName(failure)}, not an EmrFailure`);
+  if (!kinds.includes(failure.kind)) fail(`${situation}: failed as ${failure.kind}, expected ${expected}`);
+  return failure;
+}
+
+/** The rule is not met. The message contains no value of a record. */
+export class CheckFailed extends Error {}
+
+/** The check cannot run here, or only by doing harm. `not_supported`: the EMR lacks the operation. */
+export class CheckSkipped extends Error {
+  readonly not_supported: boolean;
+
+  constructor(message: string, not_supported = false) {
+    super(message);
+    this.not_supported = not_supported;
+  }
+}
+
+export function fail(message: string): never {
+  throw new CheckFailed(message);
+}
+
+export function skip(message: string): never {
+  throw new CheckSkipped(message);
+}
+
+export function skipUnsupported(operation: string): never {
+  throw new CheckSkipped(`the EMR does not support ${operation}`, true);
+}
+
+/** Only the name of a foreign error: its message may contain values that must not be printed. */
+export function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error;
 }
 
 function createEndpoint(

@@ -1,10 +1,8 @@
 import { takesField } from '../connector.ts';
-import { type Check, expectFailure } from './check.ts';
-import type { Environment } from './environment.ts';
+import { type Check, type Environment, expectFailure, fail } from './environment.ts';
 import { type AnyFieldSample, type FieldWrite, field_samples, withRealIds } from './fieldSamples.ts';
 import { isWrite, unreachable } from './interceptors.ts';
-import { fail } from './outcomes.ts';
-import { prepareWrite } from './prepareWrite.ts';
+import { prepareWrite } from './samples.ts';
 
 // Object.keys loses the type of the keys.
 const names = Object.keys(field_samples) as FieldWrite[];
@@ -42,16 +40,16 @@ async function expectWritten(env: Environment, name: FieldWrite, field: string, 
   }
   const { input, marker } = await prepareWrite(env, name);
   const [without, including] = [
-    await unsentBodies(env, name, input, marker),
-    await unsentBodies(env, name, sample.add(input), marker),
+    await unsentBodies(env, name, { input, marker }),
+    await unsentBodies(env, name, { input: sample.add(input), marker }),
   ];
   if (without !== including) return;
   // It may be in a record that is written after the first one, or make one necessary.
   const countWrites = async (add: AnyFieldSample['add']) => (await collectBodies(env, name, add)).length;
   const writes = await countWrites((same) => same);
   if ((await countWrites(sample.add)) !== writes) return;
-  const bodies = (of: unknown) => unsentBodies(env, name, of, marker, writes);
-  if ((await bodies(input)) === (await bodies(sample.add(input))))
+  const allBodies = (sent: unknown) => unsentBodies(env, name, { input: sent, marker, writes });
+  if ((await allBodies(input)) === (await allBodies(sample.add(input))))
     fail(`${field} is declared as supported but not sent`);
 }
 
@@ -59,9 +57,7 @@ async function expectWritten(env: Environment, name: FieldWrite, field: string, 
 async function unsentBodies(
   env: Environment,
   name: FieldWrite,
-  input: unknown,
-  marker: string,
-  writes = 1,
+  { input, marker, writes = 1 }: { input: unknown; marker: string; writes?: number },
 ): Promise<string> {
   const bodies: string[] = [];
   const { write } = await prepareWrite(env, name, (call, pass, request) => {

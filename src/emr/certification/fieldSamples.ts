@@ -5,7 +5,7 @@ import type { InputOf } from './samples.ts';
 export type FieldWrite = Exclude<FieldOperation, 'searchPatients'>;
 
 /** How a field of the interface reaches an operation. */
-export type FieldSample<Name extends FieldWrite> = {
+type FieldSample<Name extends FieldWrite> = {
   add: (input: InputOf<Name>) => InputOf<Name>;
   /** A text of the value, for fields that the EMR stores in a record of their own. */
   shows?: string;

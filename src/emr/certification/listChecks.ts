@@ -4,13 +4,20 @@ import { record_kinds } from '../../model/records/kinds.ts';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
 import { EmrFailure, type Listing, type ListPage, type Operations } from '../connector.ts';
 import { collect } from '../implementations.ts';
-import { type Check, expectFailure } from './check.ts';
-import type { Environment, Interceptor, ListName } from './environment.ts';
+import {
+  type Check,
+  type Environment,
+  expectFailure,
+  fail,
+  type Interceptor,
+  type ListName,
+  skip,
+  skipUnsupported,
+} from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
-import { fail, skip, skipUnsupported } from './outcomes.ts';
 
-const known = Type.Object({ ehr_id: Type.String({ minLength: 1 }) });
+const identified_row = Type.Object({ ehr_id: Type.String({ minLength: 1 }) });
 
 /** The schema of each list's rows. */
 export const lists = Object.fromEntries<TSchema>(record_kinds.map((kind) => [kind.operation, kind.source])) as Record<
@@ -18,7 +25,7 @@ export const lists = Object.fromEntries<TSchema>(record_kinds.map((kind) => [kin
   TSchema
 >;
 
-/** A page is held in memory, a list is not. */
+/** A page must fit in memory, unlike a list. */
 const page_rows_max = 1000;
 
 // Object.keys loses the type of the keys.
@@ -39,10 +46,11 @@ export const listChecks: readonly Check[] = [
           place(address_street, address_zip),
         ),
       );
-      const found = locations.filter(({ address }) =>
+      const at_homes = locations.filter(({ address }) =>
         place(address.address1, address.zip).some((each) => homes.has(each)),
       );
-      if (found.length > 0) fail(`${found.length} of ${locations.length} locations have the address of a patient`);
+      if (at_homes.length > 0)
+        fail(`${at_homes.length} of ${locations.length} locations have the address of a patient`);
     },
   },
 ];
@@ -59,7 +67,7 @@ function checkList(name: ListName): Check[] {
       expectation: 'every row matches its schema, has a unique id and contains valid dates and times',
       run: async (env) => {
         const rows = await env.rows(name);
-        const [schema, identified] = [Compile(lists[name]), Compile(known)];
+        const [schema, identified] = [Compile(lists[name]), Compile(identified_row)];
         const ids = new Set<string>();
         for (const [index, row] of rows.entries()) {
           if (!identified.Check(row)) return fail(`row ${index} has no id`);
@@ -151,14 +159,12 @@ function checkList(name: ListName): Check[] {
         const calls = await env.callCount(name);
         if (calls === 0) skip('the list needs no request');
         for (const [situation, make] of Object.entries(unusable_responses))
-          await expectListFailure(env, name, Math.min(1, calls - 1), situation, make);
-        await expectListFailure(
-          env,
-          name,
-          calls - 1,
-          'an error (500) in the last response',
-          unusable_responses['an error (500)'],
-        );
+          await expectListFailure(env, name, { index: Math.min(1, calls - 1), situation, make });
+        await expectListFailure(env, name, {
+          index: calls - 1,
+          situation: 'an error (500) in the last response',
+          make: unusable_responses['an error (500)'],
+        });
       },
     },
   ];
@@ -181,9 +187,7 @@ export async function readPosition(list: AsyncIterable<ListPage<unknown>>): Prom
 async function expectListFailure(
   env: Environment,
   name: ListName,
-  index: number,
-  situation: string,
-  make: () => OutboundResponse,
+  { index, situation, make }: { index: number; situation: string; make: () => OutboundResponse },
 ) {
   const { emr } = await env.open({ intercept: onCall(index, respondWith(make)) });
   await expectFailure(env, `${situation} in response ${index + 1}`, () => collect(requireList(emr, name)()), [

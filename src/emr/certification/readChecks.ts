@@ -6,11 +6,18 @@ import { AppointmentSource } from '../../model/records/appointments.ts';
 import { PatientSource } from '../../model/records/patients.ts';
 import { CodeLists } from '../../model/settings.ts';
 import { EmrFailure, type OperationName, type Operations, type PatientSearch } from '../connector.ts';
-import { type Check, expectFailure } from './check.ts';
-import type { Environment, Interceptor, OpenedAccount } from './environment.ts';
+import {
+  type Check,
+  type Environment,
+  expectFailure,
+  fail,
+  type Interceptor,
+  type OpenedAccount,
+  skip,
+  skipUnsupported,
+} from './environment.ts';
 import { dropConnection, respondWith, tooManyRequests, unreachable, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
-import { fail, skip, skipUnsupported } from './outcomes.ts';
 
 type ReadName = {
   [Name in OperationName]: Operations[Name] extends (...result: never[]) => Promise<unknown> ? Name : never;
@@ -149,9 +156,9 @@ export const readChecks: readonly Check[] = [
       ];
       for (const [what, search] of searches) {
         if (!search) continue;
-        const found = (await env.track(emr.searchPatients?.(search) ?? Promise.resolve([]))) ?? [];
-        if (!found.some(({ ehr_id }) => ehr_id === patient.ehr_id)) fail(`a patient is not found by ${what}`);
-        const others = found.filter((one) => search.dob !== undefined && one.dob !== search.dob);
+        const matches = (await env.track(emr.searchPatients?.(search) ?? Promise.resolve([]))) ?? [];
+        if (!matches.some(({ ehr_id }) => ehr_id === patient.ehr_id)) fail(`a patient is not found by ${what}`);
+        const others = matches.filter((one) => search.dob !== undefined && one.dob !== search.dob);
         if (others.length > 0) fail(`a search by ${what} returns other patients`);
       }
       for (const blank of [
@@ -160,8 +167,8 @@ export const readChecks: readonly Check[] = [
         { first_name, last_name: '' },
         { phone: '' },
       ]) {
-        const found = (await emr.searchPatients?.(blank)) ?? [];
-        if (found.length > 0) fail(`a blank criterion (${Object.keys(blank).join(', ')}) matches patients`);
+        const matches = (await emr.searchPatients?.(blank)) ?? [];
+        if (matches.length > 0) fail(`a blank criterion (${Object.keys(blank).join(', ')}) matches patients`);
       }
     },
   },
@@ -173,8 +180,8 @@ export const readChecks: readonly Check[] = [
       const { ehr_id, mrn } = await env.anyPatient();
       if ((await emr.findPatient?.(mrn))?.ehr_id !== ehr_id) fail('the MRN of a listed patient finds another patient');
       const part = mrn.slice(0, -1);
-      const found = part === '' ? undefined : await emr.findPatient?.(part);
-      if (found && found.mrn !== part) fail('a part of an MRN finds a patient');
+      const match = part === '' ? undefined : await emr.findPatient?.(part);
+      if (match && match.mrn !== part) fail('a part of an MRN finds a patient');
     },
   },
 ];

@@ -1,9 +1,16 @@
 import type { EmrWrite, OperationName, Operations, Written } from '../connector.ts';
 import { collect } from '../implementations.ts';
-import { nextTime } from './appointmentTimes.ts';
-import type { Environment } from './environment.ts';
-import { skip, skipUnsupported } from './outcomes.ts';
-import { active, anyCompany, capitalize, family_name, newPatient, testPatient, visitType } from './testRecords.ts';
+import { type Environment, type Interceptor, type OpenedAccount, skip, skipUnsupported } from './environment.ts';
+import {
+  active,
+  anyCompany,
+  capitalize,
+  family_name,
+  newAppointment,
+  newPatient,
+  nextTime,
+  testPatient,
+} from './testRecords.ts';
 
 export type WriteName = {
   [Name in OperationName]: Operations[Name] extends EmrWrite<never, Written> ? Name : never;
@@ -11,7 +18,7 @@ export type WriteName = {
 export type InputOf<Name extends WriteName> = Operations[Name] extends EmrWrite<infer Input, infer _> ? Input : never;
 
 /** How a write is checked: its input, and where the record appears. */
-export type Sample<Name extends WriteName> = {
+type Sample<Name extends WriteName> = {
   /** Input that was not used before. */
   input: (env: Environment) => Promise<InputOf<Name>>;
   /** The read that shows the record, if there is one. */
@@ -25,8 +32,8 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
     input: async (env) => newPatient(env.uniqueTag()),
     shown_by: 'searchPatients',
     count: async (emr, { first_name }) => {
-      const found = (await emr.searchPatients?.({ first_name, last_name: family_name })) ?? [];
-      return found.filter((one) => one.first_name === first_name && one.dob === '1980-02-29').length;
+      const matches = (await emr.searchPatients?.({ first_name, last_name: family_name })) ?? [];
+      return matches.filter((one) => one.first_name === first_name && one.dob === '1980-02-29').length;
     },
   },
   updatePatient: {
@@ -69,18 +76,7 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
     },
   },
   createAppointment: {
-    input: async (env) => ({
-      patient_ehr_id: (await testPatient(env)).ehr_id,
-      secondary_provider_ehr_id: null,
-      visit_type: await visitType(env),
-      ...(await nextTime(env)),
-      minutes: 20,
-      default_minutes: 30,
-      reason: 'Certification',
-      note: null,
-      new_patient: false,
-      prevent_double_booking: false,
-    }),
+    input: async (env) => newAppointment(env, await nextTime(env)),
     shown_by: 'getAppointment',
     count: async (emr, { starts_at, patient_ehr_id }, { ehr_id }) => {
       const isAt = (starts: string | undefined) => starts?.slice(0, 16) === starts_at.slice(0, 16);
@@ -186,6 +182,45 @@ export const samples: { [Name in WriteName]: Sample<Name> } = {
   requestEligibility: { input: async (env) => ({ patient_ehr_id: (await testPatient(env)).ehr_id }) },
 };
 
+/** A write with its input, independent of its type. */
+export type PreparedWrite = {
+  write: EmrWrite<unknown, Written>;
+  input: unknown;
+  marker: string;
+  /** How often the record exists in the EMR. undefined if no read shows it. */
+  count: (written: Written) => Promise<number | undefined>;
+  calls: OpenedAccount['calls'];
+};
+
+/** Opens the account and creates the input of one write. The interceptor does not affect creating the input. */
+export async function prepareWrite(
+  env: Environment,
+  name: WriteName,
+  intercept?: Interceptor,
+  signal?: AbortSignal,
+): Promise<PreparedWrite> {
+  if (!env.writes) skip('writing synthetic records is not allowed');
+  const { emr, calls } = await env.open({ ...(intercept && { intercept }), ...(signal && { signal }) });
+  if (!emr[name]) skipUnsupported(name);
+  const sample = samples[name];
+  const input = await sample.input(env);
+  // Reads are not intercepted.
+  const direct = await env.open();
+  // The input belongs to this write: both come from the entry of the same name.
+  const write = emr[name] as unknown as PreparedWrite['write'];
+  const count = sample.count as
+    | ((...of: [Partial<Operations>, unknown, Written, Environment]) => Promise<number>)
+    | undefined;
+  return {
+    write,
+    input,
+    marker: env.marker(),
+    calls,
+    count: async (written) =>
+      count && sample.shown_by && direct.emr[sample.shown_by] ? count(direct.emr, input, written, env) : undefined,
+  };
+}
+
 /** A record that another write refers to. */
 function dependency(env: Environment, name: 'addPatientInsurance' | 'createTelephoneEncounter'): Promise<string> {
   return env.memoize(`written ${name}`, async () => {
@@ -202,7 +237,7 @@ function dependency(env: Environment, name: 'addPatientInsurance' | 'createTelep
 }
 
 /** A minimal PDF, unique by its comment. */
-export function pdf(comment: string): Buffer {
+function pdf(comment: string): Buffer {
   const head = `%PDF-1.4\n1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj\n2 0 obj << /Type /Pages /Kids [] /Count 0 >> endobj\n%${comment}\n`;
   const xref = 'xref\n0 3\n0000000000 65535 f \n0000000009 00000 n \n0000000058 00000 n \n';
   return Buffer.from(`${head}${xref}trailer << /Size 3 /Root 1 0 R >>\nstartxref\n${head.length}\n%%EOF\n`, 'latin1');

@@ -3,10 +3,8 @@ import { decodeProtectedHeader, generateKeyPair } from 'jose';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
 import { isZone } from '../../platform/time/zones.ts';
 import type { Credentials, EmrEndpoint, SignIn } from '../connector.ts';
-import { type Check, expectFailure } from './check.ts';
-import type { Environment } from './environment.ts';
+import { type Check, type Environment, expectFailure, fail, skip } from './environment.ts';
 import { respondWith, unreachable, unusable_responses } from './interceptors.ts';
-import { fail, skip } from './outcomes.ts';
 
 /** Successful and refused sign-ins. */
 export const signInChecks: readonly Check[] = [
@@ -73,19 +71,19 @@ export const signInChecks: readonly Check[] = [
     id: 'sign_in.refused_scope',
     expectation: 'refused scopes are refused with the reason scope, which names them',
     run: async (env) => {
-      let asked = false;
+      let scopes_requested = false;
       const { endpoint } = env.endpoint({
         intercept: async (_call, pass, { body }) => {
           if (typeof body !== 'string' || !new URLSearchParams(body).has('grant_type')) return pass();
-          asked = true;
+          scopes_requested = true;
           return oauthError('invalid_scope');
         },
       });
       const response = await env.track(env.connector.signIn(endpoint, env.credentials, '000000')).catch((error) => {
-        if (asked) throw error;
+        if (scopes_requested) throw error;
         return undefined;
       });
-      if (!asked || !response) return skip('the EMR has no OAuth scopes');
+      if (!scopes_requested || !response) return skip('the EMR has no OAuth scopes');
       requireReason(response, ['scope']);
       if (response.outcome === 'refused' && response.reason === 'scope' && response.scopes.trim() === '')
         fail('the refused scopes are not named');

@@ -1,6 +1,8 @@
+import { instantOf, openZone } from '../../platform/time/zones.ts';
 import { EmrFailure } from '../connector.ts';
-import { type Check, expectFailure } from './check.ts';
-import type { Environment, Interceptor } from './environment.ts';
+import { collect } from '../implementations.ts';
+import type { Saved } from '../writeInputs.ts';
+import { type Check, type Environment, expectFailure, fail, type Interceptor, skip } from './environment.ts';
 import {
   dropConnection,
   isWrite,
@@ -11,9 +13,9 @@ import {
   unreachable,
   unusable_responses,
 } from './interceptors.ts';
-import { fail, skip } from './outcomes.ts';
-import { type PreparedWrite, prepareWrite } from './prepareWrite.ts';
-import { samples, type WriteName } from './samples.ts';
+import { readPosition, requireList } from './listChecks.ts';
+import { type PreparedWrite, prepareWrite, samples, type WriteName } from './samples.ts';
+import { booksFreeSlotsOnly, testPatient } from './testRecords.ts';
 
 // Object.keys loses the type of the keys.
 const names = Object.keys(samples) as WriteName[];
@@ -41,8 +43,8 @@ function checkWrite(name: WriteName): Check[] {
         const { write, input, marker } = await prepareWrite(env, name);
         if (!write.find) return skip('the write has no find');
         const written = await env.track(write.send(input, marker));
-        const found = await env.track(write.find(marker, input));
-        if (found?.ehr_id !== written.ehr_id) fail(found ? 'another record was found' : 'the record was not found');
+        const match = await env.track(write.find(marker, input));
+        if (match?.ehr_id !== written.ehr_id) fail(match ? 'another record was found' : 'the record was not found');
         if ((await write.find(env.marker(), input)) !== undefined) fail('an unused marker finds a record');
       },
     },
@@ -86,8 +88,9 @@ function checkWrite(name: WriteName): Check[] {
       run: async (env) => {
         const writes_sent = await countWrites(env, name);
         for (const [situation, make] of Object.entries(unusable_responses))
-          await expectUnknownOutcome(env, name, situation, respondWith(make), writes_sent);
-        await expectUnknownOutcome(env, name, 'a lost connection', dropConnection, writes_sent);
+          await expectUnknownOutcome(env, name, { situation, intercept: respondWith(make), writes_sent });
+        const lost_connection = { situation: 'a lost connection', intercept: dropConnection, writes_sent };
+        await expectUnknownOutcome(env, name, lost_connection);
         const { write, input, marker } = await prepareWrite(env, name, onCall(0, tooManyRequests, isWrite));
         const failure = await expectFailure(env, 'too many requests (429)', () => write.send(input, marker), [
           'unavailable',
@@ -117,8 +120,8 @@ function checkWrite(name: WriteName): Check[] {
           const misdirected = { ...(input as object), [reference]: missing_id };
           const send = () => write.send(misdirected, marker);
           await expectFailure(env, `an unknown ${reference}`, send, ['not_found', 'refused']);
-          const found = await env.track(write.find?.(marker, misdirected) ?? Promise.resolve(undefined));
-          if (found && calls.some(isWrite)) fail(`an unknown ${reference} was refused after the record was written`);
+          const match = await env.track(write.find?.(marker, misdirected) ?? Promise.resolve(undefined));
+          if (match && calls.some(isWrite)) fail(`an unknown ${reference} was refused after the record was written`);
         }
       },
     },
@@ -145,11 +148,11 @@ async function recoverLostResponse(
   const kinds = ['unknown_outcome', ...(last ? [] : (['unavailable'] as const))] as const;
   await expectFailure(env, situation, () => write.send(input, marker), kinds);
   if (!write.find) return;
-  const found = await env.track(write.find(marker, input));
-  if (!found && last) fail(`${situation}: the record exists but was not found`);
-  const written = found ?? (await env.track(write.send(input, marker)));
-  const found_again = await write.find(marker, input);
-  if (found_again?.ehr_id !== written.ehr_id) fail(`${situation}: another record was found`);
+  const match = await env.track(write.find(marker, input));
+  if (!match && last) fail(`${situation}: the record exists but was not found`);
+  const written = match ?? (await env.track(write.send(input, marker)));
+  const second_match = await write.find(marker, input);
+  if (second_match?.ehr_id !== written.ehr_id) fail(`${situation}: another record was found`);
   const times = await count(written);
   if (times !== undefined && times !== 1) fail(`${situation}: the record exists ${times} times`);
 }
@@ -158,9 +161,7 @@ async function recoverLostResponse(
 async function expectUnknownOutcome(
   env: Environment,
   name: WriteName,
-  situation: string,
-  intercept: Interceptor,
-  writes_sent: number,
+  { situation, intercept, writes_sent }: { situation: string; intercept: Interceptor; writes_sent: number },
 ): Promise<void> {
   const prepared = await prepareWrite(env, name, onCall(writes_sent - 1, intercept, isWrite));
   const { write, input, marker, calls } = prepared;
@@ -168,8 +169,9 @@ async function expectUnknownOutcome(
     'unknown_outcome',
     'unavailable',
   ]);
-  const looked = calls.slice(calls.findLastIndex(isWrite) + 1).length > 0;
-  if (kind === 'unavailable' && !looked) fail(`${situation}: failed as unavailable without looking for the record`);
+  const was_looked_up = calls.slice(calls.findLastIndex(isWrite) + 1).length > 0;
+  if (kind === 'unavailable' && !was_looked_up)
+    fail(`${situation}: failed as unavailable without looking for the record`);
   await expectAbsent(env, name, prepared);
 }
 
@@ -177,11 +179,11 @@ async function expectAbsent(env: Environment, name: WriteName, { input, marker }
   const { emr } = await env.open();
   // As in `prepareWrite`.
   const write = emr[name] as unknown as PreparedWrite['write'];
-  const found = await write.find?.(marker, input).catch((error: unknown) => {
+  const match = await write.find?.(marker, input).catch((error: unknown) => {
     if (error instanceof EmrFailure && error.kind === 'unknown_outcome') return undefined;
     throw error;
   });
-  if (found) fail('the record was found although it never arrived');
+  if (match) fail('the record was found although it never arrived');
 }
 
 const missing_id = 'no-such-record-0';
@@ -198,4 +200,112 @@ function misdirect(input: unknown): unknown {
   const keys = ['patient_ehr_id', 'encounter_ehr_id', 'insurance_ehr_id'];
   const key = keys.find((each) => typeof input === 'object' && input !== null && each in input);
   return key && { ...(input as object), [key]: missing_id };
+}
+
+/** What single writes must do, beyond the checks of all writes. */
+export const singleWriteChecks: readonly Check[] = [
+  // New patients are last in most lists, so this detects lists that are not read to their end.
+  {
+    id: 'createPatient.listed',
+    expectation: 'a new patient is in the list of patients and among the changes',
+    run: async (env) => {
+      const { write, input, marker } = await prepareWrite(env, 'createPatient');
+      const { emr } = await env.open();
+      const list = requireList(emr, 'listPatients');
+      const since = list.incremental && (await readPosition(list()));
+      const { ehr_id } = await env.track(write.send(input, marker));
+      const isIn = async (rows: AsyncIterable<{ ehr_id: string }[]>) =>
+        (await collect(rows)).some((patient) => patient.ehr_id === ehr_id);
+      if (!(await isIn(list()))) fail('the patient is not in the list');
+      if (since !== undefined && !(await isIn(list({ since })))) fail('the patient is not among the changes');
+    },
+  },
+  {
+    id: 'createAppointment.conflict',
+    expectation:
+      'with prevent_double_booking, only one of several bookings of the same time succeeds; the others are slot_taken',
+    run: async (env) => {
+      const first = await prepareWrite(env, 'createAppointment');
+      const input = { ...(await samples.createAppointment.input(env)), prevent_double_booking: true };
+      const markers = Array.from({ length: 3 }, () => env.marker());
+      const outcomes = await Promise.allSettled(markers.map((marker) => env.track(first.write.send(input, marker))));
+      const booked = outcomes.filter(({ status }) => status === 'fulfilled').length;
+      if (booked > 1) fail(`${booked} of 3 concurrent bookings succeeded`);
+      if (booked === 0) await env.track(first.write.send(input, env.marker()));
+      const late = () => first.write.send(input, env.marker());
+      const { code, details } = await expectFailure(env, 'a booked time', late, ['refused']);
+      if (code !== 'slot_taken') fail(`the failure code is ${code}, not slot_taken`);
+      if (details?.conflict_type !== 'appointment') fail('conflict_type is not appointment');
+    },
+  },
+  {
+    id: 'createAppointment.default_duration',
+    expectation: 'an appointment without a duration gets the length of its visit type, or the given default',
+    run: async (env) => {
+      const { write, marker } = await prepareWrite(env, 'createAppointment');
+      if (await booksFreeSlotsOnly(env)) skip('the EMR books free slots, which have lengths of their own');
+      const input = { ...(await samples.createAppointment.input(env)), minutes: null, default_minutes: 25 };
+      const { ehr_id } = await env.track(write.send(input, marker));
+      const { emr } = await env.open();
+      const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
+      const types = emr.listVisitTypes ? await env.rows('listVisitTypes') : [];
+      const expected = types.find(({ code }) => code === input.visit_type)?.minutes ?? input.default_minutes;
+      if (booked.minutes !== expected) fail(`the appointment has ${booked.minutes} minutes, expected ${expected}`);
+    },
+  },
+  {
+    id: 'createAppointment.repeated_hour',
+    expectation: 'an appointment in the second pass of a repeated hour keeps its instant',
+    run: async (env) => {
+      const { timezone = 'UTC' } = await env.session();
+      const starts_at = repeatedTime(timezone) ?? skip('the clocks of the time zone never go back');
+      const { write, marker } = await prepareWrite(env, 'createAppointment');
+      if (await booksFreeSlotsOnly(env)) skip('the EMR books free slots only, and has none then');
+      const { ehr_id } = await env.track(
+        write.send({ ...(await samples.createAppointment.input(env)), starts_at }, marker),
+      );
+      const { emr } = await env.open();
+      const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
+      if (instantOf(booked.starts, timezone) !== Date.parse(starts_at)) fail('the appointment is at another instant');
+    },
+  },
+  {
+    id: 'updatePatientInsurance.same_subscriber',
+    expectation: 'a subscriber with the name of the present one keeps the record and the fields that were not sent',
+    run: async (env) => {
+      const { write } = await prepareWrite(env, 'updatePatientInsurance');
+      const { insurance_ehr_id } = await samples.updatePatientInsurance.input(env);
+      const person = { first_name: `Cert ${env.uniqueTag()}`, last_name: 'Subscriber' };
+      const update = (more: object) =>
+        env.track(
+          write.send(
+            { insurance_ehr_id, relationship: '02', subscriber: { ...person, ...more } },
+            env.marker(),
+          ) as Promise<Saved>,
+        );
+      const { emr } = await env.open();
+      const guarantor = async () => {
+        const all = (await emr.listPatientInsurances?.((await testPatient(env)).ehr_id)) ?? [];
+        return all.find(({ emr_insurance_id }) => emr_insurance_id === insurance_ehr_id)?.guarantor_id;
+      };
+      await update({ dob: '1971-03-02', phone: '518-555-0146' });
+      const before = await guarantor();
+      const { changes } = await update({ phone: '518-555-0147' });
+      if ((await guarantor()) !== before) fail('the subscriber became another record');
+      const [change, ...others] = changes.filter(({ property }) => property.startsWith('subscriber_demographics'));
+      if (others.length > 0) fail('fields that were not sent have changed');
+      if (change?.before !== '518-555-0146') fail('the previous value is not reported');
+    },
+  },
+];
+
+/** The middle of the next repeated hour that is ten months or more ahead, in its second pass. */
+function repeatedTime(timezone: string): string | undefined {
+  const zone = openZone(timezone);
+  const first_min = Math.floor(Date.now() / 3_600_000) * 60 + 300 * 24 * 60;
+  for (let hour = 1; hour < 366 * 24; hour++) {
+    const minute = first_min + hour * 60;
+    if (zone.offsetAt(minute) < zone.offsetAt(minute - 60)) return zone.iso(minute + 30);
+  }
+  return undefined;
 }
