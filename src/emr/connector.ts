@@ -50,9 +50,9 @@ export type LoadSign = 'created' | 'failed' | 'too_busy' | 'collided';
 /** Which of a patient's identifiers is the MRN: the one with this system, this type code, or both. */
 export type MrnRule = { system?: string | undefined; type?: string | undefined };
 
-/** What the identifiers of a few patients look like, so that a person can tell which one is the MRN. */
+/** What the identifiers of a few patients look like, so that a person can decide which one is the MRN. */
 export type IdentifierSample = {
-  /** How many patients were looked at. */
+  /** The number of patients in the sample. */
   patients: number;
   /** Their MRNs by the current rule, for the audit log. */
   mrns: readonly string[];
@@ -123,7 +123,7 @@ export type SignIn =
       timezone?: string | undefined;
       /** What this server supports, for EMRs whose servers differ. Absent: everything the connector implements. */
       capabilities?: readonly Capability[];
-      /** What was found out about single capabilities. Those without evidence count as declared. */
+      /** Results of probing single capabilities. Those without evidence count as declared. */
       evidence?: readonly Evidence[];
       /** The identifier that seems to be the MRN, if a sample of patients shows it. */
       mrn_guess?: MrnRule | undefined;
@@ -153,7 +153,7 @@ export type SignInRefusal = {
   | { outcome: 'refused'; reason: 'method'; supported_ways: readonly string[] }
 );
 
-/** Renews a grant at the EMR without a person. Throws `login_required` if that takes a person. */
+/** Renews a grant at the EMR without a person. Throws `login_required` if it requires a person. */
 export type RenewGrant = (grant: Grant, signal: AbortSignal) => Promise<Grant>;
 
 /** A linked account. The connector renews its grant without a person where the EMR allows it; see grantStore.ts. */
@@ -163,8 +163,8 @@ export type Access = {
   saveGrant: (grant: Grant) => Promise<void>;
   /**
    * Renews a grant for everyone who uses the account at the same time, also in other processes: a refresh token can
-   * often be redeemed only once. Returns the stored grant if its session is another one than that of `used`, otherwise
-   * what `renew` returns, which is stored then. Absent: nobody else uses the account.
+   * often be redeemed only once. Returns the stored grant if it has another session than `used`. Otherwise stores and
+   * returns the result of `renew`. Absent: nobody else uses the account.
    */
   renewGrant?: (used: Grant, renew: RenewGrant) => Promise<Grant>;
   /** The time zone of the EMR instance, for EMRs that send instants instead of local times. Absent: UTC. */
@@ -192,7 +192,7 @@ export type RefreshedCapabilities = {
 
 /** What a server says about itself before anyone signs in. */
 export type ServerDescription = {
-  /** What it states that it supports. Absent if it requires a sign-in to say so. */
+  /** What its statement declares. Absent if the statement requires a sign-in. */
   capabilities?: readonly Capability[];
 };
 
@@ -205,17 +205,17 @@ export type Connector = {
   /** Present if there are several ways to sign in. `credential_fields` then contains the fields of all of them. */
   sign_in_ways?: readonly SignInWay[];
   /**
-   * The names of the `sign_in_ways` that this server supports, and its sign-in page, as far as it says so before anyone
-   * signs in. Returns undefined if it does not say.
+   * The names of the `sign_in_ways` that this server supports, and its sign-in page. Returns undefined if the server does
+   * not publish them.
    */
   offeredWays?: (endpoint: EmrEndpoint) => Promise<OfferedWays | undefined>;
   /**
    * Reads what the server says about itself, and checks that it is one that the connector can use. Throws EmrFailure,
-   * with `wrong_address` or `unknown_host` if a person would sign in in vain.
+   * with `wrong_address` or `unknown_host` if no sign-in can succeed.
    */
   describeServer?: (endpoint: EmrEndpoint) => Promise<ServerDescription>;
   /**
-   * The endpoint that the server of a linked account names now although its EMR app does not allow it. Undefined: none.
+   * An endpoint that the server of a linked account names although its EMR app does not allow it. Undefined if none.
    */
   unexpectedEndpoint?: (endpoint: EmrEndpoint) => Promise<string | undefined>;
   page_sign_in?: PageSignIn;
@@ -303,12 +303,12 @@ export type ReportStep = {
 export type ConnectionReport = { address: string; at: string; steps: readonly ReportStep[] };
 
 /**
- * What is known about one capability of an account's server. `declared`: the server says so, and nothing contradicted
- * it yet. `works`: it was seen to work. `refused`: the server refuses it, so that the account does not offer it.
+ * The state of one capability of an account's server. `declared`: the server declares it, and nothing contradicted it yet.
+ * `works`: it was seen to work. `refused`: the server refuses it, so that the account does not offer it.
  */
 export type EvidenceState = 'declared' | 'works' | 'refused';
 
-/** What linking or a refresh found out about a capability. `detail` is one plain sentence without health data. */
+/** What linking or a refresh has shown about a capability. `detail` is one plain sentence without health data. */
 export type Evidence = { capability: Capability; state: EvidenceState; detail?: string };
 
 /** Whether an EMR can store a field of a request. `capabilities` are those of the account. */

@@ -24,16 +24,16 @@ export class EmrFailure extends Error {
   readonly retry_after_ms: number | undefined;
   /** For an unknown outcome: the EMR confirmed the write but does not return the record. It is never sent again. */
   readonly accepted: boolean;
-  /** For an unknown outcome: the EMR responds, and cannot tell whether the write arrived. That may last. */
+  /** For an unknown outcome: the EMR responds, but cannot say whether the write arrived, perhaps permanently. */
   readonly undecided: boolean;
   /**
    * The server does not offer this operation to this account at all, whatever its input (403 on the whole type, 404 or
    * 405 on a create). The operation is then removed from the account's capabilities, with `message` as the reason.
    */
   readonly not_offered: boolean;
-  /** The host name, if it does not exist (or no longer does): trying again does not help a person who waits. */
+  /** The host name, if it does not exist or no longer exists. A person who waits need not try again. */
   readonly unknown_host: string | undefined;
-  /** The address does not lead to a server that the connector can use, whoever signs in. `message` says why. */
+  /** The connector cannot use the server at this address, regardless of who signs in. `message` says why. */
   readonly wrong_address: boolean;
   /** Details for the event (`conflict_type`, `duplicate_patient_mrn`). */
   readonly details: Record<string, unknown> | undefined;

@@ -41,7 +41,7 @@ export function isPinned(pin: string, address: string, endpoint: string, tenant_
   return pin === same_host ? isSameHost(base, named) : pinnedUrls(pin, address, tenant_path).includes(named.href);
 }
 
-/** The URL that a pin stands for; none if the address does not have the tenant at its place. */
+/** The URL of a pin; none if the address does not contain the tenant at the expected place. */
 export function pinnedUrls(pin: string, address: string, tenant_path: string | null): string[] {
   const { host, pathname } = new URL(address);
   const tenant = pin.includes('{tenant}') ? tenantIn(pathname, tenant_path) : '';
@@ -50,12 +50,12 @@ export function pinnedUrls(pin: string, address: string, tenant_path: string | n
   return url ? [url.href] : [];
 }
 
-/** Vendors place the tenant differently. The first segment is safe for all: nobody has a path above their own. */
+/** Vendors place the tenant differently. The first segment is safe for all: no tenant controls a path above its own. */
 export const first_segment = '/{tenant}';
 
 /**
- * The tenant, at one place of the path only: whoever serves `/evil/` also serves `/evil/victim/`, and would otherwise be
- * taken for the other tenant.
+ * The tenant, at one place of the path only. Otherwise the tenant that serves `/evil/` could pose as another one, because
+ * it also serves `/evil/victim/`.
  */
 function tenantIn(pathname: string, tenant_path: string | null): string | undefined {
   const place = (tenant_path ?? first_segment).split('/');

@@ -22,7 +22,7 @@ export async function collect<Row>(pages: AsyncIterable<Row[]>): Promise<Row[]> 
   return rows;
 }
 
-/** What an operation throws for a field that it cannot store. Requests with such a field are rejected before. */
+/** What an operation throws for a field that it cannot store. The API rejects requests with such a field earlier. */
 export function unsupportedField(field: string): EmrFailure {
   return new EmrFailure('refused', `Field '${field}' is not supported by this EMR.`, { code: 'not_supported' });
 }

@@ -33,7 +33,7 @@ export type CheckResult = {
   check: Check;
   /**
    * `unsupported`: skipped, because the EMR does not have the operation. `refused`: the EMR declared the operation and
-   * refused it in use, and the connector said so: the product then no longer offers it.
+   * refused it in use, and the connector reported `not_offered`: the product then no longer offers it.
    */
   outcome: 'passed' | 'failed' | 'skipped' | 'unsupported' | 'refused';
   reason: string;

@@ -195,7 +195,7 @@ async function expectListFailure(
   ]);
 }
 
-/** The names by which APIs take the length of a page. */
+/** The names of parameters for the length of a page. */
 const page_size_names = /^(_count|count|limit|page_?size|per_?page)$/i;
 
 function withoutPageSize(address: string): string {

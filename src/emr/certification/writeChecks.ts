@@ -55,7 +55,7 @@ function checkWrite(name: WriteName): Check[] {
         const { write, input, marker, count } = await prepareWrite(env, name);
         const first = await env.track(write.send(input, marker));
         const second = await env.track(write.send(input, marker));
-        // The product never sends such a write twice.
+        // The product never repeats a write without `find`.
         if (first.ehr_id !== second.ehr_id && !write.find) skip('the write has no find');
         if (first.ehr_id !== second.ehr_id) fail('the second attempt created another record');
         const times = await count(first);

@@ -3,7 +3,7 @@ import { EmrFailure } from '../connector.ts';
 import type { SavedField } from '../writeInputs.ts';
 import type { FhirClient } from './transport/client.ts';
 
-/** One field of the interface and its place in a resource. `write` takes null to clear it. */
+/** One field of the interface and its place in a resource. `write` clears it if the value is null. */
 export type Field<Resource> = {
   property: string;
   label: string;

@@ -208,7 +208,7 @@ export function openOperations(emr: Emr): Partial<Operations> {
   return Object.fromEntries(names.map((name) => [name, announceWrites(emr, operations[name]?.open(emr))]));
 }
 
-/** Writes read what they refer to first, which may take seconds: they say when they send something. */
+/** Writes first read what they refer to, which may take seconds, and announce when they send something. */
 function announceWrites(emr: Emr, operation: unknown): unknown {
   // Writes are the only operations that are objects.
   if (typeof operation !== 'object' || operation === null) return operation;

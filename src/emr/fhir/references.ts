@@ -107,7 +107,7 @@ export async function loadPractitioners(resolver: Resolver, references: readonly
   };
 }
 
-/** The roles among these references. Enough to tell which practitioner is meant. */
+/** The roles among these references, for `practitionerId`. */
 export function loadReferredRoles(
   resolver: Resolver,
   references: readonly Reference[],

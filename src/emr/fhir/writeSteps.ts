@@ -32,9 +32,9 @@ export async function findMarked<T extends fhir.FhirResource>(
 }
 
 /**
- * Runs work that follows a create. If it fails, the record exists nevertheless: a rejection says so (`message`), and
- * any other failure leaves the outcome unknown until the record is looked up. `required`: a server that refuses this work
- * as a whole does not offer the write.
+ * Runs work that follows a create. The record exists even if the work fails: the message of a rejection says so
+ * (`message`), and any other failure leaves the outcome unknown until the record is looked up. `required`: a server that
+ * refuses this work as a whole does not offer the write.
  */
 export async function afterCreate<T>(
   message: string,
@@ -88,7 +88,7 @@ export function requireId(resource: fhir.FhirResource): string {
 
 type ResourceType = fhir.FhirResource['resourceType'];
 
-/** Throws if the server takes none of the types, or no longer does. See `storeInForm`. */
+/** Throws if the server accepts none of the types, or no longer does. See `storeInForm`. */
 export function requireForm(client: FhirClient, types: readonly ResourceType[]): void {
   if (usableForms(client, types).length > 0) return;
   const message = `The server does not accept new ${types.join(' or ')} records.`;
@@ -138,7 +138,7 @@ export function formLookup(
   };
 }
 
-/** Uses the first form that the server takes. A type that it refuses as a whole is remembered. */
+/** Uses the first form that the server accepts. A type that it refuses as a whole is remembered. */
 async function createInForm(
   client: FhirClient,
   forms: readonly fhir.FhirResource[],
@@ -272,7 +272,7 @@ export function pickNew<T extends fhir.FhirResource>(records: readonly T[], mark
   return only;
 }
 
-/** When the operation was accepted: its id, with which the marker starts, begins with the time (UUID v7). */
+/** When the operation was accepted. A marker starts with its id, which starts with the time (UUID v7). */
 function requestedAt(marker: string): number {
   const at_ms = Number.parseInt(marker.slice(0, 12), 16);
   const is_dated = /^[0-9a-f]{12}7/.test(marker) && at_ms <= Date.now() && at_ms > Date.now() - operation_age_max_ms;

@@ -74,7 +74,7 @@ async function renew(endpoint: EmrEndpoint, { credentials }: Access, grant: Gran
   if (!('body' in reply)) {
     const reason = login_required_reasons.get(reply.code);
     if (reason !== undefined) throw new EmrFailure('login_required', reason);
-    // A lock expires by itself. Until then, nobody could sign in either.
+    // A lock expires by itself, and a person could not sign in before either.
     const locked = reply.code === 'LOCKED' && 'Larkspur has temporarily locked this user.';
     throw new EmrFailure('unavailable', locked || reply.failure.message);
   }

@@ -153,7 +153,7 @@ function boundToSlot(
   };
 }
 
-/** The failure of a booking for which there is no slot, with what the EMR said about it. */
+/** The failure of a booking for which there is no slot, with the EMR's own message. */
 function slotMissing(slots: readonly fhir.Slot[], cause?: EmrFailure): EmrFailure {
   const conflict_details =
     slots.length > 0
@@ -268,7 +268,7 @@ async function findLostAppointment(
     (each) => Date.parse(each.start ?? '') === start_ms && refIds(readActors(each), 'Patient').includes(patient_ehr_id),
   );
   const lost = pickNew(alike, marker);
-  // Someone else may have booked it: a new one without our marker is not ours for certain.
+  // Without our marker, it may have been booked by someone else.
   if (lost && !readMarkers(lost).includes(marker)) throw unproven();
   return lost;
 }

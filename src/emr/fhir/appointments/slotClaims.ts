@@ -51,7 +51,7 @@ function coverTime(free: readonly fhir.Slot[], { from_ms, to_ms }: Booking): fhi
   return slots;
 }
 
-/** A slot that names services takes only those. */
+/** A slot that names services accepts only those. */
 function takesType({ serviceType }: fhir.Slot, { field, coding }: VisitType): boolean {
   const codes = list(serviceType).flatMap((each) => list(each.coding).map(({ code }) => text(code)));
   return field !== 'serviceType' || codes.length === 0 || codes.includes(coding.code ?? '');

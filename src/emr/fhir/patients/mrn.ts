@@ -32,8 +32,8 @@ export function readPatients({ outcome, records }: Sample): fhir.Patient[] | und
 }
 
 /**
- * The identifier that is most likely the MRN: by type, else the usual one, else the only one. It must tell patients
- * apart, and nearly all of them must have one. Undefined if there is none, or if there are too few patients.
+ * The identifier that is most likely the MRN: by type, else the usual one, else the only one. It must be
+ * unique, and nearly all patients must have one. Undefined if there is none, or if there are too few patients.
  */
 export function guessMrnRule(patients: readonly fhir.Patient[] = []): MrnRule | undefined {
   if (patients.length < patients_min) return undefined;

@@ -200,7 +200,7 @@ function givenForms(name: string): string {
 
 /**
  * Composed, without accents for servers that do not ignore them, and with the usual apostrophes and hyphens, which
- * servers tell apart.
+ * servers treat as different.
  */
 function spellings(name: string): string[] {
   const composed = name.normalize('NFC').trim().replace(/\s+/gu, ' ');
@@ -238,7 +238,7 @@ function matchesSearch(patient: fhir.Patient, search: PatientSearch, timezone: s
   );
 }
 
-/** Compares whole names: with prefixes, a short name would return the chart of someone whose name only begins alike. */
+/** Compares whole names: a prefix would also match the charts of other patients. */
 function isOneOf(name: string, names: readonly string[]): boolean {
   return fold(name) !== '' && names.some((each) => fold(each) === fold(name));
 }

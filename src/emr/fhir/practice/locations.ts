@@ -90,7 +90,7 @@ const referrers = [
   ['Appointment', 'location'],
 ] as const;
 
-/** Whether the server can say where something takes place. */
+/** Whether the server can be searched for what takes place at a location. */
 function canFindUses(client: FhirClient): boolean {
   return referrers.some(([type, param]) => canSearch(client, type, [param]));
 }
@@ -115,8 +115,8 @@ function readLocations(referrer: Referrer): (fhir.Reference | undefined)[] {
 }
 
 /**
- * On a server that cannot say where something takes place: the locations that belong to the practice, or that have the
- * name or the address of one of its organizations, unless they carry a patient's address or phone number.
+ * On other servers: the locations that belong to the practice, or that have the name or the address of one of its
+ * organizations, unless they have a patient's address or phone number.
  */
 async function recognizePlaces(
   client: FhirClient,

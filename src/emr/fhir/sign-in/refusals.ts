@@ -56,7 +56,7 @@ const quote_length_max = 300;
 
 /**
  * Whether the server refuses the way to sign in, and not the credentials. Some servers send `unauthorized_client` or
- * `invalid_request` for wrong credentials too, and say so.
+ * `invalid_request` for wrong credentials too, and their explanation shows it.
  */
 function isMethodRefused(refusal: TokenRefusal, way: string): boolean {
   const { refused } = refusal;

@@ -135,7 +135,7 @@ export function noSuchRecord(type?: string): EmrFailure {
   return new EmrFailure('not_found', 'The EMR has no such record.', { code });
 }
 
-/** By which the writes tell a rejected size from other rejections. */
+/** Writes recognize a rejected size by this message. */
 export const too_large_to_send = 'The EMR does not accept a request of this size.';
 const too_large = 'The EMR sent a response that is too large.';
 export const unreadable_response = 'The EMR sent an unreadable response.';
@@ -182,7 +182,7 @@ function readResource(json: unknown): fhir.FhirResource | undefined {
   return typeof resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
 }
 
-/** A UUID first: an id beside it is the server's internal number. */
+/** A UUID comes first: an id next to it is the server's internal number. */
 function readIds(json: unknown): string[] {
   const { uuid, id } = Object(json) as { uuid?: unknown; id?: unknown };
   const texts = [uuid, id].filter((each) => typeof each === 'string' || typeof each === 'number').map(String);

@@ -17,7 +17,7 @@ export type Capabilities = {
   usesShaping(type: string, name: string): boolean;
   /** Whether a parameter was seen to work, so that an empty result means that there are no such records. */
   isProven(type: string, name: string): boolean;
-  /** Whether the account may not search the type at all, although the statement says so. */
+  /** Whether the account may not search the type at all, although the statement declares it. */
   isForbidden(type: string): boolean;
   /** Whether the statement names this profile for the type. */
   hasProfile(type: string, profile: string): boolean;
@@ -27,7 +27,7 @@ export type Capabilities = {
   versionedUpdate(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
-  /** Whether appointments take exactly one slot, and only the patient as a participant. */
+  /** Whether the server accepts only appointments in exactly one slot, with the patient as the only participant. */
   readonly books_by_slot: boolean;
   /** What the server's refusals of files have shown. */
   readonly documents: DocumentFacts;
@@ -75,7 +75,7 @@ type ObservedFacts = {
   refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
   /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
   failing_updates?: Record<string, { since_ms: number; count: number }>;
-  /** Appointments take exactly one slot, and only the patient as a participant. */
+  /** The server accepts only appointments in exactly one slot, with the patient as the only participant. */
   books_by_slot?: boolean;
   documents?: DocumentFacts;
   /** Extensions (URLs) that a stored record came back without. */
@@ -86,7 +86,7 @@ type ObservedFacts = {
   bare_updates?: string[];
 };
 
-/** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are taken only in JSON. */
+/** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are accepted only in JSON. */
 type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
 
 /** Refusals that may end without a new version of the server: of rights, and by its errors. */
@@ -94,7 +94,7 @@ const passing_statuses = new Set([403, 500]);
 const refusal_age_max_ms = 24 * 60 * 60_000;
 
 /**
- * The observations that a new reading of the capability statement keeps. A new version of the server starts afresh.
+ * The observations that remain valid after the capability statement is read again: none if the server has a new version.
  * `retry_refused` drops those that withdraw an operation or a field.
  */
 export function observedFacts(

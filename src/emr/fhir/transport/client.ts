@@ -138,7 +138,7 @@ export function openSession(
 ): Session {
   const grant = createGrantStore(endpoint, access, (before, signal) => renew({ ...endpoint, signal }, access, before));
   const send = async (input: Parameters<SendRequest>[0]) => {
-    // Not before a renewal, which may take seconds: a write that was announced and not sent has to be looked up.
+    // After a renewal, which may take seconds: a write that was announced and not sent has to be looked up.
     await beforeSending(input);
     const used = grant.current();
     return { used, response: await call(endpoint, input, used.access_token) };

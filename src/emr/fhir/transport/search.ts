@@ -170,9 +170,8 @@ async function nextPage(server: Server, url: URL): Promise<Bundle> {
 
 /**
  * Counts the matches if the response has neither a total nor a next page, because some servers cut off lists silently.
- * Returns undefined if nothing seems to be missing. If the server does not count either, a full page is taken as
- * incomplete: a list has exactly this length in one of a hundred cases, and otherwise the rest would be deleted on our
- * side.
+ * Returns undefined if nothing seems to be missing. If the server does not count either, a full page counts as
+ * incomplete, because the rest would be deleted on our side. One list in a hundred has exactly this length.
  */
 async function countMatches(
   server: Server,
