@@ -1,6 +1,6 @@
 import { type Connector, takesField } from '../../src/emr/connector.ts';
 import { connectors } from '../../src/emr/index.ts';
-import type { FieldOperation } from '../../src/emr/writeInputs.ts';
+import type { FieldOperation } from '../../src/emr/operations/operations.ts';
 import { active_fields } from '../../src/model/requests/patients.ts';
 import { writes } from '../../src/product/writes/writes.ts';
 import { code, page, table } from './markdown.ts';
@@ -73,5 +73,6 @@ function limitedFields(): [request: string, operation: FieldOperation, field: st
 
 function fieldSupport(emr: Connector, operation: FieldOperation, field: string): string {
   if (!emr.capabilities.includes(operation) || !takesField(emr, emr.capabilities, operation, field)) return 'no';
-  return emr.capabilities.includes(`${operation}.${field}`) ? 'by server' : 'yes';
+  const capabilities: readonly string[] = emr.capabilities;
+  return capabilities.includes(`${operation}.${field}`) ? 'by server' : 'yes';
 }

@@ -1,26 +1,7 @@
 import type { Outbound } from '../platform/security/outbound.ts';
 import type { ClientKeys } from '../platform/security/signingKeys.ts';
-import type { Capability, Operations } from './emrOperations.ts';
 import type { EndpointPins } from './endpointPins.ts';
-import type { FieldOperation } from './writeInputs.ts';
-
-export { EmrFailure, type EmrFailureKind, kind_codes } from './emrFailure.ts';
-export {
-  type Capability,
-  type EmrEncounter,
-  type EmrMedication,
-  type EmrPatientPharmacy,
-  type EmrWrite,
-  findsNobody,
-  hasSearchedName,
-  type Listing,
-  type ListOperations,
-  type ListPage,
-  type OperationName,
-  type Operations,
-  type PatientSearch,
-  type Written,
-} from './emrOperations.ts';
+import type { Capability, FieldOperation, FieldsOf, Operations } from './operations/operations.ts';
 
 /**
  * One EMR instance at one address. `keys` are the signing keys of the client that the call is for, for EMRs that identify
@@ -237,7 +218,7 @@ export type Connector = {
    * The interface fields that the EMR has no place for, by operation. A request with one of them is rejected; all other
    * fields must be written. The operations reject them too, by name.
    */
-  unsupported_fields: { readonly [Name in FieldOperation]?: readonly string[] };
+  unsupported_fields: { readonly [Name in FieldOperation]?: readonly FieldsOf<Name>[] };
   /**
    * Rules for the EMR's address beyond the outbound guard. Returns the rest of a sentence, or undefined if it is valid.
    */
@@ -318,7 +299,8 @@ export function takesField(
   operation: FieldOperation,
   field: string,
 ): boolean {
-  if (connector.unsupported_fields[operation]?.includes(field)) return false;
-  const of_some_servers: Capability = `${operation}.${field}`;
-  return !connector.capabilities.includes(of_some_servers) || capabilities.includes(of_some_servers);
+  const unsupported: readonly string[] = connector.unsupported_fields[operation] ?? [];
+  if (unsupported.includes(field)) return false;
+  const isIn = (names: readonly string[]) => names.includes(`${operation}.${field}`);
+  return !isIn(connector.capabilities) || isIn(capabilities);
 }

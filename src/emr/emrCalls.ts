@@ -1,6 +1,7 @@
 import { JsonTooComplex, parseJsonInParts } from '../platform/security/json.ts';
 import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../platform/security/outbound.ts';
-import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from './connector.ts';
+import type { EmrEndpoint } from './connector.ts';
+import { EmrFailure, type EmrFailureKind } from './emrFailure.ts';
 
 /**
  * Sends a request to an EMR, which failures name as `emr`. Throws an EmrFailure if there is no response: `kind_if_sent`

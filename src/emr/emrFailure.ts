@@ -66,3 +66,8 @@ export class EmrFailure extends Error {
     this.retry_after_ms = options.retry_after_ms;
   }
 }
+
+/** What an operation throws for a field that it cannot store. The API rejects requests with such a field earlier. */
+export function unsupportedField(field: string): EmrFailure {
+  return new EmrFailure('refused', `Field '${field}' is not supported by this EMR.`, { code: 'not_supported' });
+}

@@ -1,4 +1,5 @@
-import { type Access, type EmrEndpoint, EmrFailure, type Grant, type RenewGrant } from './connector.ts';
+import type { Access, EmrEndpoint, Grant, RenewGrant } from './connector.ts';
+import { EmrFailure } from './emrFailure.ts';
 
 /** The current grant of an open account, and its renewal. */
 export type GrantStore = {

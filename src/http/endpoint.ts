@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { ErrorCode } from '../catalog/errors.ts';
 import type { OperatorRole } from '../catalog/roles.ts';
-import type { OperationName } from '../emr/connector.ts';
+import type { OperationName } from '../emr/operations/operations.ts';
 import type { EventType } from '../model/events.ts';
 import type { Group } from '../model/groups.ts';
 import type { Tx } from '../platform/db/database.ts';

@@ -61,8 +61,39 @@ type EventKind = {
   /** Whether the envelope has `job_id` and `access_token_reference_id`. */
   has_job_id: boolean;
   has_account_reference: boolean;
+  /** How the sandbox makes it happen. */
+  trigger: EventTrigger;
   data: TSchema;
 };
+
+/** A request, and what goes wrong with it: a fault of the EMR, or the account is unlinked while the job waits. */
+export type EventTrigger = {
+  request: TriggerRequest;
+  fault?: { operation: string; kind: string };
+  unlinks_account?: true;
+};
+
+/** The requests of src/surfaces/sandbox/triggers.ts. */
+export type TriggerRequest =
+  | 'telephone_encounter'
+  | 'telephone_encounter_with_refill'
+  | 'telephone_encounter_action'
+  | 'patient'
+  | 'duplicate_patient'
+  | 'patient_update'
+  | 'insurance'
+  | 'insurance_update'
+  | 'live_fetch'
+  | 'appointment'
+  | 'blocked_appointment'
+  | 'document'
+  | 'sync'
+  | 'read_after_expiry';
+
+/** The EMR refuses this operation once. */
+function refusal(operation: string) {
+  return { operation, kind: 'refuse' };
+}
 
 const synced = Type.Record(Type.String(), Type.Integer(), {
   description: 'Number of records of each kind',
@@ -75,6 +106,7 @@ export const events = {
     summary: 'The telephone encounter was created in the EMR, including the refill if one was requested.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'telephone_encounter' },
     data: Type.Object(
       { ...encounter, refill_medication_name: Type.Optional(Type.String()) },
       { schema_name: 'TelephoneEncounter', description: 'A telephone encounter in the EMR' },
@@ -84,6 +116,7 @@ export const events = {
     summary: 'The telephone encounter was created in the EMR, but the refill could not be added.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'telephone_encounter_with_refill', fault: { operation: 'add_refill', kind: 'refill_fails' } },
     data: Type.Object({
       ...encounter,
       refill_medication_name: Type.String(),
@@ -94,6 +127,7 @@ export const events = {
     summary: 'The telephone encounter was not created, or its outcome is unknown.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'telephone_encounter', fault: refusal('create_telephone_encounter') },
     data: Type.Object({
       telephone_encounter_id: Type.String(),
       patient_mrn: Type.String(),
@@ -105,6 +139,7 @@ export const events = {
     summary: 'The action was added to the telephone encounter’s action log.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'telephone_encounter_action' },
     data: Type.Object(action, {
       schema_name: 'TelephoneEncounterAction',
       description: 'An action in the log of a telephone encounter',
@@ -114,6 +149,7 @@ export const events = {
     summary: 'The action was not added to the telephone encounter.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'telephone_encounter_action', fault: refusal('add_telephone_action') },
     data: Type.Object({
       action_id: action.action_id,
       emr_appointment_id: action.emr_appointment_id,
@@ -125,12 +161,14 @@ export const events = {
     summary: 'The patient was created in the EMR.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'patient' },
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String() }),
   },
   'patient.failed': {
     summary: 'The patient was not created. For a duplicate, the event includes the MRN of the existing patient.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'duplicate_patient' },
     data: Type.Object({
       patient_id: Type.String(),
       failure_reason: Type.String(),
@@ -142,30 +180,35 @@ export const events = {
     summary: 'The patient was updated in the EMR.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'patient_update' },
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), audit_trail }),
   },
   'patient.update_failed': {
     summary: 'The patient was not updated and keeps the previous values.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'patient_update', fault: refusal('update_patient') },
     data: Type.Object({ patient_id: Type.String(), mrn: Type.String(), failure_reason: Type.String(), reasons }),
   },
   'patient.insurance.added': {
     summary: 'The insurance was added to the patient’s chart.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'insurance' },
     data: patient_insurance,
   },
   'patient.insurance.updated': {
     summary: 'The insurance was updated in the patient’s chart.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'insurance_update' },
     data: patient_insurance,
   },
   'patient.insurance.failed': {
     summary: 'The insurance was not added or updated.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'insurance', fault: refusal('add_patient_insurance') },
     data: Type.Object({
       patient_insurance_id: Type.String(),
       patient_mrn: Type.String(),
@@ -176,6 +219,7 @@ export const events = {
     summary: 'The live fetch finished. If exactly one patient was found, its fields are also placed directly in data.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'live_fetch' },
     data: Type.Object(
       {
         success: Type.Boolean({ description: 'Always true' }),
@@ -210,12 +254,14 @@ export const events = {
     summary: 'The live fetch failed.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'live_fetch', unlinks_account: true },
     data: Type.Object({ failure_reason: Type.String(), reasons }),
   },
   'appointment.created': {
     summary: 'The appointment was booked in the EMR.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'appointment' },
     data: Type.Object({
       appointment_id: Type.String(),
       ehr_appointment_id: Type.String(),
@@ -232,6 +278,7 @@ export const events = {
       'The appointment was not booked. For a conflict, the event describes the conflicting appointment or block.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'blocked_appointment' },
     data: Type.Object({
       appointment_id: Type.String(),
       mrn: Type.String(),
@@ -255,24 +302,28 @@ export const events = {
     summary: 'The document was uploaded to the patient’s chart.',
     has_job_id: false,
     has_account_reference: false,
+    trigger: { request: 'document' },
     data: Type.Object(document),
   },
   'document.upload_failed': {
     summary: 'The document was not uploaded.',
     has_job_id: false,
     has_account_reference: false,
+    trigger: { request: 'document', fault: refusal('upload_document') },
     data: Type.Object({ ...document, failure_reason: Type.String() }),
   },
   'sync.completed': {
     summary: 'A sync started with POST /v1/sync finished. The event includes the number of records of each kind.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'sync' },
     data: Type.Object({ org_id: Type.String(), records: synced }),
   },
   'sync.failed': {
     summary: 'A sync started with POST /v1/sync failed.',
     has_job_id: true,
     has_account_reference: true,
+    trigger: { request: 'sync', unlinks_account: true },
     data: Type.Object({
       org_id: Type.String(),
       failure_reason: Type.String({ examples: ['The EMR could not be reached for an hour.'] }),
@@ -283,6 +334,7 @@ export const events = {
     summary: 'The link to an EMR account has expired. Run Link in update mode; waiting jobs then resume.',
     has_job_id: false,
     has_account_reference: true,
+    trigger: { request: 'read_after_expiry' },
     data: Type.Object({
       access_token_reference_id: Type.String(),
       user_id: Type.String(),

@@ -1,12 +1,7 @@
-import {
-  type Access,
-  type Connector,
-  type EmrEndpoint,
-  EmrFailure,
-  type EmrWrite,
-  type Operations,
-  type Written,
-} from '../../src/emr/connector.ts';
+import type { Access, Connector, EmrEndpoint } from '../../src/emr/connector.ts';
+import { EmrFailure } from '../../src/emr/emrFailure.ts';
+import type { EmrWrite, Written } from '../../src/emr/operations/operation.ts';
+import type { Operations } from '../../src/emr/operations/operations.ts';
 import type { Outbound } from '../../src/platform/security/outbound.ts';
 
 /** A fault in an otherwise correct connector, and a check that must detect it. */

@@ -3,7 +3,7 @@ import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import type { PublishedCard } from '../../scripts/pages/scoreCards.ts';
 import type { ScoreCard } from '../../src/emr/certification/report.ts';
-import { family_name } from '../../src/emr/certification/testRecords.ts';
+import { family_name } from '../../src/emr/operations/operation.ts';
 import type { FaultSwitches, FhirServer } from '../harness/fhir/startFhirServer.ts';
 import { certifyFhir, certifyLarkspur, chart_mrn } from './certifyShipped.ts';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EmrFailure, type EmrWrite } from '../../src/emr/connector.ts';
+import { EmrFailure } from '../../src/emr/emrFailure.ts';
+import type { EmrWrite } from '../../src/emr/operations/operation.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { historyOf, NeedsReview, openSteps } from '../../src/product/jobs/jobSteps.ts';
 import { insertRestore, type Job, type StepHistory } from '../../src/product/jobs/jobs.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EmrFailure } from '../../src/emr/connector.ts';
+import { EmrFailure } from '../../src/emr/emrFailure.ts';
 import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { openLog } from '../../src/platform/telemetry/log.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';

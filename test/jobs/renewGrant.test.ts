@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Access, type Connector, EmrFailure, type Grant } from '../../src/emr/connector.ts';
+import type { Access, Connector, Grant } from '../../src/emr/connector.ts';
+import { EmrFailure } from '../../src/emr/emrFailure.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases } from '../../src/platform/db/lease.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Connector, EmrFailure, type Operations } from '../../src/emr/connector.ts';
+import type { Connector } from '../../src/emr/connector.ts';
+import { EmrFailure } from '../../src/emr/emrFailure.ts';
+import type { Operations } from '../../src/emr/operations/operations.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';

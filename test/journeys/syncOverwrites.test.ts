@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Connector, ListPage } from '../../src/emr/connector.ts';
+import type { Connector } from '../../src/emr/connector.ts';
+import type { ListPage } from '../../src/emr/operations/operation.ts';
 import { type Deferred, deferred } from '../harness/deferred.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { patient, until } from './support.ts';

@@ -1,22 +1,14 @@
 import { inspect } from 'node:util';
 import { type FailureCode, failures } from '../../catalog/failures.ts';
 import { OutboundFailure } from '../../platform/security/outbound.ts';
-import { EmrFailure, kind_codes } from '../connector.ts';
-import { collect } from '../implementations.ts';
-import {
-  type Call,
-  type Check,
-  type Environment,
-  expectFailure,
-  fail,
-  type Interceptor,
-  type ListName,
-  skip,
-} from './environment.ts';
+import { EmrFailure, kind_codes } from '../emrFailure.ts';
+import { collect, type ListName, skip } from '../operations/operation.ts';
+import { list_names, read_names, type WriteName, write_names } from '../operations/operations.ts';
+import { type Call, type Check, type Environment, expectFailure, fail, type Interceptor } from './environment.ts';
 import { isWrite } from './interceptors.ts';
-import { lists, requireList } from './listChecks.ts';
-import { reads } from './readChecks.ts';
-import { prepareWrite, samples, type WriteName } from './samples.ts';
+import { requireList } from './listChecks.ts';
+import { prepareWrite } from './preparedWrites.ts';
+import { readSample } from './readChecks.ts';
 import { attemptSignIn } from './signInChecks.ts';
 
 /** Cancellation, parallel lanes, expired and ended sessions, and the texts of failures. */
@@ -146,7 +138,7 @@ export const behaviorChecks: readonly Check[] = [
         ...(await supportedLists(env)).map((name) => [name, () => firstPage(requireList(emr, name)())] as const),
         ...read_names
           .filter((name) => supported.includes(name))
-          .map((name) => [name, () => reads[name].request(emr, env)] as const),
+          .map((name) => [name, () => readSample(env, emr, name)] as const),
       ];
       for (const [name, request] of probes) {
         const failure = await env.track(request()).catch((error: unknown) => error);
@@ -214,11 +206,6 @@ function describeError(error: unknown): string {
   }
   return chain.map((one) => `${JSON.stringify(one)}${inspect(one, { depth: 10, showHidden: true })}`).join('\n');
 }
-
-// Object.keys loses the type of the keys.
-const list_names = Object.keys(lists) as ListName[];
-const write_names = Object.keys(samples) as WriteName[];
-const read_names = Object.keys(reads) as (keyof typeof reads)[];
 
 async function firstPage(list: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of list) return;

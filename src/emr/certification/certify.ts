@@ -1,11 +1,11 @@
-import { EmrFailure } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import { CheckSkipped } from '../operations/operation.ts';
 import { behaviorChecks } from './behaviorChecks.ts';
 import { declarationChecks } from './declarationChecks.ts';
 import {
   type CertificationTarget,
   type Check,
   CheckFailed,
-  CheckSkipped,
   createEnvironment,
   type Environment,
   errorName,

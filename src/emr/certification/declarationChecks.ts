@@ -1,7 +1,5 @@
+import { list_names, read_names, write_names } from '../operations/operations.ts';
 import { type Check, fail } from './environment.ts';
-import { lists } from './listChecks.ts';
-import { reads } from './readChecks.ts';
-import { samples } from './samples.ts';
 
 /** What a connector declares, checked before the first request. */
 export const declarationChecks: readonly Check[] = [
@@ -48,7 +46,7 @@ export const declarationChecks: readonly Check[] = [
     id: 'declaration.capabilities',
     expectation: 'capabilities contains known operations, each once',
     run: async ({ connector }) => {
-      const operations = [...Object.keys(lists), ...Object.keys(reads), ...Object.keys(samples)];
+      const operations: readonly string[] = [...list_names, ...read_names, ...write_names];
       const unknown = connector.capabilities.find((name) => !operations.includes(name.split('.')[0] ?? ''));
       if (unknown) fail(`unknown operation ${unknown}`);
       if (new Set(connector.capabilities).size !== connector.capabilities.length)

@@ -1,19 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../../platform/security/outbound.ts';
+import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../connector.ts';
+import { EmrFailure, type EmrFailureKind } from '../emrFailure.ts';
+import {
+  CheckSkipped,
+  collect,
+  type EmrWrite,
+  type Listing,
+  type ListName,
+  type ReadDeclaration,
+  type RowOf,
+  type SampleEnvironment,
+  skip,
+  type WriteDeclaration,
+  type Written,
+} from '../operations/operation.ts';
 import {
   type Capability,
-  type Connector,
-  type Credentials,
-  type EmrEndpoint,
-  EmrFailure,
-  type EmrFailureKind,
-  type Grant,
-  type Listing,
   type OperationName,
   type Operations,
-  type SignIn,
-} from '../connector.ts';
-import { collect } from '../implementations.ts';
+  operations,
+  type ReadName,
+  type WriteName,
+} from '../operations/operations.ts';
 
 /** One rule that every connector must follow. `run` returns if the rule is met and throws otherwise. */
 export type Check = { id: string; expectation: string; run: (env: Environment) => Promise<void> };
@@ -54,38 +63,23 @@ export type OpenedAccount = { emr: Partial<Operations>; calls: Call[]; saved: Gr
 export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
 type OpenOptions = { intercept?: Interceptor; signal?: AbortSignal; grant?: Grant };
 
-export type Environment = CertificationTarget & {
-  endpoint(options?: OpenOptions): { endpoint: EmrEndpoint; calls: Call[] };
-  /** The only sign-in with correct credentials. */
-  signIn(): Promise<SignedIn>;
-  /** Its result, for all later checks. They are skipped if the sign-in failed. */
-  session(): Promise<SignedIn>;
-  open(options?: OpenOptions): Promise<OpenedAccount>;
-  /** What this account supports. */
-  capabilities(): Promise<readonly Capability[]>;
-  /** All rows of a list, read once. */
-  rows<Name extends ListName>(name: Name): Promise<RowOf<Name>[]>;
-  /** How many calls `rows` needed. */
-  callCount(name: ListName): Promise<number>;
-  /** A patient to read. */
-  anyPatient(): Promise<{ ehr_id: string; mrn: string }>;
-  /** Records the failure of a call: the last checks search all failures for secrets. */
-  track<T>(work: Promise<T>): Promise<T>;
-  failures: unknown[];
-  /** Every URL that was called. */
-  urls: Set<string>;
-  /** A marker in the product's format. */
-  marker(): string;
-  /** Random letters that no record contains yet. */
-  uniqueTag(): string;
-  memoize<T>(key: string, make: () => Promise<T>): Promise<T>;
-  counters: { appointments: number };
-};
-
-export type ListName = {
-  [Name in OperationName]: Operations[Name] extends Listing<{ ehr_id: string }> ? Name : never;
-}[OperationName];
-export type RowOf<Name extends ListName> = Operations[Name] extends Listing<infer Row> ? Row : never;
+export type Environment = CertificationTarget &
+  Omit<SampleEnvironment<Operations>, 'open' | 'session'> & {
+    endpoint(options?: OpenOptions): { endpoint: EmrEndpoint; calls: Call[] };
+    /** The only sign-in with correct credentials. */
+    signIn(): Promise<SignedIn>;
+    /** Its result, for all later checks. They are skipped if the sign-in failed. */
+    session(): Promise<SignedIn>;
+    open(options?: OpenOptions): Promise<OpenedAccount>;
+    /** What this account supports. */
+    capabilities(): Promise<readonly Capability[]>;
+    /** How many calls `rows` needed. */
+    callCount(name: ListName): Promise<number>;
+    /** What `track` recorded. */
+    failures: unknown[];
+    /** Every URL that was called. */
+    urls: Set<string>;
+  };
 
 export function createEnvironment(target: CertificationTarget): Environment {
   const memory = new Map<string, Promise<unknown>>();
@@ -94,7 +88,6 @@ export function createEnvironment(target: CertificationTarget): Environment {
   const env: Environment = {
     ...target,
     failures: [],
-    counters: { appointments: 0 },
     urls: new Set(),
     marker: () => `${randomBytes(16).toString('hex')}-certify`,
     uniqueTag: () => [...randomBytes(8)].map((byte) => String.fromCharCode(97 + (byte % 26))).join(''),
@@ -131,6 +124,9 @@ export function createEnvironment(target: CertificationTarget): Environment {
     rows: async <Name extends ListName>(name: Name) => (await readListOnce(env, name)).rows,
     callCount: async (name) => (await readListOnce(env, name)).calls,
     anyPatient: () => env.memoize('patient', () => findPatient(env)),
+    testPatient: () =>
+      target.patient_mrn === undefined ? env.memoize('chart', () => createPatient(env)) : env.anyPatient(),
+    written: (name) => env.memoize(`written ${name}`, () => writeSample(env, name)),
   };
   return env;
 }
@@ -156,22 +152,8 @@ export async function expectFailure(
 /** The rule is not met. The message contains no value of a record. */
 export class CheckFailed extends Error {}
 
-/** The check cannot run here, or only by doing harm. `not_supported`: the EMR lacks the operation. */
-export class CheckSkipped extends Error {
-  readonly not_supported: boolean;
-
-  constructor(message: string, not_supported = false) {
-    super(message);
-    this.not_supported = not_supported;
-  }
-}
-
 export function fail(message: string): never {
   throw new CheckFailed(message);
-}
-
-export function skip(message: string): never {
-  throw new CheckSkipped(message);
 }
 
 export function skipUnsupported(operation: string): never {
@@ -240,4 +222,40 @@ async function findPatient(env: Environment): Promise<{ ehr_id: string; mrn: str
   }
   const [first] = await env.rows('listPatients');
   return first ?? skip('the EMR has no patients');
+}
+
+async function createPatient(env: Environment): Promise<{ ehr_id: string; mrn: string }> {
+  const { emr } = await env.open();
+  const input = await operations.createPatient.sample.input(env);
+  const created = await emr.createPatient?.send(input, env.marker());
+  return created ?? skip('no patient was named, and the EMR does not support createPatient');
+}
+
+async function writeSample(env: Environment, name: WriteName): Promise<string> {
+  const { emr } = await env.open();
+  const { write, declaration } = untyped(emr, name);
+  if (!write) return skipUnsupported(name);
+  return (await write.send(await declaration.sample.input(env), env.marker())).ehr_id;
+}
+
+/** A write and its declaration, independent of the type of its input. Both come from the entry of the same name. */
+export function untyped(
+  emr: Partial<Operations>,
+  name: WriteName,
+): { write: EmrWrite<unknown, Written> | undefined; declaration: WriteDeclaration<unknown, Operations> } {
+  return {
+    write: emr[name] as unknown as EmrWrite<unknown, Written> | undefined,
+    declaration: operations[name] as unknown as WriteDeclaration<unknown, Operations>,
+  };
+}
+
+/** A read and its declaration, in the same way. */
+export function untypedRead(
+  emr: Partial<Operations>,
+  name: ReadName,
+): { read: (...key: unknown[]) => Promise<unknown>; declaration: ReadDeclaration<unknown[], Operations> } {
+  return {
+    read: (emr[name] as ((...key: unknown[]) => Promise<unknown>) | undefined) ?? skipUnsupported(name),
+    declaration: operations[name] as unknown as ReadDeclaration<unknown[], Operations>,
+  };
 }

@@ -2,18 +2,10 @@ import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { record_kinds } from '../../model/records/kinds.ts';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
-import { EmrFailure, type Listing, type ListPage, type Operations } from '../connector.ts';
-import { collect } from '../implementations.ts';
-import {
-  type Check,
-  type Environment,
-  expectFailure,
-  fail,
-  type Interceptor,
-  type ListName,
-  skip,
-  skipUnsupported,
-} from './environment.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import { collect, type Listing, type ListName, type ListPage, skip } from '../operations/operation.ts';
+import type { Operations } from '../operations/operations.ts';
+import { type Check, type Environment, expectFailure, fail, type Interceptor, skipUnsupported } from './environment.ts';
 import { onCall, respondWith, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
 

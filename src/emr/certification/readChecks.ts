@@ -1,11 +1,14 @@
-import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { activity, nullable } from '../../model/fields.ts';
-import { LiveAlerts, LiveEncounter, LiveGuarantor, LiveInsurance } from '../../model/liveChart.ts';
-import { AppointmentSource } from '../../model/records/appointments.ts';
-import { PatientSource } from '../../model/records/patients.ts';
-import { CodeLists } from '../../model/settings.ts';
-import { EmrFailure, type OperationName, type Operations, type PatientSearch } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import { skip } from '../operations/operation.ts';
+import {
+  type OperationName,
+  type Operations,
+  operations,
+  type ReadName,
+  read_names,
+} from '../operations/operations.ts';
+import type { PatientSearch } from '../operations/patients.ts';
 import {
   type Check,
   type Environment,
@@ -13,101 +16,21 @@ import {
   fail,
   type Interceptor,
   type OpenedAccount,
-  skip,
   skipUnsupported,
+  untypedRead,
 } from './environment.ts';
 import { dropConnection, respondWith, tooManyRequests, unreachable, unusable_responses } from './interceptors.ts';
 import { findInvalidValue } from './invalidValues.ts';
 
-type ReadName = {
-  [Name in OperationName]: Operations[Name] extends (...result: never[]) => Promise<unknown> ? Name : never;
-}[OperationName];
-
-type Read = {
-  schema: TSchema;
-  /** Reads something that exists. */
-  request: (emr: Partial<Operations>, env: Environment) => Promise<unknown>;
-  /** Reads something that does not exist. */
-  requestMissing?: (emr: Partial<Operations>) => Promise<unknown>;
-};
-
-const missing_id = 'no-such-record-0';
-const rows = (row: TSchema) => Type.Array(row);
-const medication = Type.Object({ ehr_id: Type.String({ minLength: 1 }), name: Type.String(), active: Type.Boolean() });
-const pharmacy = Type.Object({ ehr_id: Type.String({ minLength: 1 }), is_primary: Type.Enum(['0', '1']) });
-const doctor = Type.Object({ ehr_id: Type.String({ minLength: 1 }), last_name: Type.String(), status: activity });
-const amount = nullable(Type.Number());
-const money = Type.Object({ patient_balance: amount, account_balance: amount });
-
-/** A read of one patient's chart. */
-function chartRead(name: ChartName, schema: TSchema): Read {
-  return {
-    schema,
-    request: async (emr, env) => emr[name]?.((await env.anyPatient()).ehr_id),
-    requestMissing: async (emr) => emr[name]?.(missing_id),
-  };
-}
-type ChartName =
-  | 'listMedications'
-  | 'listPatientPharmacies'
-  | 'listEncounters'
-  | 'listGuarantors'
-  | 'getBalances'
-  | 'getAlerts'
-  | 'listPatientInsurances';
-
-export const reads: Record<ReadName, Read> = {
-  getCodeLists: { schema: CodeLists, request: async (emr) => emr.getCodeLists?.() },
-  findPatient: {
-    schema: PatientSource,
-    request: async (emr, env) => emr.findPatient?.((await env.anyPatient()).mrn),
-    requestMissing: async (emr) => emr.findPatient?.(missing_id),
-  },
-  getAppointment: {
-    schema: AppointmentSource,
-    request: async (emr, env) => {
-      const [first] = await env.rows('listAppointments');
-      return first ? emr.getAppointment?.(first.ehr_id) : skip('the EMR has no appointments');
-    },
-    requestMissing: async (emr) => emr.getAppointment?.(missing_id),
-  },
-  searchPatients: {
-    schema: rows(PatientSource),
-    request: async (emr, env) => emr.searchPatients?.({ mrn: (await env.anyPatient()).mrn }),
-    requestMissing: async (emr) => emr.searchPatients?.({ mrn: missing_id }),
-  },
-  findReferringProviders: {
-    schema: rows(doctor),
-    request: async (emr, env) => {
-      const [first] = await env.rows('listReferringProviders');
-      return first ? emr.findReferringProviders?.(first) : skip('the EMR has no referring providers');
-    },
-    requestMissing: async (emr) => emr.findReferringProviders?.({ first_name: 'No', last_name: 'Such-Record' }),
-  },
-  listMedications: chartRead('listMedications', rows(medication)),
-  listPatientPharmacies: chartRead('listPatientPharmacies', rows(pharmacy)),
-  listEncounters: chartRead(
-    'listEncounters',
-    rows(Type.Object({ ...LiveEncounter.properties, cancelled: Type.Boolean() })),
-  ),
-  listGuarantors: chartRead('listGuarantors', rows(LiveGuarantor)),
-  getBalances: chartRead('getBalances', money),
-  getAlerts: chartRead('getAlerts', LiveAlerts),
-  listPatientInsurances: chartRead('listPatientInsurances', rows(LiveInsurance)),
-};
-
-// Object.keys loses the type of the keys.
-const names = Object.keys(reads) as ReadName[];
-
 export const readChecks: readonly Check[] = [
-  ...names.flatMap((name): Check[] => [
+  ...read_names.flatMap((name): Check[] => [
     {
       id: `${name}.result`,
       expectation: 'the result matches its schema and contains valid dates and times',
       run: async (env) => {
         const { emr } = await openWith(env, name);
-        const result = await env.track(reads[name].request(emr, env));
-        const schema = Compile(reads[name].schema);
+        const result = await env.track(readSample(env, emr, name));
+        const schema = Compile(operations[name].result);
         if (!schema.Check(result))
           fail(`the result does not match the schema at ${schema.Errors(result)[0]?.instancePath || '/'}`);
         const problem = findInvalidValue(result);
@@ -118,10 +41,12 @@ export const readChecks: readonly Check[] = [
       id: `${name}.not_found`,
       expectation: 'an unknown id returns nothing, an empty result or not_found',
       run: async (env) => {
-        const { requestMissing } = reads[name];
         const { emr } = await openWith(env, name);
-        if (!requestMissing) return skip('the read takes no id');
-        const result = await env.track(requestMissing(emr)).catch((error: unknown) => rejectOtherThanNotFound(error));
+        const { read, declaration } = untypedRead(emr, name);
+        if (!declaration.missing) return skip('the read takes no id');
+        const result = await env
+          .track(read(...declaration.missing))
+          .catch((error: unknown) => rejectOtherThanNotFound(error));
         if (result !== undefined && !isEmpty(result)) fail('an unknown id returned a record');
       },
     },
@@ -186,6 +111,12 @@ export const readChecks: readonly Check[] = [
   },
 ];
 
+/** Reads something that exists. */
+export async function readSample(env: Environment, emr: Partial<Operations>, name: ReadName): Promise<unknown> {
+  const { read, declaration } = untypedRead(emr, name);
+  return read(...(await declaration.sample(env)));
+}
+
 async function openWith(
   env: Environment,
   name: OperationName,
@@ -197,7 +128,7 @@ async function openWith(
 
 async function expectUnavailable(env: Environment, name: ReadName, situation: string, intercept: Interceptor) {
   const { emr } = await openWith(env, name, { intercept });
-  return expectFailure(env, situation, () => reads[name].request(emr, env), ['unavailable']);
+  return expectFailure(env, situation, () => readSample(env, emr, name), ['unavailable']);
 }
 
 function rejectOtherThanNotFound(error: unknown): undefined {

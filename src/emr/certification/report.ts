@@ -1,9 +1,6 @@
-import type { OperationName } from '../connector.ts';
+import { list_names, type OperationName, read_names, write_names } from '../operations/operations.ts';
 import { type CheckResult, runChecks } from './certify.ts';
 import { type CertificationTarget, createEnvironment, type SignedIn } from './environment.ts';
-import { lists } from './listChecks.ts';
-import { reads } from './readChecks.ts';
-import { samples } from './samples.ts';
 
 /** A readable report: one line per subject, then the reasons for failed and skipped checks. */
 export function formatReport(name: string, all: readonly CheckResult[]): string {
@@ -40,11 +37,7 @@ export type ScoreCard = {
 };
 
 /** Every operation of the interface. */
-export const all_operations = [
-  ...Object.keys(lists),
-  ...Object.keys(reads),
-  ...Object.keys(samples),
-] as OperationName[];
+export const all_operations: readonly OperationName[] = [...list_names, ...read_names, ...write_names];
 
 /** Certifies a connector at one EMR and reports it by operation. */
 export async function scoreCard(target: CertificationTarget): Promise<ScoreCard> {

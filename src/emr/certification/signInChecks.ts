@@ -3,7 +3,8 @@ import { decodeProtectedHeader, generateKeyPair } from 'jose';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
 import { isZone } from '../../platform/time/zones.ts';
 import type { Credentials, EmrEndpoint, SignIn } from '../connector.ts';
-import { type Check, type Environment, expectFailure, fail, skip } from './environment.ts';
+import { skip } from '../operations/operation.ts';
+import { type Check, type Environment, expectFailure, fail } from './environment.ts';
 import { respondWith, unreachable, unusable_responses } from './interceptors.ts';
 
 /** Successful and refused sign-ins. */

@@ -1,8 +1,9 @@
 import { instantOf, openZone } from '../../platform/time/zones.ts';
-import { EmrFailure } from '../connector.ts';
-import { collect } from '../implementations.ts';
-import type { Saved } from '../writeInputs.ts';
-import { type Check, type Environment, expectFailure, fail, type Interceptor, skip } from './environment.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import { booksFreeSlotsOnly } from '../operations/appointments.ts';
+import { collect, missing_id, type Saved, skip } from '../operations/operation.ts';
+import { operations, type WriteName, write_names } from '../operations/operations.ts';
+import { type Check, type Environment, expectFailure, fail, type Interceptor, untyped } from './environment.ts';
 import {
   dropConnection,
   isWrite,
@@ -14,14 +15,10 @@ import {
   unusable_responses,
 } from './interceptors.ts';
 import { readPosition, requireList } from './listChecks.ts';
-import { type PreparedWrite, prepareWrite, samples, type WriteName } from './samples.ts';
-import { booksFreeSlotsOnly, testPatient } from './testRecords.ts';
-
-// Object.keys loses the type of the keys.
-const names = Object.keys(samples) as WriteName[];
+import { type PreparedWrite, prepareWrite } from './preparedWrites.ts';
 
 /** What every write must do. */
-export const writeChecks: readonly Check[] = names.flatMap(checkWrite);
+export const writeChecks: readonly Check[] = write_names.flatMap(checkWrite);
 
 function checkWrite(name: WriteName): Check[] {
   return [
@@ -176,17 +173,13 @@ async function expectUnknownOutcome(
 }
 
 async function expectAbsent(env: Environment, name: WriteName, { input, marker }: PreparedWrite): Promise<void> {
-  const { emr } = await env.open();
-  // As in `prepareWrite`.
-  const write = emr[name] as unknown as PreparedWrite['write'];
-  const match = await write.find?.(marker, input).catch((error: unknown) => {
+  const { write } = untyped((await env.open()).emr, name);
+  const match = await write?.find?.(marker, input).catch((error: unknown) => {
     if (error instanceof EmrFailure && error.kind === 'unknown_outcome') return undefined;
     throw error;
   });
   if (match) fail('the record was found although it never arrived');
 }
-
-const missing_id = 'no-such-record-0';
 
 /** The fields of an input that refer to a record of the EMR. */
 function referencesIn(input: unknown): string[] {
@@ -226,7 +219,7 @@ export const singleWriteChecks: readonly Check[] = [
       'with prevent_double_booking, only one of several bookings of the same time succeeds; the others are slot_taken',
     run: async (env) => {
       const first = await prepareWrite(env, 'createAppointment');
-      const input = { ...(await samples.createAppointment.input(env)), prevent_double_booking: true };
+      const input = { ...(await operations.createAppointment.sample.input(env)), prevent_double_booking: true };
       const markers = Array.from({ length: 3 }, () => env.marker());
       const outcomes = await Promise.allSettled(markers.map((marker) => env.track(first.write.send(input, marker))));
       const booked = outcomes.filter(({ status }) => status === 'fulfilled').length;
@@ -244,7 +237,7 @@ export const singleWriteChecks: readonly Check[] = [
     run: async (env) => {
       const { write, marker } = await prepareWrite(env, 'createAppointment');
       if (await booksFreeSlotsOnly(env)) skip('the EMR books free slots, which have lengths of their own');
-      const input = { ...(await samples.createAppointment.input(env)), minutes: null, default_minutes: 25 };
+      const input = { ...(await operations.createAppointment.sample.input(env)), minutes: null, default_minutes: 25 };
       const { ehr_id } = await env.track(write.send(input, marker));
       const { emr } = await env.open();
       const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
@@ -262,7 +255,7 @@ export const singleWriteChecks: readonly Check[] = [
       const { write, marker } = await prepareWrite(env, 'createAppointment');
       if (await booksFreeSlotsOnly(env)) skip('the EMR books free slots only, and has none then');
       const { ehr_id } = await env.track(
-        write.send({ ...(await samples.createAppointment.input(env)), starts_at }, marker),
+        write.send({ ...(await operations.createAppointment.sample.input(env)), starts_at }, marker),
       );
       const { emr } = await env.open();
       const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
@@ -274,7 +267,7 @@ export const singleWriteChecks: readonly Check[] = [
     expectation: 'a subscriber with the name of the present one keeps the record and the fields that were not sent',
     run: async (env) => {
       const { write } = await prepareWrite(env, 'updatePatientInsurance');
-      const { insurance_ehr_id } = await samples.updatePatientInsurance.input(env);
+      const { insurance_ehr_id } = await operations.updatePatientInsurance.sample.input(env);
       const person = { first_name: `Cert ${env.uniqueTag()}`, last_name: 'Subscriber' };
       const update = (more: object) =>
         env.track(
@@ -285,7 +278,7 @@ export const singleWriteChecks: readonly Check[] = [
         );
       const { emr } = await env.open();
       const guarantor = async () => {
-        const all = (await emr.listPatientInsurances?.((await testPatient(env)).ehr_id)) ?? [];
+        const all = (await emr.listPatientInsurances?.((await env.testPatient()).ehr_id)) ?? [];
         return all.find(({ emr_insurance_id }) => emr_insurance_id === insurance_ehr_id)?.guarantor_id;
       };
       await update({ dob: '1971-03-02', phone: '518-555-0146' });

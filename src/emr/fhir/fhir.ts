@@ -1,15 +1,9 @@
-import { type Connector, type EmrEndpoint, EmrFailure, type ServerDescription } from '../connector.ts';
-import { operationNames } from '../implementations.ts';
+import type { Connector, EmrEndpoint, ServerDescription } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import { listCapabilities, listUnsupportedFields } from '../operations/operations.ts';
 import { documentBytesMax } from './chart/documents.ts';
 import { createChanges } from './lists.ts';
-import {
-  fieldNames,
-  openOperations,
-  operations,
-  server_fields,
-  supportedCapabilities,
-  unsupported_fields,
-} from './operations.ts';
+import { openSupported, operations, supportedCapabilities } from './operations.ts';
 import { describeIdentifiers, readPatients } from './patients/mrn.ts';
 import { serverFindings } from './practice/locations.ts';
 import { readCapabilityStatement, readSmartConfiguration, unexpectedEndpoint } from './sign-in/authorizationServer.ts';
@@ -38,7 +32,7 @@ export const fhir: Connector = {
   page_sign_in: pageSignIn,
   // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1, measured_max: 4 },
-  unsupported_fields,
+  unsupported_fields: listUnsupportedFields(operations),
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
   signIn,
   signOut,
@@ -51,10 +45,10 @@ export const fhir: Connector = {
     if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');
     return describeIdentifiers(patients, access.mrn_rule);
   },
-  capabilities: [...operationNames(operations), ...fieldNames(server_fields)],
+  capabilities: listCapabilities(operations),
   open: (endpoint, access) => {
     const client = openClient(endpoint, access);
-    return openOperations({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
+    return openSupported({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
   },
 };
 

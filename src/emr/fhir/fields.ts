@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure } from '../connector.ts';
-import type { SavedField } from '../writeInputs.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import type { SavedField } from '../operations/operation.ts';
 import type { FhirClient } from './transport/client.ts';
 
 /** One field of the interface and its place in a resource. `write` clears it if the value is null. */

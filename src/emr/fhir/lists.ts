@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type Listing, type ListPage } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import type { Listing, ListPage } from '../operations/operation.ts';
 import { type Changes, canSearch, createResolver, type Emr, inChunks, type Resolver } from './references.ts';
 import type { FhirClient } from './transport/client.ts';
 import type { Page, SearchParams } from './transport/search.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type EmrWrite, type Written } from '../connector.ts';
-import { unsupportedField } from '../implementations.ts';
+import { EmrFailure, unsupportedField } from '../emrFailure.ts';
+import type { EmrWrite, Written } from '../operations/operation.ts';
 import { readMrn } from './patients/mrn.ts';
 import { canSearch, refId } from './references.ts';
 import { noSuchRecord } from './transport/call.ts';

@@ -3,10 +3,10 @@ import { Compile } from 'typebox/compile';
 import type { AppointmentSource } from '../../model/records/appointments.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
 import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
-import type { Operations } from '../connector.ts';
+import type { Operations } from '../operations/operations.ts';
 import { path, requireBody } from './call.ts';
-import { defineWrite, toWritten } from './defineWrite.ts';
 import { defineList } from './lists.ts';
+import { defineWrite, type LarkspurOperation, listing, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import {
   blankToNull,
@@ -64,7 +64,7 @@ const Appointment = Type.Object({
   medications: Type.Array(Type.Object({ name: textOrNull, strength: textOrNull, frequency: textOrNull })),
 });
 
-export const appointments = defineList({
+const appointments = defineList({
   path: '/api/appointments',
   row: Compile(Appointment),
   toSource: (row): AppointmentSource => ({
@@ -101,13 +101,13 @@ export const appointments = defineList({
   }),
 });
 
-export async function getAppointment(request: SendRequest, ehr_id: string): Promise<AppointmentSource | undefined> {
+async function getAppointment(request: SendRequest, ehr_id: string): Promise<AppointmentSource | undefined> {
   const reply = await request({ method: 'GET', path: path`/api/appointments/${ehr_id}`, schema: appointments.row });
   if (!('body' in reply) && reply.failure.kind === 'not_found') return undefined;
   return appointments.toSource(requireBody(reply));
 }
 
-export const createAppointment = defineWrite<Operations['createAppointment']>(
+const createAppointment = defineWrite<Operations['createAppointment']>(
   'create_appointment',
   (input) => ({
     path: '/api/appointments',
@@ -130,7 +130,7 @@ export const createAppointment = defineWrite<Operations['createAppointment']>(
   toWritten,
 );
 
-export const visitTypes = defineList({
+const visitTypes = defineList({
   path: '/api/visit-types',
   row: Compile(Type.Object({ code: id, description: text, defaultMinutes: Type.Integer() })),
   toSource: ({ code, description, defaultMinutes }): VisitCodeSource => ({
@@ -141,13 +141,13 @@ export const visitTypes = defineList({
   }),
 });
 
-export const visitStatuses = defineList({
+const visitStatuses = defineList({
   path: '/api/visit-statuses',
   row: Compile(Type.Object({ code: id, description: text })),
   toSource: ({ code, description }): VisitCodeSource => ({ ehr_id: code, code, description, minutes: null }),
 });
 
-export const scheduleBlocks = defineList({
+const scheduleBlocks = defineList({
   path: '/api/blocks',
   row: Compile(
     Type.Object({
@@ -181,3 +181,12 @@ function toPatient({ patientId, mrn, patient }: Static<typeof Appointment>) {
     patient_phone: blankToNull(patient.phone),
   };
 }
+
+export const appointment_operations: readonly LarkspurOperation[] = [
+  { operation: 'listVisitTypes', open: listing(visitTypes) },
+  { operation: 'listVisitStatuses', open: listing(visitStatuses) },
+  { operation: 'listAppointments', open: listing(appointments) },
+  { operation: 'listScheduleBlocks', open: listing(scheduleBlocks) },
+  { operation: 'getAppointment', open: reading(getAppointment) },
+  { operation: 'createAppointment', open: createAppointment },
+];

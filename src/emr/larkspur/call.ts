@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { FailureCode } from '../../catalog/failures.ts';
-import { type EmrEndpoint, EmrFailure } from '../connector.ts';
+import type { EmrEndpoint } from '../connector.ts';
 import { parseResponse, type ResponseKind, sendRequest, tooBusy } from '../emrCalls.ts';
+import { EmrFailure } from '../emrFailure.ts';
 import { toFieldName, unreadable_response } from './values.ts';
 
 /** A compiled schema. A response may contain additional fields. */

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { CodeLists } from '../../model/settings.ts';
-import type { SavedField } from '../writeInputs.ts';
+import type { SavedField } from '../operations/operation.ts';
 import { requireBody } from './call.ts';
-import type { Receipt } from './defineWrite.ts';
 import { toRelationship } from './guarantors.ts';
+import type { LarkspurOperation, Receipt } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, isoDate, text, toFieldName, toSex } from './values.ts';
 
@@ -149,3 +149,7 @@ export async function getCodeLists(request: SendRequest): Promise<CodeLists> {
     required_patient_fields: lists.requiredPatientFields.map(toFieldName),
   };
 }
+
+export const code_list_operations: readonly LarkspurOperation[] = [
+  { operation: 'getCodeLists', open: (request) => () => getCodeLists(request) },
+];

@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveAlerts } from '../../model/liveChart.ts';
-import type { EmrMedication, Operations } from '../connector.ts';
+import type { Operations } from '../operations/operations.ts';
+import type { EmrMedication } from '../operations/telephoneEncounters.ts';
 import { path, requireBody } from './call.ts';
-import { defineWrite, toWritten } from './defineWrite.ts';
+import { defineWrite, type LarkspurOperation, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, flag, id, isoDate, text, textOrNull, toFlag } from './values.ts';
 
-export async function listMedications(request: SendRequest, patient_ehr_id: string): Promise<EmrMedication[]> {
+async function listMedications(request: SendRequest, patient_ehr_id: string): Promise<EmrMedication[]> {
   const url = path`/api/patients/${patient_ehr_id}/medications`;
   const { rows } = requireBody(await request({ method: 'GET', path: url, schema: medications }));
   return rows.map((row) => ({
@@ -39,13 +40,13 @@ const medications = Compile(
   }),
 );
 
-export async function getBalances(request: SendRequest, patient_ehr_id: string) {
+async function getBalances(request: SendRequest, patient_ehr_id: string) {
   const url = path`/api/patients/${patient_ehr_id}/balances`;
   const { patientBalance, accountBalance } = requireBody(await request({ method: 'GET', path: url, schema: balances }));
   return { patient_balance: Number(patientBalance), account_balance: Number(accountBalance) };
 }
 
-export async function getAlerts(request: SendRequest, patient_ehr_id: string): Promise<LiveAlerts> {
+async function getAlerts(request: SendRequest, patient_ehr_id: string): Promise<LiveAlerts> {
   const url = path`/api/patients/${patient_ehr_id}/alerts`;
   const chart_alerts = requireBody(await request({ method: 'GET', path: url, schema: alerts }));
   return {
@@ -78,7 +79,7 @@ const alerts = Compile(
   }),
 );
 
-export const uploadDocument = defineWrite<Operations['uploadDocument']>(
+const uploadDocument = defineWrite<Operations['uploadDocument']>(
   'upload_document',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/documents`,
@@ -96,3 +97,10 @@ export const uploadDocument = defineWrite<Operations['uploadDocument']>(
   }),
   toWritten,
 );
+
+export const chart_operations: readonly LarkspurOperation[] = [
+  { operation: 'listMedications', open: reading(listMedications) },
+  { operation: 'getBalances', open: reading(getBalances) },
+  { operation: 'getAlerts', open: reading(getAlerts) },
+  { operation: 'uploadDocument', open: uploadDocument },
+];

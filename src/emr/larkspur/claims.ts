@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClaimSource } from '../../model/records/claims.ts';
 import { defineList } from './lists.ts';
+import { type LarkspurOperation, listing } from './operation.ts';
 import {
   blankToNull,
   dollars,
@@ -208,7 +209,7 @@ const Row = Type.Object({
 });
 type Row = Static<typeof Row>;
 
-export const claims = defineList({
+const claims = defineList({
   path: '/api/claims',
   row: Compile(Row),
   toSource: (row): ClaimSource => ({
@@ -282,3 +283,5 @@ function toSubmissionHistory({ createdBy, entries, autoClaimData }: Row['submiss
     },
   };
 }
+
+export const claim_operations: readonly LarkspurOperation[] = [{ operation: 'listClaims', open: listing(claims) }];

@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { EmrEncounter, Operations } from '../connector.ts';
-import { collect } from '../implementations.ts';
+import { collect } from '../operations/operation.ts';
+import type { Operations } from '../operations/operations.ts';
+import type { EmrEncounter } from '../operations/telephoneEncounters.ts';
 import { free_statuses } from './appointments.ts';
 import { path } from './call.ts';
-import { defineWrite, toWritten } from './defineWrite.ts';
 import { defineList, readPages } from './lists.ts';
+import { defineWrite, type LarkspurOperation, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, flag, id, isoDate, text, textOrNull } from './values.ts';
 
-export async function listEncounters(request: SendRequest, patient_ehr_id: string): Promise<EmrEncounter[]> {
+async function listEncounters(request: SendRequest, patient_ehr_id: string): Promise<EmrEncounter[]> {
   const rows = await collect(
     readPages(request, { ...encounters, path: path`/api/patients/${patient_ehr_id}/encounters` }),
   );
@@ -73,7 +74,7 @@ function toBooleanText(value: 'Y' | 'N'): 'true' | 'false' {
   return value === 'Y' ? 'true' : 'false';
 }
 
-export const createTelephoneEncounter = defineWrite<Operations['createTelephoneEncounter']>(
+const createTelephoneEncounter = defineWrite<Operations['createTelephoneEncounter']>(
   'create_telephone_encounter',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/telephone-encounters`,
@@ -92,7 +93,7 @@ export const createTelephoneEncounter = defineWrite<Operations['createTelephoneE
   toWritten,
 );
 
-export const addTelephoneAction = defineWrite<Operations['addTelephoneAction']>(
+const addTelephoneAction = defineWrite<Operations['addTelephoneAction']>(
   'add_telephone_action',
   (input) => ({
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/actions`,
@@ -101,7 +102,7 @@ export const addTelephoneAction = defineWrite<Operations['addTelephoneAction']>(
   toWritten,
 );
 
-export const addRefill = defineWrite<Operations['addRefill']>(
+const addRefill = defineWrite<Operations['addRefill']>(
   'add_refill',
   (input) => ({
     path: path`/api/telephone-encounters/${input.encounter_ehr_id}/refills`,
@@ -109,3 +110,10 @@ export const addRefill = defineWrite<Operations['addRefill']>(
   }),
   toWritten,
 );
+
+export const encounter_operations: readonly LarkspurOperation[] = [
+  { operation: 'listEncounters', open: reading(listEncounters) },
+  { operation: 'createTelephoneEncounter', open: createTelephoneEncounter },
+  { operation: 'addTelephoneAction', open: addTelephoneAction },
+  { operation: 'addRefill', open: addRefill },
+];

@@ -2,16 +2,16 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveGuarantor } from '../../model/liveChart.ts';
 import type { ResponsibleParty } from '../../model/requests/patients.ts';
-import type { Operations } from '../connector.ts';
-import { collect } from '../implementations.ts';
-import type { Payer } from '../writeInputs.ts';
+import type { Payer } from '../operations/guarantors.ts';
+import { collect } from '../operations/operation.ts';
+import type { Operations } from '../operations/operations.ts';
 import { path } from './call.ts';
-import { defineWrite, toWritten } from './defineWrite.ts';
 import { defineList, readPages } from './lists.ts';
+import { defineWrite, type LarkspurOperation, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { flag, id, isoDate, sexCode, text, textOrNull, usDate } from './values.ts';
 
-export async function listGuarantors(request: SendRequest, patient_ehr_id: string): Promise<LiveGuarantor[]> {
+async function listGuarantors(request: SendRequest, patient_ehr_id: string): Promise<LiveGuarantor[]> {
   const rows = await collect(
     readPages(request, { ...guarantors, path: path`/api/patients/${patient_ehr_id}/guarantors` }),
   );
@@ -46,7 +46,7 @@ export function toRelationship(code: string | null): LiveGuarantor['relationship
   return ['3', '4', '5', '6', '7', '13', '17'].includes(code ?? '') ? 'child' : 'other';
 }
 
-export const addGuarantor = defineWrite<Operations['addGuarantor']>(
+const addGuarantor = defineWrite<Operations['addGuarantor']>(
   'add_guarantor',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/guarantors`,
@@ -55,7 +55,7 @@ export const addGuarantor = defineWrite<Operations['addGuarantor']>(
   toWritten,
 );
 
-export const setResponsibleParty = defineWrite<Operations['setResponsibleParty']>(
+const setResponsibleParty = defineWrite<Operations['setResponsibleParty']>(
   'set_responsible_party',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/responsible-party`,
@@ -98,3 +98,9 @@ export function toPerson({ first_name, last_name, sex, dob, phone }: Omit<Payer,
     phone,
   };
 }
+
+export const guarantor_operations: readonly LarkspurOperation[] = [
+  { operation: 'listGuarantors', open: reading(listGuarantors) },
+  { operation: 'addGuarantor', open: addGuarantor },
+  { operation: 'setResponsibleParty', open: setResponsibleParty },
+];

@@ -2,17 +2,17 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveInsurance } from '../../model/liveChart.ts';
 import type { SubscriberRelationship } from '../../model/requests/insurance.ts';
-import type { Operations } from '../connector.ts';
-import { collect } from '../implementations.ts';
-import type { InsuranceFields, Subscriber } from '../writeInputs.ts';
+import type { InsuranceFields, Subscriber } from '../operations/insurance.ts';
+import { collect } from '../operations/operation.ts';
+import type { Operations } from '../operations/operations.ts';
 import { path } from './call.ts';
 import { insurance_properties, toChanges } from './changes.ts';
-import { defineWrite, type Receipt } from './defineWrite.ts';
 import { defineList, readPages } from './lists.ts';
+import { defineWrite, type LarkspurOperation, type Receipt, reading } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, defined, flag, id, isoDate, nullToBlank, sexCode, text, textOrNull, usDate } from './values.ts';
 
-export async function listPatientInsurances(request: SendRequest, patient_ehr_id: string): Promise<LiveInsurance[]> {
+async function listPatientInsurances(request: SendRequest, patient_ehr_id: string): Promise<LiveInsurance[]> {
   const rows = await collect(
     readPages(request, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` }),
   );
@@ -55,7 +55,7 @@ const insurances = defineList({
   }),
 });
 
-export const addPatientInsurance = defineWrite<Operations['addPatientInsurance']>(
+const addPatientInsurance = defineWrite<Operations['addPatientInsurance']>(
   'add_patient_insurance',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/insurances`,
@@ -69,7 +69,7 @@ export const addPatientInsurance = defineWrite<Operations['addPatientInsurance']
   toSaved,
 );
 
-export const updatePatientInsurance = defineWrite<Operations['updatePatientInsurance']>(
+const updatePatientInsurance = defineWrite<Operations['updatePatientInsurance']>(
   'update_patient_insurance',
   (input) => ({
     path: path`/api/patient-insurances/${input.insurance_ehr_id}`,
@@ -135,3 +135,9 @@ const guarantor_codes: Record<SubscriberRelationship, string> = {
   '33': '18',
   '53': '53',
 };
+
+export const insurance_operations: readonly LarkspurOperation[] = [
+  { operation: 'listPatientInsurances', open: reading(listPatientInsurances) },
+  { operation: 'addPatientInsurance', open: addPatientInsurance },
+  { operation: 'updatePatientInsurance', open: updatePatientInsurance },
+];

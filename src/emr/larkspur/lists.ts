@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { EmrFailure } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
 import { requireBody, type Shape } from './call.ts';
 import type { SendRequest } from './session.ts';
 import { unreadable_response } from './values.ts';

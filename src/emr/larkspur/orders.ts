@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { OrderSource } from '../../model/records/orders.ts';
 import { defineList } from './lists.ts';
+import { type LarkspurOperation, listing } from './operation.ts';
 import { blankToNull, id, isoDate, requiredDate, text, textOrNull } from './values.ts';
 
 const LabResults = Type.Object({
@@ -14,7 +15,7 @@ const LabResults = Type.Object({
   ),
 });
 
-export const orders = defineList({
+const orders = defineList({
   path: '/api/orders',
   row: Compile(
     Type.Object({
@@ -62,3 +63,5 @@ function toLabResults({ status, collectedOn, resultedOn, laboratory, results }: 
     })),
   };
 }
+
+export const order_operations: readonly LarkspurOperation[] = [{ operation: 'listOrders', open: listing(orders) }];

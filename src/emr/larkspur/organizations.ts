@@ -3,10 +3,11 @@ import { Compile } from 'typebox/compile';
 import type { InsuranceProviderSource } from '../../model/records/insuranceProviders.ts';
 import type { LocationSource } from '../../model/records/locations.ts';
 import type { PharmacySource } from '../../model/records/pharmacies.ts';
-import type { EmrPatientPharmacy, Operations } from '../connector.ts';
+import type { Operations } from '../operations/operations.ts';
+import type { EmrPatientPharmacy } from '../operations/practice.ts';
 import { path, requireBody } from './call.ts';
-import { defineWrite, toWritten } from './defineWrite.ts';
 import { defineList } from './lists.ts';
+import { defineWrite, type LarkspurOperation, listing, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import {
   addressOneLine,
@@ -20,7 +21,7 @@ import {
   toStatus,
 } from './values.ts';
 
-export const locations = defineList({
+const locations = defineList({
   path: '/api/facilities',
   row: Compile(
     Type.Object({
@@ -48,7 +49,7 @@ export const locations = defineList({
   }),
 });
 
-export const pharmacies = defineList({
+const pharmacies = defineList({
   path: '/api/pharmacies',
   row: Compile(
     Type.Object({
@@ -75,7 +76,7 @@ export const pharmacies = defineList({
   }),
 });
 
-export const insuranceProviders = defineList({
+const insuranceProviders = defineList({
   path: '/api/insurance-companies',
   row: Compile(
     Type.Object({
@@ -101,10 +102,7 @@ export const insuranceProviders = defineList({
   }),
 });
 
-export async function listPatientPharmacies(
-  request: SendRequest,
-  patient_ehr_id: string,
-): Promise<EmrPatientPharmacy[]> {
+async function listPatientPharmacies(request: SendRequest, patient_ehr_id: string): Promise<EmrPatientPharmacy[]> {
   const url = path`/api/patients/${patient_ehr_id}/pharmacies`;
   const { rows } = requireBody(await request({ method: 'GET', path: url, schema: patient_pharmacies }));
   return rows.map((row) => ({
@@ -133,7 +131,7 @@ const patient_pharmacies = Compile(
   }),
 );
 
-export const addPatientPharmacy = defineWrite<Operations['addPatientPharmacy']>(
+const addPatientPharmacy = defineWrite<Operations['addPatientPharmacy']>(
   'add_patient_pharmacy',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/pharmacies`,
@@ -141,3 +139,11 @@ export const addPatientPharmacy = defineWrite<Operations['addPatientPharmacy']>(
   }),
   toWritten,
 );
+
+export const organization_operations: readonly LarkspurOperation[] = [
+  { operation: 'listLocations', open: listing(locations) },
+  { operation: 'listPharmacies', open: listing(pharmacies) },
+  { operation: 'listInsuranceProviders', open: listing(insuranceProviders) },
+  { operation: 'listPatientPharmacies', open: reading(listPatientPharmacies) },
+  { operation: 'addPatientPharmacy', open: addPatientPharmacy },
+];

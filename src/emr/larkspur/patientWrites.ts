@@ -1,12 +1,13 @@
-import { EmrFailure, type Operations } from '../connector.ts';
-import type { Demographics, EmrDoctor } from '../writeInputs.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import type { Operations } from '../operations/operations.ts';
+import type { Demographics, EmrDoctor } from '../operations/patients.ts';
 import { path } from './call.ts';
 import { getCodeLists, hasListCodes, patient_properties, toChanges } from './changes.ts';
-import { defineWrite, toWritten } from './defineWrite.ts';
 import { party_codes, toPerson } from './guarantors.ts';
+import { defineWrite, type LarkspurOperation, toWritten } from './operation.ts';
 import { defined, nullToBlank, sexCode, toFlag, unreadable_response, usDate } from './values.ts';
 
-export const createPatient = defineWrite<Operations['createPatient']>(
+const createPatient = defineWrite<Operations['createPatient']>(
   'create_patient',
   (input) => ({
     path: '/api/patients',
@@ -31,7 +32,7 @@ export const createPatient = defineWrite<Operations['createPatient']>(
   },
 );
 
-export const updatePatient = defineWrite<Operations['updatePatient']>(
+const updatePatient = defineWrite<Operations['updatePatient']>(
   'update_patient',
   (input) => ({
     path: path`/api/patients/${input.patient_ehr_id}/demographics`,
@@ -44,7 +45,7 @@ export const updatePatient = defineWrite<Operations['updatePatient']>(
   },
 );
 
-export const requestEligibility = defineWrite<Operations['requestEligibility']>(
+const requestEligibility = defineWrite<Operations['requestEligibility']>(
   'request_eligibility',
   (input) => ({ path: path`/api/patients/${input.patient_ehr_id}/eligibility-checks`, body: {} }),
   toWritten,
@@ -102,3 +103,9 @@ function toDoctor(role: 'referring' | 'pcp', person: EmrDoctor | null | undefine
 function toFlagIfSent(value: boolean | null | undefined): 'Y' | 'N' | undefined {
   return value === null || value === undefined ? undefined : toFlag(value);
 }
+
+export const patient_write_operations: readonly LarkspurOperation[] = [
+  { operation: 'createPatient', open: createPatient },
+  { operation: 'updatePatient', open: updatePatient },
+  { operation: 'requestEligibility', open: requestEligibility },
+];

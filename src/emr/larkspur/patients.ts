@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { PatientSource } from '../../model/records/patients.ts';
-import { EmrFailure, findsNobody, hasSearchedName, type PatientSearch } from '../connector.ts';
-import { collect } from '../implementations.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import { collect } from '../operations/operation.ts';
+import { findsNobody, hasSearchedName, type PatientSearch } from '../operations/patients.ts';
 import { defineList, readPages } from './lists.ts';
+import { type LarkspurOperation, listing, reading } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import {
   addressTwoLines,
@@ -17,7 +19,7 @@ import {
   usDate,
 } from './values.ts';
 
-export const patients = defineList({
+const patients = defineList({
   path: '/api/patients',
   row: Compile(
     Type.Object({
@@ -57,7 +59,7 @@ export const patients = defineList({
   }),
 });
 
-export async function findPatient(request: SendRequest, mrn: string): Promise<PatientSource | undefined> {
+async function findPatient(request: SendRequest, mrn: string): Promise<PatientSource | undefined> {
   if (mrn.length > mrn_max) return undefined;
   const matches = await collect(readPages(request, patients, { mrn }));
   // Writes go to the chart returned here, so a wrong match must fail.
@@ -71,7 +73,7 @@ export async function findPatient(request: SendRequest, mrn: string): Promise<Pa
 /** Larkspur's own limit. */
 const mrn_max = 200;
 
-export async function searchPatients(request: SendRequest, search: PatientSearch): Promise<PatientSource[]> {
+async function searchPatients(request: SendRequest, search: PatientSearch): Promise<PatientSource[]> {
   if (findsNobody(search)) return [];
   const params = {
     mrn: search.mrn,
@@ -85,3 +87,9 @@ export async function searchPatients(request: SendRequest, search: PatientSearch
   // Larkspur searches names by prefix.
   return matches.filter((patient) => hasSearchedName(patient, search));
 }
+
+export const patient_operations: readonly LarkspurOperation[] = [
+  { operation: 'listPatients', open: listing(patients) },
+  { operation: 'findPatient', open: reading(findPatient) },
+  { operation: 'searchPatients', open: reading(searchPatients) },
+];

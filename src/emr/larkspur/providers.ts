@@ -3,8 +3,9 @@ import { Compile } from 'typebox/compile';
 import type { ProviderSource } from '../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../model/records/staff.ts';
-import { collect } from '../implementations.ts';
+import { collect } from '../operations/operation.ts';
 import { defineList, readPages } from './lists.ts';
+import { type LarkspurOperation, listing, reading } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 
@@ -29,7 +30,7 @@ const Shift = Type.Object({
 type Shift = Static<typeof Shift>;
 type ShiftSource = ProviderSource['hours'][number]['shifts'][number];
 
-export const providers = defineList({
+const providers = defineList({
   path: '/api/providers',
   row: Compile(
     Type.Object({
@@ -103,7 +104,7 @@ function toVisitTypeRule(rule: Shift['visitRules'][number]) {
   };
 }
 
-export const staff = defineList({
+const staff = defineList({
   path: '/api/staff',
   row: Compile(Type.Object({ staffId: id, displayName: text, role: textOrNull, activeFlag: flag })),
   toSource: (row): StaffMemberSource => ({
@@ -115,14 +116,14 @@ export const staff = defineList({
 });
 
 /** Larkspur compares names by the same rule. */
-export function findReferringProviders(
+function findReferringProviders(
   request: SendRequest,
   { first_name, last_name }: { first_name: string; last_name: string },
 ): Promise<ReferringProviderSource[]> {
   return collect(readPages(request, referringProviders, { firstName: first_name, lastName: last_name }));
 }
 
-export const referringProviders = defineList({
+const referringProviders = defineList({
   path: '/api/referring-providers',
   row: Compile(
     Type.Object({
@@ -157,3 +158,10 @@ export const referringProviders = defineList({
     status: toStatus(row.activeFlag),
   }),
 });
+
+export const provider_operations: readonly LarkspurOperation[] = [
+  { operation: 'listProviders', open: listing(providers) },
+  { operation: 'listStaff', open: listing(staff) },
+  { operation: 'listReferringProviders', open: listing(referringProviders) },
+  { operation: 'findReferringProviders', open: reading(findReferringProviders) },
+];

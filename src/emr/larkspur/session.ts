@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Access, type Credentials, type EmrEndpoint, EmrFailure, type Grant, type SignIn } from '../connector.ts';
+import type { Access, Credentials, EmrEndpoint, Grant, SignIn } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
 import { createGrantStore } from '../grantStore.ts';
 import { call, type LarkspurRequest, type Rejection, type Reply } from './call.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { isDate } from '../../platform/time/days.ts';
-import { EmrFailure } from '../connector.ts';
+import { EmrFailure } from '../emrFailure.ts';
 
 /** Larkspur's value formats and their conversion. */
 export const id = Type.String({ minLength: 1 });

@@ -104,6 +104,7 @@ export type Appointment = Static<typeof Appointment>;
 export const appointments = recordKind({
   name: 'appointments',
   operation: 'listAppointments',
+  consent: 'appointments',
   source: AppointmentSource,
   wire: Appointment,
   labels: { singular: 'appointment', plural: 'appointments' },

@@ -182,6 +182,7 @@ export type Claim = Static<typeof Claim>;
 export const claims = recordKind({
   name: 'claims',
   operation: 'listClaims',
+  consent: 'claims',
   source: ClaimSource,
   wire: Claim,
   labels: { singular: 'claim', plural: 'claims' },

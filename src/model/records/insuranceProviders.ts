@@ -26,6 +26,7 @@ export type InsuranceProvider = Static<typeof InsuranceProvider>;
 export const insuranceProviders = recordKind({
   name: 'insurance_providers',
   operation: 'listInsuranceProviders',
+  consent: null,
   source: InsuranceProviderSource,
   wire: InsuranceProvider,
   labels: { singular: 'insurance provider', plural: 'insurance providers' },

@@ -31,6 +31,7 @@ export type Location = Static<typeof Location>;
 export const locations = recordKind({
   name: 'locations',
   operation: 'listLocations',
+  consent: 'locations',
   source: LocationSource,
   wire: Location,
   labels: { singular: 'location', plural: 'locations' },

@@ -31,6 +31,7 @@ const orders_max = 1000;
 export const orders = recordKind({
   name: 'orders',
   operation: 'listOrders',
+  consent: 'orders',
   source: OrderSource,
   wire: Order,
   labels: { singular: 'order', plural: 'orders' },

@@ -99,6 +99,7 @@ function indexedName(name: string): string {
 export const patients = recordKind({
   name: 'patients',
   operation: 'listPatients',
+  consent: 'patients',
   source: PatientSource,
   wire: Patient,
   labels: { singular: 'patient', plural: 'patients' },

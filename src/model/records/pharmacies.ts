@@ -27,6 +27,7 @@ export type Pharmacy = Static<typeof Pharmacy>;
 export const pharmacies = recordKind({
   name: 'pharmacies',
   operation: 'listPharmacies',
+  consent: 'pharmacies',
   source: PharmacySource,
   wire: Pharmacy,
   labels: { singular: 'pharmacy', plural: 'pharmacies' },

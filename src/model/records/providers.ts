@@ -87,6 +87,7 @@ export type Provider = Static<typeof Provider>;
 export const providers = recordKind({
   name: 'providers',
   operation: 'listProviders',
+  consent: 'providers',
   source: ProviderSource,
   wire: Provider,
   labels: { singular: 'provider', plural: 'providers' },

@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox';
+import type { ReadSubject } from '../consents.ts';
 import { choices, days, phoneDigits, text } from '../fields.ts';
 import type { Group } from '../groups.ts';
 
@@ -16,6 +17,8 @@ export type RecordKind<
   name: Name;
   /** The connector operation that lists its records. */
   operation: Operation;
+  /** What Link says that is read. */
+  consent: ReadSubject | null;
   /** A record as connectors return it. */
   source: Source;
   /** A record as the API returns it. */

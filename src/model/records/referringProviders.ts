@@ -32,6 +32,7 @@ export type ReferringProvider = Static<typeof ReferringProvider>;
 export const referringProviders = recordKind({
   name: 'referring_providers',
   operation: 'listReferringProviders',
+  consent: 'providers',
   source: ReferringProviderSource,
   wire: ReferringProvider,
   labels: { singular: 'referring provider', plural: 'referring providers' },

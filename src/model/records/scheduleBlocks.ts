@@ -18,6 +18,7 @@ export type ScheduleBlockSource = Static<typeof ScheduleBlockSource>;
 export const scheduleBlocks = recordKind({
   name: 'schedule_blocks',
   operation: 'listScheduleBlocks',
+  consent: 'schedules',
   source: ScheduleBlockSource,
   wire: Type.Object({ id, ...fields }),
   labels: { singular: 'schedule block', plural: 'schedule blocks' },

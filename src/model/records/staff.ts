@@ -20,6 +20,7 @@ export type StaffMember = Static<typeof StaffMember>;
 export const staff = recordKind({
   name: 'staff',
   operation: 'listStaff',
+  consent: 'staff',
   source: StaffMemberSource,
   wire: StaffMember,
   labels: { singular: 'staff member', plural: 'staff' },

@@ -4,6 +4,7 @@ import { VisitCode, VisitCodeSource } from './visitTypes.ts';
 export const visitStatuses = recordKind({
   name: 'visit_statuses',
   operation: 'listVisitStatuses',
+  consent: null,
   source: VisitCodeSource,
   wire: VisitCode,
   labels: { singular: 'visit status', plural: 'visit statuses' },

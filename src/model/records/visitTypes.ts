@@ -22,6 +22,7 @@ export type VisitCodeSource = Static<typeof VisitCodeSource>;
 export const visitTypes = recordKind({
   name: 'visit_types',
   operation: 'listVisitTypes',
+  consent: null,
   source: VisitCodeSource,
   wire: VisitCode,
   labels: { singular: 'visit type', plural: 'visit types' },

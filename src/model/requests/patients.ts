@@ -128,21 +128,20 @@ export const PatientRequest = Type.Object(
 );
 export type PatientRequest = Static<typeof PatientRequest>;
 
+const save_previous_address = clearable(
+  Type.Boolean({ default: true, description: 'Whether the EMR keeps the current address as history' }),
+);
+
 /** Which of the fields can be changed depends on the state of the patient. */
 export const PatientChanges = Type.Object(
-  {
-    ...changesOf(PatientRequest),
-    save_previous_address: clearable(
-      Type.Boolean({ default: true, description: 'Whether the EMR keeps the current address as history' }),
-    ),
-  },
+  { ...changesOf(PatientRequest), save_previous_address },
   { schema_name: 'PatientUpdate', description: 'Changes to a patient; null clears a field' },
 );
 export type PatientChanges = Static<typeof PatientChanges>;
 
-/** Fields that can be changed once the patient exists in the EMR. */
-export const active_fields: ReadonlySet<string> = new Set([
-  ...Object.keys(contact),
-  ...Object.keys(doctors),
-  'save_previous_address',
-]);
+/** What can be changed once the patient exists in the EMR. */
+export const ActivePatientChanges = Type.Object({
+  ...changesOf(Type.Object({ ...contact, ...doctors })),
+  save_previous_address,
+});
+export const active_fields: ReadonlySet<string> = new Set(Object.keys(ActivePatientChanges.properties));

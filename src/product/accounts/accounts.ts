@@ -1,6 +1,7 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newReference, parseId } from '../../catalog/ids.ts';
-import type { Capability, MrnRule } from '../../emr/connector.ts';
+import type { MrnRule } from '../../emr/connector.ts';
+import type { Capability } from '../../emr/operations/operations.ts';
 import { readBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';

@@ -1,5 +1,5 @@
 import { apiError } from '../../catalog/errors.ts';
-import { EmrFailure } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Context } from '../context.ts';
 import type { StoredAccount } from './accounts.ts';
 import type { MrnSetting } from './capabilities.ts';

@@ -1,12 +1,12 @@
+import type { Evidence, MrnRule } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
 import {
   type Capability,
-  EmrFailure,
-  type Evidence,
-  type MrnRule,
+  list_names,
   type OperationName,
   type Operations,
-} from '../../emr/connector.ts';
-import { record_kinds } from '../../model/records/kinds.ts';
+  read_names,
+} from '../../emr/operations/operations.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 
 type Owner = { id: string; client_id: string };
@@ -95,10 +95,11 @@ export async function listRefusedInUse(tx: Tx, account_id: string): Promise<Capa
   return rows.map(({ capability }) => capability);
 }
 
-/** A list is read again after a day: the right to read it may be back, and reading it changes nothing. */
+/** Whether a read is possible is tried again after a day: the right to read may be back, and reading changes nothing. */
 function refusedInUse(sql: Query) {
-  return sql`(known.refused_in_use AND (known.capability NOT LIKE 'list%' OR known.at > now() - interval '1 day'))`;
+  return sql`(known.refused_in_use AND (known.capability <> ALL (${readable}) OR known.at > now() - interval '1 day'))`;
 }
+const readable = [...list_names, ...read_names];
 
 /** Counts refused capabilities as declared again, and returns them. */
 export async function forgetRefusals(tx: Tx, account_id: string): Promise<Capability[]> {
@@ -126,7 +127,7 @@ type Call = (...args: unknown[]) => Promise<unknown>;
 type ListCall = (...args: unknown[]) => AsyncIterable<unknown>;
 type Write = { send: Call; find?: Call };
 
-const listings: ReadonlySet<OperationName> = new Set(record_kinds.map(({ operation }) => operation));
+const listings: ReadonlySet<OperationName> = new Set(list_names);
 
 /**
  * The same operations, observed. A list that was read to its end is not reported: whoever reads it knows the number of

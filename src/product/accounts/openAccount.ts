@@ -1,18 +1,16 @@
-import {
-  type Access,
-  type Capability,
-  type Connector,
-  type Credentials,
-  type EmrEndpoint,
-  EmrFailure,
-  type Grant,
-  type IdentifierSample,
-  type OperationName,
-  type Operations,
-  type RefreshedCapabilities,
-  type RenewGrant,
-  type SharedMarkers,
+import type {
+  Access,
+  Connector,
+  Credentials,
+  EmrEndpoint,
+  Grant,
+  IdentifierSample,
+  RefreshedCapabilities,
+  RenewGrant,
+  SharedMarkers,
 } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
+import type { Capability, OperationName, Operations } from '../../emr/operations/operations.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import type { UsedSession } from '../jobs/jobs.ts';

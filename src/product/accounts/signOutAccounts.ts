@@ -1,4 +1,5 @@
-import { type Credentials, EmrFailure, type Grant } from '../../emr/connector.ts';
+import type { Credentials, Grant } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
 import { type EndpointContext, emrEndpoint } from './emrApps.ts';

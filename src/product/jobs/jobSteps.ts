@@ -1,4 +1,5 @@
-import { EmrFailure, type EmrWrite } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
+import type { EmrWrite } from '../../emr/operations/operation.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';

@@ -1,4 +1,4 @@
-import { EmrFailure } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';

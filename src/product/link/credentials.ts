@@ -1,15 +1,15 @@
 import { ApiError, apiError } from '../../catalog/errors.ts';
-import {
-  type ConnectionReport,
-  type Connector,
-  type CredentialField,
-  type Credentials,
-  type EmrEndpoint,
-  EmrFailure,
-  type ReportStep,
-  type SignInRefusal,
-  type SignInWay,
+import type {
+  ConnectionReport,
+  Connector,
+  CredentialField,
+  Credentials,
+  EmrEndpoint,
+  ReportStep,
+  SignInRefusal,
+  SignInWay,
 } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { trimText } from '../../model/fields.ts';
 import type { Tx } from '../../platform/db/database.ts';

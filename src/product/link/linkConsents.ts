@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import type { Capability, OperationName } from '../../emr/connector.ts';
+import {
+  type Capability,
+  type OperationName,
+  operations,
+  read_names,
+  write_names,
+} from '../../emr/operations/operations.ts';
+import { read_subjects, write_subjects } from '../../model/consents.ts';
+import { record_kinds } from '../../model/records/kinds.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
@@ -44,61 +52,18 @@ function isWithin(some: readonly string[], all: readonly string[]): boolean {
 /** What an account can do in the EMR, as Link says it to people. `known`: as stated by this server. */
 export type LinkAccess = { known: boolean; reads: string[]; writes: string[] };
 
-/**
- * What Link names before anyone signs in, in this order. Complete, so that a new operation does not compile without a
- * decision: consent must not cover less than what happens. The page has a text for each subject. `null`: code lists and
- * names that say nothing about a person.
- */
-const subjects: Record<OperationName, `reads ${string}` | `writes ${string}` | null> = {
-  listPatients: 'reads patients',
-  searchPatients: 'reads patients',
-  findPatient: 'reads patients',
-  listGuarantors: 'reads patients',
-  getAlerts: 'reads patients',
-  listPatientPharmacies: 'reads patients',
-  listPatientInsurances: 'reads insurance',
-  listMedications: 'reads medications',
-  listOrders: 'reads orders',
-  listEncounters: 'reads visits',
-  getBalances: 'reads balances',
-  listAppointments: 'reads appointments',
-  getAppointment: 'reads appointments',
-  listScheduleBlocks: 'reads schedules',
-  listClaims: 'reads claims',
-  listProviders: 'reads providers',
-  listReferringProviders: 'reads providers',
-  findReferringProviders: 'reads providers',
-  listStaff: 'reads staff',
-  listLocations: 'reads locations',
-  listPharmacies: 'reads pharmacies',
-  listInsuranceProviders: null,
-  listVisitTypes: null,
-  listVisitStatuses: null,
-  getCodeLists: null,
-  createPatient: 'writes patients',
-  updatePatient: 'writes patients',
-  addGuarantor: 'writes patients',
-  setResponsibleParty: 'writes patients',
-  addPatientPharmacy: 'writes patients',
-  addPatientInsurance: 'writes insurance',
-  updatePatientInsurance: 'writes insurance',
-  requestEligibility: 'writes insurance',
-  createAppointment: 'writes appointments',
-  uploadDocument: 'writes documents',
-  createTelephoneEncounter: 'writes messages',
-  addTelephoneAction: 'writes messages',
-  addRefill: 'writes refills',
-};
-
 export function toAccess(capabilities: readonly Capability[], known: boolean): LinkAccess {
-  const offered = Object.entries(subjects).filter(([name]) => capabilities.includes(name as OperationName));
-  const named = (kind: 'reads' | 'writes') => {
-    const found = offered.flatMap(([, subject]) =>
-      subject?.startsWith(`${kind} `) ? [subject.slice(kind.length + 1)] : [],
-    );
-    return [...new Set(found)];
+  const isOffered = (name: OperationName) => capabilities.includes(name);
+  const read = new Set([
+    ...record_kinds.filter(({ operation }) => isOffered(operation)).map(({ consent }) => consent),
+    ...read_names.filter(isOffered).map((name) => operations[name].consent),
+  ]);
+  const written = new Set(write_names.filter(isOffered).map((name) => operations[name].consent));
+  return {
+    known,
+    reads: read_subjects.filter((subject) => read.has(subject)),
+    writes: write_subjects.filter((subject) => written.has(subject)),
   };
-  return { known, reads: named('reads'), writes: named('writes') };
 }
 
 /** `terms_id` names the terms that were shown. `required`: the person must agree before signing in. */

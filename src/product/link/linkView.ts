@@ -1,12 +1,6 @@
 import type { ErrorCode } from '../../catalog/errors.ts';
-import {
-  type Connector,
-  type EmrEndpoint,
-  EmrFailure,
-  type OfferedWays,
-  type ServerDescription,
-  type SignInWay,
-} from '../../emr/connector.ts';
+import type { Connector, EmrEndpoint, OfferedWays, ServerDescription, SignInWay } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
 import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type DestinationChange, destinationOf } from '../../platform/security/outbound.ts';

@@ -1,5 +1,6 @@
 import type { Config } from '../../catalog/settings/config.ts';
-import { EmrFailure, type Operations } from '../../emr/connector.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
+import type { Operations } from '../../emr/operations/operations.ts';
 import { type Kind, sync_order } from '../../model/records/kinds.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { recordWorking, toRuleKey } from '../accounts/capabilities.ts';

@@ -1,6 +1,7 @@
 import type { Static, TObject } from 'typebox';
-import { EmrFailure, type OperationName, type Operations } from '../../emr/connector.ts';
-import type { FieldOperation, SavedField } from '../../emr/writeInputs.ts';
+import { EmrFailure } from '../../emr/emrFailure.ts';
+import type { SavedField } from '../../emr/operations/operation.ts';
+import type { FieldOperation, OperationName, Operations } from '../../emr/operations/operations.ts';
 import type { EventData, EventOf } from '../../model/events.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';

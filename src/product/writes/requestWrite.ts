@@ -1,8 +1,8 @@
 import type { Static, TObject } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import { type Connector, type OperationName, takesField } from '../../emr/connector.ts';
-import type { FieldOperation } from '../../emr/writeInputs.ts';
+import { type Connector, takesField } from '../../emr/connector.ts';
+import type { FieldOperation, OperationName } from '../../emr/operations/operations.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox';
-import type { OperationName } from '../../emr/connector.ts';
+import type { OperationName } from '../../emr/operations/operations.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../../http/endpoint.ts';
 import { acceptOnce } from '../../http/idempotency.ts';
 import { reader } from '../../http/validate.ts';

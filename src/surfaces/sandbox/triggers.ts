@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth';
 import { Chartwire } from '../../../sdk/src/client.ts';
 import { JobFailedError, LoginRequiredError } from '../../../sdk/src/errors.ts';
 import { StartFailure } from '../../catalog/errors.ts';
-import type { EventType } from '../../model/events.ts';
+import { type EventTrigger, type EventType, events, type TriggerRequest } from '../../model/events.ts';
 import { callControl } from './faultSwitches.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
@@ -13,7 +13,7 @@ export type TriggeredEvent = { id: string; type: string; job_id?: string | numbe
 
 /** Makes a real event happen in the sandbox, by a request of the API and, where needed, a fault in the EMR. */
 export async function triggerEvent(sandbox: Sandbox, type: EventType, observe: Observe): Promise<TriggeredEvent> {
-  const event = await triggers[type](openScene(sandbox, observe));
+  const event = await runTrigger(openScene(sandbox, observe), events[type].trigger);
   if (event.type === type) return event;
   throw new StartFailure(`The sandbox sent the event ${event.type} instead of ${type}.`);
 }
@@ -39,92 +39,100 @@ function openScene(sandbox: Sandbox, observe: Observe): Scene {
   };
 }
 
-/** One for each event of the catalogue. */
-const triggers: Record<EventType, (scene: Scene) => Promise<TriggeredEvent>> = {
-  'telephone_encounter.created': (scene) => scene.client.telephoneEncounters.createAndWait(call(scene)),
-  'telephone_encounter.created_partial': (scene) =>
-    withFault(scene, { operation: 'add_refill', kind: 'refill_fails' }, async () => {
-      const refill_medication_name = await activeMedication(scene);
-      return scene.client.telephoneEncounters.createAndWait({ ...call(scene), refill_medication_name });
-    }),
-  'telephone_encounter.failed': (scene) =>
-    rejected(scene, 'create_telephone_encounter', () => scene.client.telephoneEncounters.createAndWait(call(scene))),
-  'telephone_encounter_action.created': async (scene) =>
-    scene.client.telephoneEncounters.actions.createAndWait(await action(scene)),
-  'telephone_encounter_action.failed': async (scene) => {
-    const body = await action(scene);
-    return rejected(scene, 'add_telephone_action', () => scene.client.telephoneEncounters.actions.createAndWait(body));
-  },
-  'patient.created': (scene) => scene.client.patients.createAndWait(newPatient()),
-  'patient.failed': async (scene) => {
-    const { first_name, last_name, dob, sex } = await examplePatient(scene);
-    const duplicate = { first_name, last_name, dob: dob ?? '', sex: sex as 'male' | 'female' | 'unknown' };
-    return failureOf(scene.client.patients.createAndWait(duplicate));
-  },
-  'patient.updated': async (scene) => updatePatient(scene),
-  'patient.update_failed': (scene) => rejected(scene, 'update_patient', () => updatePatient(scene)),
-  'patient.insurance.added': async (scene) => {
-    const { mrn } = await patientInEmr(scene);
-    return scene.client.patients.insurances.createAndWait(mrn, await insurance(scene));
-  },
-  'patient.insurance.updated': async (scene) => {
-    const { patientId, mrn } = await patientInEmr(scene);
-    const { insuranceId } = await scene.control<{ insuranceId: string }>('POST', '/control/patient-insurances', {
-      ...{ patientId, companyName: 'Mock Mutual', subscriberNumber: `T${randomInt(1e6, 1e7)}` },
-    });
-    const member_id = `T${randomInt(1e6, 1e7)}`;
-    return scene.client.patients.insurances.updateAndWait(mrn, insuranceId, { member_id });
-  },
-  'patient.insurance.failed': async (scene) => {
-    const { mrn } = await patientInEmr(scene);
-    const body = await insurance(scene);
-    return rejected(scene, 'add_patient_insurance', () => scene.client.patients.insurances.createAndWait(mrn, body));
-  },
-  'patient.live_fetch_completed': ({ client, sandbox }) =>
-    client.patients.fetchAndWait({ search_by: 'mrn', mrn: sandbox.example.patient_mrn }),
-  'patient.live_fetch_failed': (scene) =>
-    unlinkedMeanwhile(scene, (client) =>
-      client.patients.fetch({ search_by: 'mrn', mrn: scene.sandbox.example.patient_mrn }),
-    ),
-  'appointment.created': async (scene) => scene.client.appointments.createAndWait(await appointment(scene, freeTime())),
-  'appointment.failed': async (scene) => {
-    const time = freeTime();
-    const [year, month, day] = time.date.split('-');
-    const { blockId } = await scene.control<{ blockId: string }>('POST', '/control/blocks', {
-      ...{ providerId: scene.sandbox.example.provider_id, minutes: 60, reason: 'Meeting' },
-      startsAt: `${month}/${day}/${year} ${time.time.slice(0, 5)}`,
-    });
-    try {
-      const conflict = { ...(await appointment(scene, time)), prevent_double_booking: 'true' as const };
-      return await failureOf(scene.client.appointments.createAndWait(conflict));
-    } finally {
-      await scene.control('DELETE', `/control/blocks/${blockId}`);
-    }
-  },
-  'document.uploaded': (scene) => scene.client.documents.createAndWait(document(scene)),
-  'document.upload_failed': (scene) =>
-    rejected(scene, 'upload_document', () => scene.client.documents.createAndWait(document(scene))),
-  'sync.completed': ({ client }) => client.sync.createAndWait(),
-  'sync.failed': (scene) => unlinkedMeanwhile(scene, (client) => client.sync.create()),
-  login_required: expiredLink,
+/** A request that is ready to be sent. */
+type Prepared = {
+  /** Returns the event of its job. Throws JobFailedError, which has the event, if the job fails. */
+  send: () => Promise<TriggeredEvent | undefined>;
+  /** The same request for another account, without waiting for its job. */
+  start?: (client: Chartwire) => Promise<{ job_id: number }>;
+  /** Removes what was prepared in the EMR. */
+  undo?: () => Promise<unknown>;
 };
 
-/** The event of a job that fails. */
-async function failureOf(outcome: Promise<TriggeredEvent | undefined>): Promise<TriggeredEvent> {
+async function runTrigger(scene: Scene, { request, fault, unlinks_account }: EventTrigger): Promise<TriggeredEvent> {
+  const prepared = await requests[request](scene);
   try {
-    const event = await outcome;
+    if (unlinks_account && prepared.start) return await unlinkMeanwhile(scene, prepared.start);
+    return await (fault ? withFault(scene, fault, () => readEvent(prepared)) : readEvent(prepared));
+  } finally {
+    await prepared.undo?.();
+  }
+}
+
+async function readEvent({ send }: Prepared): Promise<TriggeredEvent> {
+  try {
+    const event = await send();
     if (event) return event;
   } catch (error) {
     if (error instanceof JobFailedError) return error.event as TriggeredEvent;
     throw error;
   }
-  throw new StartFailure('The service queued no job.');
+  throw new StartFailure('The change was merged into one that is still waiting. Try again when that one finishes.');
 }
 
-/** Runs a write that the EMR rejects. */
-function rejected(scene: Scene, operation: string, write: () => Promise<TriggeredEvent | undefined>) {
-  return withFault(scene, { operation, kind: 'refuse' }, () => failureOf(write()));
-}
+/** The requests that the triggers of the event catalogue name. */
+const requests: Record<TriggerRequest, (scene: Scene) => Promise<Prepared>> = {
+  telephone_encounter: async (scene) => ({
+    send: () => scene.client.telephoneEncounters.createAndWait(call(scene)),
+  }),
+  telephone_encounter_with_refill: async (scene) => {
+    const refill_medication_name = await activeMedication(scene);
+    return {
+      send: () => scene.client.telephoneEncounters.createAndWait({ ...call(scene), refill_medication_name }),
+    };
+  },
+  telephone_encounter_action: async (scene) => {
+    const body = await action(scene);
+    return { send: () => scene.client.telephoneEncounters.actions.createAndWait(body) };
+  },
+  patient: async ({ client }) => ({ send: () => client.patients.createAndWait(newPatient()) }),
+  duplicate_patient: async (scene) => {
+    const { first_name, last_name, dob, sex } = await examplePatient(scene);
+    const duplicate = { first_name, last_name, dob: dob ?? '', sex: sex as 'male' | 'female' | 'unknown' };
+    return { send: () => scene.client.patients.createAndWait(duplicate) };
+  },
+  patient_update: async (scene) => {
+    const { id } = await examplePatient(scene);
+    return { send: () => scene.client.patients.updateAndWait(id, { email: `${randomLetters()}@example.test` }) };
+  },
+  insurance: async (scene) => {
+    const { mrn } = await patientInEmr(scene);
+    const body = await insurance(scene);
+    return { send: () => scene.client.patients.insurances.createAndWait(mrn, body) };
+  },
+  insurance_update: async (scene) => {
+    const { patientId, mrn } = await patientInEmr(scene);
+    const { insuranceId } = await scene.control<{ insuranceId: string }>('POST', '/control/patient-insurances', {
+      ...{ patientId, companyName: 'Mock Mutual', subscriberNumber: `T${randomInt(1e6, 1e7)}` },
+    });
+    const member_id = `T${randomInt(1e6, 1e7)}`;
+    return { send: () => scene.client.patients.insurances.updateAndWait(mrn, insuranceId, { member_id }) };
+  },
+  live_fetch: async ({ client, sandbox }) => {
+    const search = { search_by: 'mrn', mrn: sandbox.example.patient_mrn } as const;
+    return { send: () => client.patients.fetchAndWait(search), start: (other) => other.patients.fetch(search) };
+  },
+  appointment: async (scene) => {
+    const body = await appointment(scene, freeTime());
+    return { send: () => scene.client.appointments.createAndWait(body) };
+  },
+  blocked_appointment: async (scene) => {
+    const time = freeTime();
+    const [year, month, day] = time.date.split('-');
+    const body = { ...(await appointment(scene, time)), prevent_double_booking: 'true' as const };
+    const { blockId } = await scene.control<{ blockId: string }>('POST', '/control/blocks', {
+      ...{ providerId: scene.sandbox.example.provider_id, minutes: 60, reason: 'Meeting' },
+      startsAt: `${month}/${day}/${year} ${time.time.slice(0, 5)}`,
+    });
+    return {
+      send: () => scene.client.appointments.createAndWait(body),
+      undo: () => scene.control('DELETE', `/control/blocks/${blockId}`),
+    };
+  },
+  document: async (scene) => ({ send: () => scene.client.documents.createAndWait(document(scene)) }),
+  sync: async ({ client }) => ({ send: () => client.sync.createAndWait(), start: (other) => other.sync.create() }),
+  read_after_expiry: async (scene) => ({ send: () => expireLink(scene) }),
+};
 
 /** Runs the work with a fault for one request. A fault that was not used is removed. */
 async function withFault<T>(
@@ -146,7 +154,7 @@ async function withFault<T>(
  * A job that cannot finish because the EMR fails, and whose account is then unlinked. By itself it would fail after an
  * hour of attempts.
  */
-async function unlinkedMeanwhile(
+async function unlinkMeanwhile(
   scene: Scene,
   start: (client: Chartwire) => Promise<{ job_id: number }>,
 ): Promise<TriggeredEvent> {
@@ -164,7 +172,7 @@ async function unlinkedMeanwhile(
 }
 
 /** Lets the link expire, waits for the event, and links the account again, so that the sandbox stays usable. */
-async function expiredLink(scene: Scene): Promise<TriggeredEvent> {
+async function expireLink(scene: Scene): Promise<TriggeredEvent> {
   const { client, control, sandbox } = scene;
   const newest = async () =>
     (await client.webhookEvents.list({ event_type: 'login_required', page_size: 1 })).webhook_events[0];
@@ -249,14 +257,6 @@ async function examplePatient({ client, sandbox }: Scene) {
   const [patient] = patients;
   if (!patient) throw new StartFailure('The example patient is missing. Run: chartwire sandbox reset');
   return patient;
-}
-
-async function updatePatient(scene: Scene): Promise<TriggeredEvent> {
-  const { id } = await examplePatient(scene);
-  const event = await scene.client.patients.updateAndWait(id, { email: `${randomLetters()}@example.test` });
-  if (!event)
-    throw new StartFailure('The change was merged into one that is still waiting. Try again when that one finishes.');
-  return event;
 }
 
 /** A patient that exists only in the EMR: insurances fill up, so each trigger needs another one. */

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
-import { collect } from '../../../src/emr/implementations.ts';
+import { collect } from '../../../src/emr/operations/operation.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { type Charts, openCharts, performWrite } from './charts.ts';

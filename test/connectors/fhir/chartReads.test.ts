@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createChanges, incrementalList } from '../../../src/emr/fhir/lists.ts';
-import { supportedOperations } from '../../../src/emr/fhir/operations.ts';
+import { supportedCapabilities } from '../../../src/emr/fhir/operations.ts';
 import { nameForms } from '../../../src/emr/fhir/patients/patients.ts';
 import { toCapabilities } from '../../../src/emr/fhir/transport/capabilities.ts';
 import { openClient } from '../../../src/emr/fhir/transport/client.ts';
@@ -138,7 +138,7 @@ test('an operation is not supported if the server does not declare its interacti
     return { interactions, params, includes: [], conditional_create: false, versioned: true };
   };
   const offers = (types: Record<string, ReturnType<typeof type>>) =>
-    supportedOperations(toCapabilities({ fhir_version: '4.0.1', software: '', types }));
+    supportedCapabilities(toCapabilities({ fhir_version: '4.0.1', software: '', types }));
   expect(offers({})).toStrictEqual([]);
   expect(offers({ Patient: type(['search-type']) })).toStrictEqual(['listPatients']);
   expect(offers({ Patient: type(['read', 'search-type'], ['identifier']) })).toStrictEqual([

@@ -1,7 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { EmrWrite, Operations } from '../../../src/emr/connector.ts';
-import type { InsuranceUpdate, NewPatient, Saved } from '../../../src/emr/writeInputs.ts';
+import type { InsuranceUpdate } from '../../../src/emr/operations/insurance.ts';
+import type { EmrWrite, Saved } from '../../../src/emr/operations/operation.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
+import type { NewPatient } from '../../../src/emr/operations/patients.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf } from '../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';

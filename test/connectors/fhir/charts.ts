@@ -1,13 +1,9 @@
 import type * as fhirTypes from 'fhir/r4.js';
-import {
-  type EmrEndpoint,
-  EmrFailure,
-  type EmrWrite,
-  type Grant,
-  type Operations,
-  type SharedMarkers,
-} from '../../../src/emr/connector.ts';
+import type { EmrEndpoint, Grant, SharedMarkers } from '../../../src/emr/connector.ts';
+import { EmrFailure } from '../../../src/emr/emrFailure.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
+import type { EmrWrite } from '../../../src/emr/operations/operation.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { OutboundFailure } from '../../../src/platform/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { openEndpoint } from '../larkspur/fixture.ts';

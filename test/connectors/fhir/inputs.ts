@@ -1,4 +1,7 @@
-import type { NewAppointment, NewInsurance, NewPatient, Payer } from '../../../src/emr/writeInputs.ts';
+import type { NewAppointment } from '../../../src/emr/operations/appointments.ts';
+import type { Payer } from '../../../src/emr/operations/guarantors.ts';
+import type { NewInsurance } from '../../../src/emr/operations/insurance.ts';
+import type { NewPatient } from '../../../src/emr/operations/patients.ts';
 
 /** Inputs of writes to the small practice of the test server. */
 

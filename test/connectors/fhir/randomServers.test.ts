@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Capability, EmrFailure, type Operations } from '../../../src/emr/connector.ts';
+import { EmrFailure } from '../../../src/emr/emrFailure.ts';
 import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
-import { collect } from '../../../src/emr/implementations.ts';
-import type { NewPatient } from '../../../src/emr/writeInputs.ts';
+import { collect } from '../../../src/emr/operations/operation.ts';
+import type { Capability, Operations } from '../../../src/emr/operations/operations.ts';
+import type { NewPatient } from '../../../src/emr/operations/patients.ts';
 import type { FaultSwitches, Incident } from '../../harness/fhir/faults.ts';
 import { assume } from '../../harness/fhir/personalities.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';

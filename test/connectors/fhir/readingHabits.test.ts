@@ -1,9 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant, Operations } from '../../../src/emr/connector.ts';
+import type { Grant } from '../../../src/emr/connector.ts';
 import { fhir as fhirConnector } from '../../../src/emr/fhir/fhir.ts';
 import { readMrn } from '../../../src/emr/fhir/patients/mrn.ts';
-import { collect } from '../../../src/emr/implementations.ts';
+import { collect } from '../../../src/emr/operations/operation.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, linkedClient, signedIn } from './fixture.ts';

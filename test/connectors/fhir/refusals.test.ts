@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { EmrFailure, Operations } from '../../../src/emr/connector.ts';
+import type { EmrFailure } from '../../../src/emr/emrFailure.ts';
 import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';

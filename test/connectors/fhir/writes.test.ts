@@ -1,8 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EmrFailure } from '../../../src/emr/connector.ts';
+import { EmrFailure } from '../../../src/emr/emrFailure.ts';
 import { fhir as fhir_connector } from '../../../src/emr/fhir/fhir.ts';
-import { supportedOperations } from '../../../src/emr/fhir/operations.ts';
+import { supportedCapabilities } from '../../../src/emr/fhir/operations.ts';
 import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
 import { marker_system } from '../../../src/emr/fhir/transport/creates.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
@@ -400,8 +400,8 @@ describe('an update', () => {
     expect(await failureOf(other.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
       kind: 'refused',
     });
-    expect(supportedOperations(other.capabilities)).not.toContain('updatePatient');
-    expect(supportedOperations(client.capabilities)).toContain('updatePatient');
+    expect(supportedCapabilities(other.capabilities)).not.toContain('updatePatient');
+    expect(supportedCapabilities(client.capabilities)).toContain('updatePatient');
   });
 
   test('whose response is lost is of unknown outcome and found by its marker', async () => {

@@ -4,16 +4,10 @@ import { inspect } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
 import { expect } from 'vitest';
 import { type Larkspur, startLarkspur } from '../../../larkspur/start.ts';
-import {
-  type Access,
-  type Credentials,
-  type EmrEndpoint,
-  EmrFailure,
-  type EmrFailureKind,
-  type Grant,
-  type Operations,
-} from '../../../src/emr/connector.ts';
+import type { Access, Credentials, EmrEndpoint, Grant } from '../../../src/emr/connector.ts';
+import { EmrFailure, type EmrFailureKind } from '../../../src/emr/emrFailure.ts';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { createOutbound, type Outbound } from '../../../src/platform/security/outbound.ts';
 import { seededLarkspur } from '../../harness/larkspur.ts';
 
@@ -93,7 +87,7 @@ export function openOperations(endpoint: EmrEndpoint, credentials: Access['crede
   return { emr, saved };
 }
 
-export { collect } from '../../../src/emr/implementations.ts';
+export { collect } from '../../../src/emr/operations/operation.ts';
 
 /** The failure of a call. Throws if the call succeeds. */
 export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Operations } from '../../../src/emr/connector.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { AppointmentSource } from '../../../src/model/records/appointments.ts';
 import { ClaimSource } from '../../../src/model/records/claims.ts';
 import { InsuranceProviderSource } from '../../../src/model/records/insuranceProviders.ts';

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant, Operations } from '../../../src/emr/connector.ts';
+import type { Grant } from '../../../src/emr/connector.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import {
   collect,
   type Expected,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Access, Grant, Operations } from '../../../src/emr/connector.ts';
+import type { Access, Grant } from '../../../src/emr/connector.ts';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
+import type { Operations } from '../../../src/emr/operations/operations.ts';
 import {
   collect,
   expectNoSecret,

@@ -1,8 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
 import type { AppointmentSource } from '../../../model/records/appointments.ts';
 import type { VisitCodeSource } from '../../../model/records/visitTypes.ts';
-import type { Listing, MrnRule } from '../../connector.ts';
-import { type List, wholeList } from '../lists.ts';
+import type { MrnRule } from '../../connector.ts';
+import type { Listing } from '../../operations/operation.ts';
+import { incrementalList, type List, wholeList } from '../lists.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { isReplaced, readMrn } from '../patients/mrn.ts';
 import { home_uses } from '../patients/patients.ts';
 import {
@@ -16,6 +18,7 @@ import {
   refId,
   refIds,
 } from '../references.ts';
+import { lists, reads, searches } from '../transport/capabilities.ts';
 import {
   code_systems,
   contactValue,
@@ -209,3 +212,14 @@ function toInstant(moment: string | undefined): string | null {
   const ms = /^\d{4}-\d\d-\d\dT/.test(text(moment) ?? '') ? Date.parse(moment ?? '') : Number.NaN;
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
 }
+
+export const appointment_operations: readonly FhirOperation[] = [
+  { operation: 'listVisitTypes', requires: [searches('Appointment')], open: visitTypes },
+  { operation: 'listVisitStatuses', requires: [searches('Appointment')], open: () => listVisitStatuses },
+  {
+    operation: 'listAppointments',
+    requires: [lists('Appointment')],
+    open: (emr) => incrementalList(emr, appointments),
+  },
+  { operation: 'getAppointment', requires: [reads('Appointment')], open: reading(getAppointment) },
+];

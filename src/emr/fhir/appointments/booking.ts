@@ -1,10 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
 import { instantOf, withOffset } from '../../../platform/time/zones.ts';
-import { EmrFailure, type Operations } from '../../connector.ts';
-import { unsupportedField } from '../../implementations.ts';
-import type { NewAppointment } from '../../writeInputs.ts';
+import { EmrFailure, unsupportedField } from '../../emrFailure.ts';
+import type { NewAppointment } from '../../operations/appointments.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { FhirOperation } from '../operation.ts';
 import { canSearch, type Emr, readActors, refIds } from '../references.ts';
+import { can, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { readMarkers, unproven } from '../transport/creates.ts';
 import { code_systems, searchDays, text } from '../values.ts';
@@ -272,3 +274,16 @@ async function findLostAppointment(
   if (lost && !readMarkers(lost).includes(marker)) throw unproven();
   return lost;
 }
+
+export const booking_operations: readonly FhirOperation[] = [
+  {
+    operation: 'createAppointment',
+    requires: [can('Appointment', 'create')],
+    unsupported_fields: ['new_patient'],
+    field_requires: {
+      prevent_double_booking: [searches('Appointment', 'date')],
+      secondary_provider: [{ ...can('Appointment', 'create'), books_people: true }],
+    },
+    open: createAppointment,
+  },
+];

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { instantOf } from '../../../platform/time/zones.ts';
-import { EmrFailure } from '../../connector.ts';
-import { collect } from '../../implementations.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import { collect } from '../../operations/operation.ts';
 import {
   canSearch,
   createResolver,

@@ -4,9 +4,11 @@ import type { ScheduleBlockSource } from '../../../model/records/scheduleBlocks.
 import { weekdays } from '../../../model/settings.ts';
 import { addDays } from '../../../platform/time/days.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
-import type { Listing } from '../../connector.ts';
+import type { Listing } from '../../operations/operation.ts';
 import { anyChanged, wholeList } from '../lists.ts';
+import type { FhirOperation } from '../operation.ts';
 import { type Emr, refId } from '../references.ts';
+import { lists, searches } from '../transport/capabilities.ts';
 import { groupBy, list, text, toDay, toLocalTime } from '../values.ts';
 import {
   availabilityWindow,
@@ -169,3 +171,11 @@ function daysInPeriod(period: fhir.Period | undefined, timezone: string, [from, 
   for (let day = start > from ? start : from; day <= to && day <= end; day = addDays(day, 1)) days.push(day);
   return days;
 }
+
+export const schedule_operations: readonly FhirOperation[] = [
+  {
+    operation: 'listScheduleBlocks',
+    requires: [lists('Practitioner'), searches('Schedule', 'actor'), searches('Slot', 'schedule', 'start')],
+    open: scheduleBlocks,
+  },
+];

@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { canSearch, type Emr, refId, refIds } from '../references.ts';
 import { marker_system, readMarkers } from '../transport/creates.ts';
 import { list, nonEmptyList, searchDays, text } from '../values.ts';

@@ -1,6 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveAlerts } from '../../../model/liveChart.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, type Emr, searchChart } from '../references.ts';
+import { searches } from '../transport/capabilities.ts';
 import { hasCode, isInForce, joinNotes, list, readLabel, text, toDay } from '../values.ts';
 
 /** Flags and allergies. FHIR has no billing alerts. */
@@ -51,3 +53,7 @@ function isRelevantAllergy({ clinicalStatus, verificationStatus }: fhir.AllergyI
     !hasCode(verificationStatus, `${systems}/allergyintolerance-verification`, ['REFUTED', 'ENTERED-IN-ERROR'])
   );
 }
+
+export const alert_operations: readonly FhirOperation[] = [
+  { operation: 'getAlerts', requires: [searches('Flag', 'patient')], open: reading(getAlerts) },
+];

@@ -1,9 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type Grant, type Operations } from '../../connector.ts';
-import type { InputOf } from '../../implementations.ts';
+import type { Grant } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { InputOf } from '../../operations/operation.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { FhirOperation } from '../operation.ts';
 import type { Emr } from '../references.ts';
 import { too_large_to_send } from '../transport/call.ts';
-import { type ServerFacts, toCapabilities } from '../transport/capabilities.ts';
+import { can, type ServerFacts, toCapabilities } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { code_systems } from '../values.ts';
 import { afterCreate, findMarked, findOrCreate, rejectUnsupported, requireId, requireRecords } from '../writeSteps.ts';
@@ -183,3 +186,14 @@ function toReviewTask(input: Document, document_id: string): fhir.Task {
     ...(input.assigned_to_ehr_id !== null && { owner: { reference: `Practitioner/${input.assigned_to_ehr_id}` } }),
   };
 }
+
+export const document_operations: readonly FhirOperation[] = [
+  {
+    operation: 'uploadDocument',
+    requires: [can('DocumentReference', 'create')],
+    unsupported_fields: ['template_name'],
+    // FHIR's way of assigning work, and of giving it a priority, is a Task.
+    field_requires: { emr_assigned_to_id: [can('Task', 'create')], is_high_priority: [can('Task', 'create')] },
+    open: uploadDocument,
+  },
+];

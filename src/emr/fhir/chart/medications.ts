@@ -1,9 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type EmrMedication, type Operations } from '../../connector.ts';
-import type { InputOf } from '../../implementations.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { InputOf } from '../../operations/operation.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { EmrMedication } from '../../operations/telephoneEncounters.ts';
 import { requireCall } from '../encounters/telephoneEncounters.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { pharmacyReference } from '../practice/pharmacies.ts';
 import { canSearch, createResolver, type Emr, findReferred, refId, refIds, searchChart } from '../references.ts';
+import { reads, searches, stores } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { joinNotes, list, number, readLabel, text, toDay } from '../values.ts';
 import { formLookup, requireForm, requireRecords, storeInForm } from '../writeSteps.ts';
@@ -185,3 +189,16 @@ function toRefillTask(input: Refill, { subject }: fhir.MedicationRequest): fhir.
 function originalReference({ medication_ehr_id }: Refill): fhir.Reference {
   return { reference: `MedicationRequest/${medication_ehr_id}` };
 }
+
+export const medication_operations: readonly FhirOperation[] = [
+  {
+    operation: 'listMedications',
+    requires: [{ ...searches('MedicationRequest', 'patient'), or: searches('MedicationStatement', 'patient') }],
+    open: reading(listMedications),
+  },
+  {
+    operation: 'addRefill',
+    requires: [reads('Encounter'), reads('MedicationRequest'), { ...stores('MedicationRequest'), or: stores('Task') }],
+    open: addRefill,
+  },
+];

@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import type { OrderSource } from '../../../model/records/orders.ts';
 import type { MrnRule } from '../../connector.ts';
-import type { List } from '../lists.ts';
+import { incrementalList, type List } from '../lists.ts';
+import type { FhirOperation } from '../operation.ts';
 import { isOwnReferral } from '../patients/doctors.ts';
 import { isReplaced, readMrn } from '../patients/mrn.ts';
 import {
@@ -15,6 +16,7 @@ import {
   refId,
   refIds,
 } from '../references.ts';
+import { lists, reads } from '../transport/capabilities.ts';
 import { first, groupBy, list, number, readCode, readLabel, readName, text, toDay } from '../values.ts';
 
 export const orders: List<fhir.ServiceRequest, OrderSource> = {
@@ -154,3 +156,11 @@ function formatRange(range: fhir.ObservationReferenceRange | undefined): string 
   if (low !== null) return `>=${low}`;
   return high === null ? null : `<=${high}`;
 }
+
+export const order_operations: readonly FhirOperation[] = [
+  {
+    operation: 'listOrders',
+    requires: [lists('ServiceRequest'), reads('Patient')],
+    open: (emr) => incrementalList(emr, orders),
+  },
+];

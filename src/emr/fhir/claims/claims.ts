@@ -2,7 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import type { ClaimSource } from '../../../model/records/claims.ts';
 import type { MrnRule } from '../../connector.ts';
 import { addPayerNames, type NamedCoverage, readGroup, readMemberId, readRelationship } from '../coverage/coverage.ts';
-import type { List } from '../lists.ts';
+import { incrementalList, type List } from '../lists.ts';
+import type { FhirOperation } from '../operation.ts';
 import { readMrn } from '../patients/mrn.ts';
 import {
   type Emr,
@@ -14,6 +15,7 @@ import {
   refId,
   refIds,
 } from '../references.ts';
+import { lists, reads } from '../transport/capabilities.ts';
 import {
   addressParts,
   currentAddress,
@@ -318,3 +320,11 @@ function npiForRole(
     readNpi(practitioners.get(id ?? '')?.identifier) ?? readNpi(reference?.identifier ? [reference.identifier] : [])
   );
 }
+
+export const claim_operations: readonly FhirOperation[] = [
+  {
+    operation: 'listClaims',
+    requires: [lists('Claim'), reads('Patient')],
+    open: (emr) => incrementalList(emr, claims),
+  },
+];

@@ -1,6 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../platform/time/zones.ts';
-import { EmrFailure, type Operations } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, chart_params, type Emr, findInChart, refId } from '../references.ts';
 import { can, meetsAll, type Requirement, searches } from '../transport/capabilities.ts';
 import { code_systems, hasCode, list, number, text, toDay } from '../values.ts';
@@ -144,3 +146,11 @@ function emptyAccount(patient_ehr_id: string): fhir.Account {
 }
 
 const billing_account = 'PBILLACCT';
+
+export const account_operations: readonly FhirOperation[] = [
+  {
+    operation: 'getBalances',
+    requires: [{ ...searches('Invoice', 'patient|subject'), or: searches('Account', 'patient|subject') }],
+    open: reading(getBalances),
+  },
+];

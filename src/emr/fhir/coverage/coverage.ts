@@ -1,8 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveInsurance } from '../../../model/liveChart.ts';
 import { type SubscriberRelationship, subscriber_relationships } from '../../../model/requests/insurance.ts';
-import type { InsuranceFields } from '../../writeInputs.ts';
+import type { InsuranceFields } from '../../operations/insurance.ts';
 import type { Field } from '../fields.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import {
   createResolver,
   type Emr,
@@ -12,6 +13,7 @@ import {
   refId,
   refIds,
 } from '../references.ts';
+import { searches } from '../transport/capabilities.ts';
 import {
   groupBy,
   hasCode,
@@ -278,3 +280,11 @@ const relationship_codes: Record<SubscriberRelationship, string> = {
 function replaceMatching<T>(all: readonly T[], isOne: (each: T) => boolean, one: T | null): T[] | undefined {
   return nonEmptyList([...all.filter((each) => !isOne(each)), one]);
 }
+
+export const coverage_operations: readonly FhirOperation[] = [
+  {
+    operation: 'listPatientInsurances',
+    requires: [searches('Coverage', 'beneficiary|patient')],
+    open: reading(listPatientInsurances),
+  },
+];

@@ -1,10 +1,15 @@
 import type * as fhir from 'fhir/r4.js';
 import type { SubscriberRelationship } from '../../../model/requests/insurance.ts';
-import { EmrFailure, type Operations } from '../../connector.ts';
-import type { InsuranceFields, Coverage as PatientCoverage, Payer } from '../../writeInputs.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Payer } from '../../operations/guarantors.ts';
+import type { InsuranceFields } from '../../operations/insurance.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { Coverage as PatientCoverage } from '../../operations/patients.ts';
 import { applySettings, changesWithoutBefore, describeChanges, toSettings, updateFields } from '../fields.ts';
+import type { FhirOperation } from '../operation.ts';
 import { isInsurer } from '../practice/organizations.ts';
 import { canSearch, type Emr, refId } from '../references.ts';
+import { can, reads } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { searchValue } from '../transport/search.ts';
 import { text } from '../values.ts';
@@ -136,3 +141,21 @@ async function resolveCompany(
     ? { insurance_ehr_id: requireId(match), insurance_name: name }
     : { insurance_name: name };
 }
+
+/** A subscriber other than the patient is a record of its own. */
+const subscriber_demographics = [can('RelatedPerson', 'create')];
+
+export const coverage_write_operations: readonly FhirOperation[] = [
+  {
+    operation: 'addPatientInsurance',
+    requires: [can('Coverage', 'create'), reads('Organization')],
+    field_requires: { subscriber_demographics },
+    open: addPatientInsurance,
+  },
+  {
+    operation: 'updatePatientInsurance',
+    requires: [can('Coverage', 'read', 'update'), reads('Organization')],
+    field_requires: { subscriber_demographics },
+    open: updatePatientInsurance,
+  },
+];

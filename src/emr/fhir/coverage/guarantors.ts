@@ -2,8 +2,10 @@ import type * as fhir from 'fhir/r4.js';
 import type { LiveGuarantor } from '../../../model/liveChart.ts';
 import type { SubscriberRelationship } from '../../../model/requests/insurance.ts';
 import { type ResponsibleParty, responsible_parties } from '../../../model/requests/patients.ts';
-import { EmrFailure, type Operations } from '../../connector.ts';
-import type { Payer } from '../../writeInputs.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Payer } from '../../operations/guarantors.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, createResolver, type Emr, refIds, searchChart } from '../references.ts';
 import { can, meetsAll, type Requirement, searches } from '../transport/capabilities.ts';
 import { code_systems, hasCode, list, nonEmptyList, readName, text, toDay } from '../values.ts';
@@ -241,3 +243,9 @@ const simple_relationships: Partial<Record<ResponsibleParty, LiveGuarantor['rela
   ward_of_court: 'child',
   minor_dependent: 'child',
 };
+
+export const guarantor_operations: readonly FhirOperation[] = [
+  { operation: 'listGuarantors', requires: [searches('RelatedPerson', 'patient')], open: reading(listGuarantors) },
+  { operation: 'addGuarantor', requires: guarantor_requires, open: addGuarantor },
+  { operation: 'setResponsibleParty', requires: responsible_party_requires, open: setResponsibleParty },
+];

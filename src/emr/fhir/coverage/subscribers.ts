@@ -1,12 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
-import { unsupportedField } from '../../implementations.ts';
+import { unsupportedField } from '../../emrFailure.ts';
 import {
   type InsuranceFields,
   type InsuranceUpdate,
   isSamePerson,
-  type SavedField,
   type Subscriber,
-} from '../../writeInputs.ts';
+} from '../../operations/insurance.ts';
+import type { SavedField } from '../../operations/operation.ts';
 import {
   applySettings,
   changesWithoutBefore,

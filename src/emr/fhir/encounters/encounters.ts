@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
-import type { EmrEncounter } from '../../connector.ts';
+import type { EmrEncounter } from '../../operations/telephoneEncounters.ts';
 import { isTimeFree, readProviders, readVisitType } from '../appointments/appointments.ts';
 import { loadSlotOwners, type ScheduleOwner } from '../appointments/slots.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import {
   canSearch,
   createResolver,
@@ -15,6 +16,7 @@ import {
   refIds,
   searchChart,
 } from '../references.ts';
+import { searches } from '../transport/capabilities.ts';
 import { first, list, readCode, readLabel, readName, text, toDay, toLocalTime } from '../values.ts';
 import { isTelephoneEncounter, loadCalls, telephone_visit } from './telephoneEncounters.ts';
 
@@ -127,3 +129,7 @@ function toProviderAndLocation(
     facility_id,
   };
 }
+
+export const encounter_operations: readonly FhirOperation[] = [
+  { operation: 'listEncounters', requires: [searches('Encounter', 'patient')], open: reading(listEncounters) },
+];

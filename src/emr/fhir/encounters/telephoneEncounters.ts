@@ -1,8 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveEncounter } from '../../../model/liveChart.ts';
-import { EmrFailure, type Operations } from '../../connector.ts';
-import type { InputOf } from '../../implementations.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { InputOf } from '../../operations/operation.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { FhirOperation } from '../operation.ts';
 import { type Emr, findReferencing, type Resolver, refId } from '../references.ts';
+import { reads, stores } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { code_systems, groupBy, hasCode, list, readName, text, toOffsetTime } from '../values.ts';
 import {
@@ -210,3 +213,17 @@ function toAction(input: InputOf<Operations['addTelephoneAction']>, patient_ehr_
     pharmacy_ehr_id: null,
   };
 }
+
+export const telephone_encounter_operations: readonly FhirOperation[] = [
+  {
+    operation: 'createTelephoneEncounter',
+    requires: [stores('Encounter'), { ...stores('Task'), or: stores('Communication') }],
+    unsupported_fields: ['template_name'],
+    open: createTelephoneEncounter,
+  },
+  {
+    operation: 'addTelephoneAction',
+    requires: [reads('Encounter'), { ...stores('Communication'), or: stores('Task') }],
+    open: addTelephoneAction,
+  },
+];

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
-import { EmrFailure } from '../../connector.ts';
-import type { Demographics } from '../../writeInputs.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Demographics } from '../../operations/patients.ts';
 import type { Field } from '../fields.ts';
 import { code_systems, list, nonEmptyList, text } from '../values.ts';
 

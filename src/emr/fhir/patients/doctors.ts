@@ -1,7 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { todayIn } from '../../../platform/time/zones.ts';
-import { EmrFailure } from '../../connector.ts';
-import type { Demographics, EmrDoctor, SavedField } from '../../writeInputs.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { SavedField } from '../../operations/operation.ts';
+import type { Demographics, EmrDoctor } from '../../operations/patients.ts';
 import {
   applySettings,
   changesWithoutBefore,

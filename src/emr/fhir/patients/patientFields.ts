@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import type { Demographics } from '../../writeInputs.ts';
+import type { Demographics } from '../../operations/patients.ts';
 import type { Field } from '../fields.ts';
 import {
   addressParts,

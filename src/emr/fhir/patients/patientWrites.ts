@@ -1,10 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
-import { EmrFailure, type Operations } from '../../connector.ts';
-import type { Demographics, NewPatient, PatientUpdate } from '../../writeInputs.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { Demographics, NewPatient, PatientUpdate } from '../../operations/patients.ts';
 import { resolveCoverage } from '../coverage/coverageWrites.ts';
-import { createGuarantor, guarantor_requires, hasGuarantor } from '../coverage/guarantors.ts';
+import { createGuarantor, guarantor_fields, guarantor_requires, hasGuarantor } from '../coverage/guarantors.ts';
 import {
   applySettings,
   changesWithoutBefore,
@@ -14,9 +15,10 @@ import {
   toSettings,
   updateFields,
 } from '../fields.ts';
+import { type FhirOperation, requireFor } from '../operation.ts';
 import { droppedPharmacy, hasPharmacy, new_patient_pharmacy, pharmacy_field } from '../practice/pharmacies.ts';
 import { canSearch, type Emr } from '../references.ts';
-import { meetsAll, type Requirement, us_core_patient } from '../transport/capabilities.ts';
+import { can, meetsAll, type Requirement, searches, us_core_patient } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { unproven } from '../transport/creates.ts';
 import { currentAddress, list, readName, toDay } from '../values.ts';
@@ -37,7 +39,9 @@ import {
   createReferral,
   findReferralWrite,
   linkDoctor,
+  named_doctor,
   new_referral,
+  referral_fields,
   referralSettings,
   requireDoctor,
   splitDoctors,
@@ -273,3 +277,45 @@ async function findEarlierPatient(emr: Emr, input: NewPatient, marker: string): 
     throw error;
   });
 }
+
+export const patient_write_operations: readonly FhirOperation[] = [
+  {
+    operation: 'createPatient',
+    requires: [can('Patient', 'create')],
+    // FHIR R4 has no place for them, or the interface restricts them to other EMRs.
+    unsupported_fields: [
+      'no_email_reason',
+      'check_eligibility',
+      'release_of_info',
+      'rx_history_consent',
+      'self_pay',
+      'default_facility_id',
+    ],
+    field_requires: {
+      ...requireFor(insurance_fields, [can('Coverage', 'create')]),
+      insurance_provider_id: [can('Coverage', 'create'), searches('Coverage', 'payor')],
+      // Servers may drop elements that they do not know. They keep those that they search by or name a profile for.
+      language: [searches('Patient', 'language')],
+      ...requireFor(['race', 'ethnicity'], [{ ...can('Patient', 'create'), profile: us_core_patient }]),
+      pcp_id: [searches('Patient', 'general-practitioner')],
+      ...requireFor(guarantor_fields, guarantor_requires),
+      ...requireFor(referral_fields, new_referral),
+      pharmacy_id: new_patient_pharmacy,
+    },
+    open: createPatient,
+  },
+  {
+    operation: 'updatePatient',
+    requires: [can('Patient', 'read', 'update')],
+    unsupported_fields: ['save_previous_address'],
+    field_requires: {
+      pcp_id: [searches('Patient', 'general-practitioner')],
+      ...requireFor(
+        ['pcp_first_name', 'pcp_last_name'],
+        [searches('Patient', 'general-practitioner'), ...named_doctor],
+      ),
+      ...requireFor(referral_fields, changed_referral),
+    },
+    open: updatePatient,
+  },
+];

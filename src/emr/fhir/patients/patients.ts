@@ -1,10 +1,14 @@
 import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
-import { EmrFailure, findsNobody, type MrnRule, type PatientSearch } from '../../connector.ts';
+import type { MrnRule } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import { findsNobody, type PatientSearch } from '../../operations/patients.ts';
 import { loadCoverages, type NamedCoverage, readMemberId } from '../coverage/coverage.ts';
-import type { List } from '../lists.ts';
+import { incrementalList, type List } from '../lists.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
+import { lists, reads, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { type SearchParams, searchValue } from '../transport/search.ts';
 import {
@@ -252,3 +256,18 @@ function joinFirstNames({ given }: fhir.HumanName): string[] {
 function hasDigits(phone: string | undefined, digits: string): boolean {
   return digits !== '' && toPhoneDigits(phone ?? '') === digits;
 }
+
+export const patient_operations: readonly FhirOperation[] = [
+  { operation: 'listPatients', requires: [lists('Patient')], open: (emr) => incrementalList(emr, patients) },
+  {
+    operation: 'findPatient',
+    requires: [searches('Patient', 'identifier'), reads('Patient')],
+    open: reading(findPatient),
+  },
+  {
+    operation: 'searchPatients',
+    requires: [searches('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), reads('Patient')],
+    field_requires: { include: [searches('Coverage', 'beneficiary|patient')] },
+    open: reading(searchPatients),
+  },
+];

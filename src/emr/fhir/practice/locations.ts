@@ -1,11 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
 import type { LocationSource } from '../../../model/records/locations.ts';
-import { EmrFailure, type Grant } from '../../connector.ts';
-import type { List } from '../lists.ts';
+import type { Grant } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import { type List, plainList } from '../lists.ts';
+import type { FhirOperation } from '../operation.ts';
 import { phoneFormats } from '../patients/patients.ts';
 import { canSearch, type Emr, findReferencing, readActors, refIds } from '../references.ts';
-import type { ServerFacts } from '../transport/capabilities.ts';
+import { lists, type ServerFacts } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { type SearchParams, searchValue } from '../transport/search.ts';
 import {
@@ -211,3 +213,7 @@ async function recordHidden(client: FhirClient, hidden: boolean): Promise<void> 
     else delete facts.hidden_locations;
   });
 }
+
+export const location_operations: readonly FhirOperation[] = [
+  { operation: 'listLocations', requires: [lists('Location')], open: (emr) => plainList(emr, locations(emr)) },
+];

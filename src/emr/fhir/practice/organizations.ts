@@ -1,6 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import type { InsuranceProviderSource } from '../../../model/records/insuranceProviders.ts';
-import type { List } from '../lists.ts';
+import { type List, plainList } from '../lists.ts';
+import type { FhirOperation } from '../operation.ts';
+import { lists } from '../transport/capabilities.ts';
 import { marker_system } from '../transport/creates.ts';
 import { addressParts, code_systems, currentAddress, first, hasCode, list, readIdentifier, text } from '../values.ts';
 
@@ -66,3 +68,11 @@ const other_systems = [code_systems.us_npi, 'urn:oid:2.16.840.1.113883.4.4', mar
 export function readOrganizationName({ name, alias }: fhir.Organization): string {
   return text(name) ?? first(list(alias), text) ?? '';
 }
+
+export const insurance_provider_operations: readonly FhirOperation[] = [
+  {
+    operation: 'listInsuranceProviders',
+    requires: [lists('Organization')],
+    open: (emr) => plainList(emr, insuranceProviders),
+  },
+];

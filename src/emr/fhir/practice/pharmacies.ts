@@ -1,10 +1,14 @@
 import type * as fhir from 'fhir/r4.js';
 import type { PharmacySource } from '../../../model/records/pharmacies.ts';
-import { EmrFailure, type EmrPatientPharmacy, type Listing, type Operations } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Listing } from '../../operations/operation.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { EmrPatientPharmacy } from '../../operations/practice.ts';
 import type { Field } from '../fields.ts';
 import { type List, readAll, wholeList } from '../lists.ts';
+import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, createResolver, type Emr, refId, refIds, searchChart } from '../references.ts';
-import { can, type Requirement } from '../transport/capabilities.ts';
+import { can, lists, type Requirement, reads, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { addressParts, contactValue, currentAddress, list, readLabel, text, toStatus } from '../values.ts';
 import { requireRecords } from '../writeSteps.ts';
@@ -175,3 +179,13 @@ function withPharmacy(patient: fhir.Patient, pharmacy_ehr_id: string): fhir.Exte
   ];
   return [...all, { url: preferred_pharmacy, extension: parts }];
 }
+
+export const pharmacy_operations: readonly FhirOperation[] = [
+  { operation: 'listPharmacies', requires: [lists('Organization')], open: pharmacies },
+  {
+    operation: 'listPatientPharmacies',
+    requires: [{ ...searches('MedicationRequest', 'patient'), or: reads('Patient') }],
+    open: reading(listPatientPharmacies),
+  },
+  { operation: 'addPatientPharmacy', requires: added_pharmacy, open: addPatientPharmacy },
+];

@@ -3,9 +3,8 @@ import { fold } from '../../../model/fold.ts';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../../model/records/staff.ts';
-import type { Listing } from '../../connector.ts';
-import { collect } from '../../implementations.ts';
-import { isSamePerson } from '../../writeInputs.ts';
+import { isSamePerson } from '../../operations/insurance.ts';
+import { collect, type Listing } from '../../operations/operation.ts';
 import { toHours } from '../appointments/hours.ts';
 import {
   availabilityWindow,
@@ -17,8 +16,11 @@ import {
   slot_types,
 } from '../appointments/slots.ts';
 import { type List, shortList } from '../lists.ts';
+import { type FhirOperation, reading } from '../operation.ts';
+import { named_doctor } from '../patients/doctors.ts';
 import { nameForms } from '../patients/patients.ts';
 import { canSearch, createResolver, type Emr, loadReferredRoles, refIds } from '../references.ts';
+import { lists } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import {
   addressParts,
@@ -180,3 +182,14 @@ export function toProvider(
 function readId({ id }: fhir.Practitioner): string {
   return id ?? '';
 }
+
+export const provider_operations: readonly FhirOperation[] = [
+  { operation: 'listProviders', requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, providers) },
+  { operation: 'listStaff', requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, staff) },
+  {
+    operation: 'listReferringProviders',
+    requires: [lists('Practitioner')],
+    open: (emr) => listPractitioners(emr, referringProviders),
+  },
+  { operation: 'findReferringProviders', requires: named_doctor, open: reading(findReferringProviders) },
+];

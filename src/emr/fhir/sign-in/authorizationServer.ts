@@ -1,8 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { OutboundFailure } from '../../../platform/security/outbound.ts';
-import { type EmrEndpoint, EmrFailure, type EmrFailureKind } from '../../connector.ts';
+import type { EmrEndpoint } from '../../connector.ts';
 import { noResponse, parseResponse, response_limits } from '../../emrCalls.ts';
+import { EmrFailure, type EmrFailureKind } from '../../emrFailure.ts';
 import { type EndpointPins, first_segment, isPinned, isSameHost, matchHost, same_host } from '../../endpointPins.ts';
 import { call, type FhirResponse } from '../transport/call.ts';
 import { buildUrl } from '../transport/server.ts';

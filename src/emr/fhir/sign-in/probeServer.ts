@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type * as fhir from 'fhir/r4.js';
-import {
-  type Access,
-  type Capability,
-  type Connector,
-  type EmrEndpoint,
-  EmrFailure,
-  type Evidence,
-} from '../../connector.ts';
+import type { Access, Connector, EmrEndpoint, Evidence } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
+import type { Capability } from '../../operations/operations.ts';
 import { operations, supportedCapabilities } from '../operations.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
 import {
@@ -131,8 +126,8 @@ export async function probeServer(
 }
 
 const listed_types = new Set(
-  Object.values(operations)
-    .flatMap(({ requires }) => requires)
+  operations
+    .flatMap(({ requires = [] }) => requires)
     .filter(({ all }) => all)
     .map(({ type }) => type),
 );

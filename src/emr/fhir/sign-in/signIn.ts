@@ -1,16 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import * as oauth from 'openid-client';
 import { isZone } from '../../../platform/time/zones.ts';
-import {
-  type Access,
-  type Credentials,
-  type EmrEndpoint,
-  EmrFailure,
-  type Grant,
-  type PageSignIn,
-  type SignIn,
-  type SignInRefusal,
-} from '../../connector.ts';
+import type { Access, Credentials, EmrEndpoint, Grant, PageSignIn, SignIn, SignInRefusal } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { supportedCapabilities } from '../operations.ts';
 import { guessMrnRule, readPatients } from '../patients/mrn.ts';
 import { call } from '../transport/call.ts';

@@ -1,8 +1,9 @@
 import * as oauth from 'openid-client';
 import { OutboundFailure } from '../../../platform/security/outbound.ts';
 import type { SigningAlgorithm } from '../../../platform/security/signingKeys.ts';
-import { type Credentials, type EmrEndpoint, EmrFailure, type Grant } from '../../connector.ts';
+import type { Credentials, EmrEndpoint, Grant } from '../../connector.ts';
 import { noResponse, parseResponse, response_limits } from '../../emrCalls.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { type AuthorizationServer, requireTrusted, type SecretMethod } from './authorizationServer.ts';
 import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
 import { scopesFor } from './signInWays.ts';

@@ -1,8 +1,9 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
 import type { OutboundResponse } from '../../../platform/security/outbound.ts';
-import { type EmrEndpoint, EmrFailure, type EmrFailureKind, type LoadSign } from '../../connector.ts';
+import type { EmrEndpoint, LoadSign } from '../../connector.ts';
 import { parseResponse, type ResponseKind, sendRequest, tooBusy } from '../../emrCalls.ts';
+import { EmrFailure, type EmrFailureKind } from '../../emrFailure.ts';
 
 export type FhirRequest = {
   method: 'GET' | 'POST' | 'PUT';

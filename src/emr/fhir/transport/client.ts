@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type * as fhir from 'fhir/r4.js';
-import { type Access, type EmrEndpoint, EmrFailure, type Grant, type MrnRule } from '../../connector.ts';
+import type { Access, EmrEndpoint, Grant, MrnRule } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { createGrantStore } from '../../grantStore.ts';
 import { requireTrusted } from '../sign-in/authorizationServer.ts';
 import { refreshTokens, requestTokens, type TokenOutcome, toGrant } from '../sign-in/tokens.ts';

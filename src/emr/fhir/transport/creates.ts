@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { readName } from '../values.ts';
 import type { FhirResponse } from './call.ts';
 import { search, searchValue } from './search.ts';

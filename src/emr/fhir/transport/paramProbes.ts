@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import type { ParamFindings } from './capabilities.ts';
 import { type SearchParams, searchValue, sendSearch, toBundle, toPage } from './search.ts';
 import { buildUrl, type SearchServer } from './server.ts';

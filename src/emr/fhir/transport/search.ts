@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import {
   type FhirResponse,
   isBelowBase,

@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure, type SharedMarkers } from '../../connector.ts';
+import type { SharedMarkers } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import {
   type FhirRequest,
   type FhirResponse,

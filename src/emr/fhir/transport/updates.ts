@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure } from '../../connector.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { noSuchRecord } from './call.ts';
 import { readBack, readMarkers, withMarker } from './creates.ts';
 import {

@@ -1,5 +1,5 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
-import type { Operations } from '../../../emr/connector.ts';
+import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventOf } from '../../../model/events.ts';
 import { appointments } from '../../../model/records/appointments.ts';
 import type { KindName } from '../../../model/records/kinds.ts';

@@ -1,7 +1,7 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { newId, parseId } from '../../../catalog/ids.ts';
-import type { Operations } from '../../../emr/connector.ts';
-import type { Subscriber } from '../../../emr/writeInputs.ts';
+import type { Subscriber } from '../../../emr/operations/insurance.ts';
+import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventData, EventOf } from '../../../model/events.ts';
 import { needleOf } from '../../../model/fold.ts';
 import {

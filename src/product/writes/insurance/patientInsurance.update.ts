@@ -1,5 +1,5 @@
 import { apiError } from '../../../catalog/errors.ts';
-import { EmrFailure } from '../../../emr/connector.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
 import type { EventOf } from '../../../model/events.ts';
 import {
   InsuranceChanges,

@@ -1,12 +1,9 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { newId } from '../../../catalog/ids.ts';
-import {
-  type EmrEncounter,
-  EmrFailure,
-  hasSearchedName,
-  type Operations,
-  type PatientSearch,
-} from '../../../emr/connector.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
+import type { Operations } from '../../../emr/operations/operations.ts';
+import { hasSearchedName, type PatientSearch } from '../../../emr/operations/patients.ts';
+import type { EmrEncounter } from '../../../emr/operations/telephoneEncounters.ts';
 import { PatientFetchRequest } from '../../../model/liveChart.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
 import { todayIn } from '../../../platform/time/zones.ts';

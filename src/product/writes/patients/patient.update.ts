@@ -1,5 +1,6 @@
-import { EmrFailure, type OperationName, type Operations } from '../../../emr/connector.ts';
-import type { SavedField } from '../../../emr/writeInputs.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
+import type { SavedField } from '../../../emr/operations/operation.ts';
+import type { OperationName, Operations } from '../../../emr/operations/operations.ts';
 import type { EventOf } from '../../../model/events.ts';
 import type { Patient } from '../../../model/records/patients.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';

@@ -1,5 +1,6 @@
 import { apiError } from '../../../catalog/errors.ts';
-import type { Coverage, Demographics, EmrDoctor, NewPatient, Payer } from '../../../emr/writeInputs.ts';
+import type { Payer } from '../../../emr/operations/guarantors.ts';
+import type { Coverage, Demographics, EmrDoctor, NewPatient } from '../../../emr/operations/patients.ts';
 import { fold } from '../../../model/fold.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
 import type { PatientChanges, PatientRequest } from '../../../model/requests/patients.ts';

@@ -1,6 +1,6 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { EmrFailure } from '../../../emr/connector.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
 import type { PatientChanges } from '../../../model/requests/patients.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';

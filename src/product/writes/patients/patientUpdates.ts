@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { newId } from '../../../catalog/ids.ts';
-import type { Coverage, Demographics, Payer } from '../../../emr/writeInputs.ts';
+import type { Payer } from '../../../emr/operations/guarantors.ts';
+import type { Coverage, Demographics } from '../../../emr/operations/patients.ts';
 import { needleOf } from '../../../model/fold.ts';
 import type { Patient } from '../../../model/records/patients.ts';
 import type { Tx } from '../../../platform/db/database.ts';

@@ -1,4 +1,5 @@
-import { EmrFailure, type EmrMedication } from '../../../emr/connector.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
+import type { EmrMedication } from '../../../emr/operations/telephoneEncounters.ts';
 import { fold } from '../../../model/fold.ts';
 
 const name_min = 2;

@@ -1,5 +1,5 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
-import type { Operations } from '../../../emr/connector.ts';
+import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventOf } from '../../../model/events.ts';
 import type { KindName } from '../../../model/records/kinds.ts';
 import { TelephoneEncounterRequest } from '../../../model/requests/telephoneEncounters.ts';

@@ -1,4 +1,4 @@
-import type { Capability } from '../../../emr/emrOperations.ts';
+import type { Capability } from '../../../emr/operations/operations.ts';
 import { sizeText } from '../../../model/fields.ts';
 import type { Account } from '../../../product/accounts/accounts.ts';
 import { describedMrnRule } from '../../../product/accounts/capabilities.ts';

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { collect } from '../../../../src/emr/implementations.ts';
+import { collect } from '../../../../src/emr/operations/operation.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
 import { type Charts, markedBy, openCharts, performWrite } from '../charts.ts';
@@ -192,7 +192,7 @@ describe('the referral of a patient', () => {
   ])('is refused by name on a server that %s', async (_what, switches, on_create, on_update) => {
     Object.assign(server.faults, switches);
     const { capabilities = [] } = await signedIn(openEndpoint(server.url), bySecret(server));
-    for (const field of ['referring_provider_id', 'referring_provider_last_name', 'referred_to_provider_id']) {
+    for (const field of ['referring_provider_id', 'referring_provider_last_name', 'referred_to_provider_id'] as const) {
       expect(capabilities.includes(`createPatient.${field}`)).toBe(on_create);
       expect(capabilities.includes(`updatePatient.${field}`)).toBe(on_update);
     }

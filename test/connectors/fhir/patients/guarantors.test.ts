@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { NewPatient } from '../../../../src/emr/writeInputs.ts';
+import type { NewPatient } from '../../../../src/emr/operations/patients.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
 import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
 import { markedBy, openCharts, performWrite } from '../charts.ts';

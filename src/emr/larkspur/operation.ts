@@ -1,8 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { EmrFailure, type EmrWrite } from '../connector.ts';
-import type { InputOf } from '../implementations.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import type { EmrWrite, InputOf, OutputOf } from '../operations/operation.ts';
+import type { Implementation } from '../operations/operations.ts';
 import { path, requireBody } from './call.ts';
+import { type List, readPages } from './lists.ts';
 import type { SendRequest } from './session.ts';
 import { id, text, textOrNull, unreadable_response } from './values.ts';
 
@@ -16,7 +18,15 @@ const Receipt = Type.Object({
 export type Receipt = Static<typeof Receipt>;
 const receipt = Compile(Receipt);
 
-type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : never;
+export type LarkspurOperation = Implementation<SendRequest, never>;
+
+export function listing<Row, Source extends { ehr_id: string }>(list: List<Row, Source>) {
+  return (request: SendRequest) => () => readPages(request, list);
+}
+
+export function reading<Key, Result>(read: (request: SendRequest, key: Key) => Promise<Result>) {
+  return (request: SendRequest) => (key: Key) => read(request, key);
+}
 
 /**
  * Larkspur stores our marker as `externalRef` and accepts it once per operation. A write that is still in progress when

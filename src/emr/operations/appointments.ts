@@ -1,0 +1,158 @@
+import { AppointmentSource } from '../../model/records/appointments.ts';
+import { AppointmentRequest } from '../../model/requests/appointments.ts';
+import { withOffset } from '../../platform/time/zones.ts';
+import { EmrFailure } from '../emrFailure.ts';
+import {
+  activeRecord,
+  collect,
+  type Declarations,
+  type EmrWrite,
+  missing_id,
+  requestFields,
+  type SampleEnvironment,
+  sample_id,
+  skip,
+  type Written,
+} from './operation.ts';
+
+export type AppointmentOperations = {
+  getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
+  createAppointment: EmrWrite<NewAppointment, Written>;
+};
+
+export type NewAppointment = {
+  patient_ehr_id: string;
+  provider_ehr_id: string;
+  secondary_provider_ehr_id: string | null;
+  location_ehr_id: string;
+  visit_type: string;
+  /** Local time at the EMR instance with its offset, `2026-03-08T09:30:00-04:00`. The EMR must keep the instant. */
+  starts_at: string;
+  /** null: the length of the visit type in the EMR, or `default_minutes` if it has none. */
+  minutes: number | null;
+  default_minutes: number;
+  reason: string | null;
+  note: string | null;
+  new_patient: boolean;
+  prevent_double_booking: boolean;
+};
+
+export const appointment_operations = {
+  getAppointment: {
+    consent: 'appointments',
+    result: AppointmentSource,
+    sample: async (env) => {
+      const [first] = await env.rows('listAppointments');
+      return [(first ?? skip('the EMR has no appointments')).ehr_id];
+    },
+    missing: [missing_id],
+  },
+  createAppointment: {
+    consent: 'appointments',
+    fields: requestFields(
+      AppointmentRequest,
+      {
+        secondary_provider: { adds: { secondary_provider_ehr_id: sample_id } },
+        note: { adds: { note: 'Certification note' } },
+        reason: { adds: { reason: 'Certification reason' } },
+        duration: { adds: { minutes: 35 } },
+        new_patient: { adds: { new_patient: true } },
+        prevent_double_booking: {
+          adds: { prevent_double_booking: true },
+          effect_checked_by: 'createAppointment.conflict',
+        },
+      },
+      ['datetime', 'date', 'time'],
+    ),
+    sample: {
+      input: async (env) =>
+        newAppointment(env, (await booksFreeSlotsOnly(env)) ? await nextFreeSlot(env) : await farAhead(env)),
+      shown_by: 'getAppointment',
+      count: async (emr, { input: { starts_at, patient_ehr_id }, written: { ehr_id } }) => {
+        const isAt = (starts: string | undefined) => starts?.slice(0, 16) === starts_at.slice(0, 16);
+        if (!emr.listAppointments) return isAt((await emr.getAppointment?.(ehr_id))?.starts) ? 1 : 0;
+        const all = await collect(emr.listAppointments());
+        const same = all.filter((one) => isAt(one.starts) && one.patient_ehr_id === patient_ehr_id);
+        return new Set(same.map((one) => one.ehr_id)).size;
+      },
+    },
+  },
+} satisfies Declarations<AppointmentOperations>;
+
+type Env = SampleEnvironment<AppointmentOperations>;
+
+/** Whether the EMR books only into free slots of its schedules, which it shows by refusing any other time. */
+export function booksFreeSlotsOnly(env: Env): Promise<boolean> {
+  return env.memoize('books free slots only', async () => {
+    const { emr } = await env.open();
+    const input = await newAppointment(env, await farAhead(env));
+    try {
+      if (emr.createAppointment) await env.track(emr.createAppointment.send(input, env.marker()));
+      return false;
+    } catch (error) {
+      // The checks find whatever else may be wrong.
+      return error instanceof EmrFailure && error.code === 'slot_taken';
+    }
+  });
+}
+
+/** When, with whom and where an appointment can be booked. */
+type Opening = Pick<NewAppointment, 'provider_ehr_id' | 'location_ehr_id' | 'starts_at'>;
+
+async function newAppointment(env: Env, opening: Opening): Promise<NewAppointment> {
+  return {
+    ...opening,
+    patient_ehr_id: (await env.testPatient()).ehr_id,
+    secondary_provider_ehr_id: null,
+    visit_type: await anyVisitType(env),
+    minutes: 20,
+    default_minutes: 30,
+    reason: 'Certification',
+    note: null,
+    new_patient: false,
+    prevent_double_booking: false,
+  };
+}
+
+async function anyVisitType(env: Env): Promise<string> {
+  const { emr } = await env.open();
+  if (!emr.listVisitTypes) return 'FOLLOWUP';
+  const [first] = await env.rows('listVisitTypes');
+  return (first ?? skip('the EMR has no visit type')).code;
+}
+
+/** Ten months ahead and one hour apart, where no real appointments are expected. */
+async function farAhead(env: Env): Promise<Opening> {
+  const used = await usedTimes(env);
+  const count = used.count++;
+  const day = new Date(used.start_ms + Math.floor(count / 8) * 24 * 3_600_000).toISOString().slice(0, 10);
+  const { timezone = 'UTC' } = await env.session();
+  return {
+    provider_ehr_id: (await activeRecord(env, 'listProviders')).ehr_id,
+    location_ehr_id: (await activeRecord(env, 'listLocations')).ehr_id,
+    starts_at: withOffset(`${day}T${String(9 + (count % 8)).padStart(2, '0')}:00:00`, timezone),
+  };
+}
+
+/** The start of a shift of a single day. Once it is booked, the shift starts later, so the hours are read each time. */
+async function nextFreeSlot(env: Env): Promise<Opening> {
+  const { emr } = await env.open();
+  const { timezone = 'UTC' } = await env.session();
+  const providers = emr.listProviders ? await env.track(collect(emr.listProviders())) : [];
+  const openings = providers.flatMap(({ ehr_id, hours }) =>
+    hours
+      .flatMap(({ shifts }) => shifts)
+      .flatMap(({ start, facility_id, set_start_date, set_end_date }): Opening[] => {
+        if (!facility_id || !set_start_date || set_start_date !== set_end_date) return [];
+        const starts_at = withOffset(`${set_start_date.slice(0, 10)}${start}`, timezone);
+        return [{ provider_ehr_id: ehr_id, location_ehr_id: facility_id, starts_at }];
+      }),
+  );
+  const ahead = openings.filter(({ starts_at }) => Date.parse(starts_at) > Date.now());
+  const used = await usedTimes(env);
+  return ahead[used.count++ % ahead.length] ?? skip('the EMR books free slots only, and has none');
+}
+
+function usedTimes(env: Env): Promise<{ start_ms: number; count: number }> {
+  return env.memoize('times', async () => ({ start_ms: Date.now() + 300 * 24 * 3_600_000, count: 0 }));
+}

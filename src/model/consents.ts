@@ -1,0 +1,24 @@
+/**
+ * What Link says that an account can read and write, before anyone signs in, in this order. Every record kind and every
+ * operation declares one of them, so that consent does not cover less than what happens. Link has a text for each
+ * (web/link/texts). `null` instead of a subject: code lists and names that say nothing about a person.
+ */
+export const read_subjects = [
+  'patients',
+  'insurance',
+  'medications',
+  'orders',
+  'visits',
+  'balances',
+  'appointments',
+  'schedules',
+  'claims',
+  'providers',
+  'staff',
+  'locations',
+  'pharmacies',
+] as const;
+export type ReadSubject = (typeof read_subjects)[number];
+
+export const write_subjects = ['patients', 'insurance', 'appointments', 'documents', 'messages', 'refills'] as const;
+export type WriteSubject = (typeof write_subjects)[number];
