@@ -1,5 +1,5 @@
 import type { Connector } from '../connector.ts';
-import { listCapabilities, openOperations } from '../operations/operations.ts';
+import { listCapabilities, listUnsupportedFields, openOperations } from '../operations/operations.ts';
 import { appointment_operations } from './appointments.ts';
 import { code_list_operations } from './changes.ts';
 import { chart_operations } from './chart.ts';
@@ -38,7 +38,7 @@ export const larkspur: Connector = {
     { name: 'password', label: 'Password', secret: true, autocomplete: 'current-password' },
   ],
   limits: { parallel_max: 4 },
-  unsupported_fields: {},
+  unsupported_fields: listUnsupportedFields(operations),
   // The parser gives every address a path of '/', and shows the '?' of an empty query only in `href`.
   refuseAddress: (url) =>
     url.pathname === '/' && !url.href.includes('?') ? undefined : 'must be the address of the practice without a path.',
