@@ -26,11 +26,11 @@ import { type Capabilities, meetsAll } from './transport/capabilities.ts';
 
 /** Every operation that a FHIR server may support. */
 export const operations: readonly FhirOperation[] = [
+  ...patient_operations,
   ...provider_operations,
   ...location_operations,
   ...pharmacy_operations,
   ...insurance_provider_operations,
-  ...patient_operations,
   ...patient_write_operations,
   ...appointment_operations,
   ...schedule_operations,

@@ -148,8 +148,8 @@ test('an operation is not supported if the server does not declare its interacti
   ]);
   expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual([
     'listPatientPharmacies',
-    'updatePatient',
     'addPatientPharmacy',
+    'updatePatient',
   ]);
   // Servers support one or the other.
   for (const param of ['beneficiary', 'patient']) {

@@ -13,7 +13,7 @@ import {
   toSettings,
   updateFields,
 } from '../fields.ts';
-import { findPractitioners } from '../practice/providers.ts';
+import { findPractitioners, named_doctor } from '../practice/providers.ts';
 import { type Emr, findInChart, refId } from '../references.ts';
 import { can, meetsAll, type Requirement, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
@@ -22,9 +22,6 @@ import { code_systems, hasCode, list, text } from '../values.ts';
 import { findOrCreate, forField, requireId } from '../writeSteps.ts';
 
 type SentDoctor = EmrDoctor | null | undefined;
-
-/** What finding a doctor by name needs. */
-export const named_doctor: readonly Requirement[] = [searches('Practitioner', 'family')];
 
 /** For a new patient: a doctor named without an id is linked if exactly one active practitioner has that name. */
 export async function linkDoctor({ client }: Emr, doctor: SentDoctor): Promise<SentDoctor> {

@@ -17,6 +17,7 @@ import {
 } from '../fields.ts';
 import { type FhirOperation, requireFor } from '../operation.ts';
 import { droppedPharmacy, hasPharmacy, new_patient_pharmacy, pharmacy_field } from '../practice/pharmacies.ts';
+import { named_doctor } from '../practice/providers.ts';
 import { canSearch, type Emr } from '../references.ts';
 import { can, meetsAll, type Requirement, searches, us_core_patient } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
@@ -39,7 +40,6 @@ import {
   createReferral,
   findReferralWrite,
   linkDoctor,
-  named_doctor,
   new_referral,
   referral_fields,
   referralSettings,

@@ -17,10 +17,9 @@ import {
 } from '../appointments/slots.ts';
 import { type List, shortList } from '../lists.ts';
 import { type FhirOperation, reading } from '../operation.ts';
-import { named_doctor } from '../patients/doctors.ts';
 import { nameForms } from '../patients/patients.ts';
 import { canSearch, createResolver, type Emr, loadReferredRoles, refIds } from '../references.ts';
-import { lists } from '../transport/capabilities.ts';
+import { lists, type Requirement, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import {
   addressParts,
@@ -182,6 +181,9 @@ export function toProvider(
 function readId({ id }: fhir.Practitioner): string {
   return id ?? '';
 }
+
+/** What finding a doctor by name needs. */
+export const named_doctor: readonly Requirement[] = [searches('Practitioner', 'family')];
 
 export const provider_operations: readonly FhirOperation[] = [
   { operation: 'listProviders', requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, providers) },
