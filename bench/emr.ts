@@ -1,17 +1,17 @@
-import type { ChildProcess } from 'node:child_process';
 import diagnostics_channel from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Larkspur, startLarkspur } from '../larkspur/start.ts';
+import type { Program } from '../scripts/serviceProcess.ts';
 import { connect, type Sql } from '../src/platform/db/database.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
-import { memory_mb, startProcess, stopProcess } from './process.ts';
+import { memory_mb, startProcess } from './process.ts';
 import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
-type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: ChildProcess[] };
+type Bench = RunningApi & { owner: Sql; emr_owner: Sql; larkspur: Larkspur; workers: Program[] };
 
 /** Enough for most of them to run after the code of a worker has been compiled. */
 const writes = 2_500;
@@ -29,7 +29,7 @@ export async function measureEmr(): Promise<Row[]> {
   const emr_database = await server.sibling('larkspur');
   const larkspur = await startLarkspur({ database: emr_database, host: '127.0.0.1', port: 0 });
   const emr_owner = connect(emr_database, { max: 1 });
-  const workers: ChildProcess[] = [];
+  const workers: Program[] = [];
   try {
     await owner`UPDATE organizations SET emr_address = ${larkspur.url}, next_sync_at = now() + interval '1 day'`;
     const bench = { ...api, owner, emr_owner, larkspur, workers };
@@ -37,7 +37,7 @@ export async function measureEmr(): Promise<Row[]> {
     await startWorker(bench);
     return [...jobs, await measureSync(bench)];
   } finally {
-    await Promise.all(workers.map((worker) => stopProcess(worker)));
+    await Promise.all(workers.map((worker) => worker.stop()));
     await emr_owner.end();
     await larkspur.close();
     await owner.end();
@@ -97,7 +97,7 @@ async function jobRate(bench: Bench, count: number): Promise<number> {
   await owner.unsafe('ANALYZE');
   await Promise.all(Array.from({ length: count }, () => startWorker(bench)));
   const [result] = await untilDone(owner, last?.id ?? 0);
-  await Promise.all(workers.splice(0).map((worker) => stopProcess(worker)));
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
   if (result?.failed) throw new Error(`${result.failed} jobs failed.`);
   return writes / (result?.seconds ?? Number.NaN);
 }

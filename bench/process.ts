@@ -1,32 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { type Program, startServiceProcess } from '../scripts/serviceProcess.ts';
 
-export const program = fileURLToPath(new URL('../bin/chartwire.js', import.meta.url));
-
-/** Starts the built service and waits until it is ready. */
-export async function startProcess(role: 'all' | 'worker', env: Record<string, string>): Promise<ChildProcess> {
-  const service = spawn(process.execPath, [program, 'serve', '--role', role], {
-    env: { PATH: process.env.PATH ?? '', SANDBOX: 'on', LOG_LEVEL: 'silent', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  await new Promise<void>((resolve, reject) => {
-    service.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      if (output.includes('is ready')) resolve();
-    });
-    service.once('exit', () => reject(new Error(`The service exited before it was ready:\n${output}`)));
-  });
-  return service;
-}
-
-export async function stopProcess(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill(signal);
-  await exited;
+/** Starts a process of a silent sandbox. */
+export function startProcess(role: 'all' | 'worker', env: Record<string, string>): Promise<Program> {
+  return startServiceProcess(role, { env: { SANDBOX: 'on', LOG_LEVEL: 'silent', ...env } });
 }
 
 /** The resident memory of a process, now or at its peak. Only on Linux. */

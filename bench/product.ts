@@ -1,12 +1,12 @@
-import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../scripts/freePort.ts';
+import type { Program } from '../scripts/serviceProcess.ts';
 import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 import { openApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
-import { memory_mb, startProcess, stopProcess } from './process.ts';
+import { memory_mb, startProcess } from './process.ts';
 import { median, type Row, report } from './report.ts';
 
 const starts = 3;
@@ -25,7 +25,7 @@ export async function measureProduct(): Promise<Row[]> {
   try {
     const seconds: number[] = [];
     for (let n = 0; n < starts; n++) {
-      await stopProcess(service);
+      await service.stop();
       const start = performance.now();
       service = await startProcess('all', env);
       seconds.push((performance.now() - start) / 1000);
@@ -41,13 +41,13 @@ export async function measureProduct(): Promise<Row[]> {
       await measureMemory(service, sandbox),
     ];
   } finally {
-    await stopProcess(service);
+    await service.stop();
     await rm(data_dir, { recursive: true, force: true });
   }
 }
 
 /** Reads pages while the worker carries out writes. */
-async function measureMemory({ pid = 0 }: ChildProcess, sandbox: Sandbox): Promise<Row> {
+async function measureMemory({ pid }: Program, sandbox: Sandbox): Promise<Row> {
   const after_start_mb = await memory_mb(pid, 'now');
   const { base_url: base, client_id, client_secret, access_token, example } = sandbox;
   const credentials = { client_id, client_secret, access_token };

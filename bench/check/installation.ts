@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '../../scripts/freePort.ts';
 import { linkAccount } from '../../scripts/linkAccount.ts';
+import { serviceCommand, serviceEnv } from '../../scripts/serviceProcess.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
-import { program, startProcess, stopProcess } from '../process.ts';
+import { startProcess } from '../process.ts';
 import { type Api, openApi } from './api.ts';
 import type { EmrMode } from './emr.ts';
 
@@ -29,7 +30,7 @@ export async function startInstallation(): Promise<Installation> {
   const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-bench-'));
   const [port, larkspur_port] = [await freePort(), await freePort()];
   const env = {
-    ...{ PATH: process.env.PATH ?? '', DATA_DIR: data_dir, PORT: `${port}`, LARKSPUR_PORT: `${larkspur_port}` },
+    ...{ DATA_DIR: data_dir, PORT: `${port}`, LARKSPUR_PORT: `${larkspur_port}` },
     // Requests of known clients are not what is measured; limits by address stay as they are.
     ...{ LOG_LEVEL: 'silent', SANDBOX: 'on', RATE_LIMIT: '1000000', RATE_BURST: '1000000', WEBHOOK_ENDPOINTS: '1000' },
   };
@@ -39,7 +40,7 @@ export async function startInstallation(): Promise<Installation> {
   let attackers = 0;
   return {
     sandbox,
-    pid: service.pid ?? 0,
+    pid: service.pid,
     other: openApi(sandbox.base_url, { client_id, client_secret, access_token }),
     withAttacker: async (accounts, work) => {
       const emr = await startEmr(sandbox.larkspur.url);
@@ -57,7 +58,7 @@ export async function startInstallation(): Promise<Installation> {
       }
     },
     close: async () => {
-      await stopProcess(service);
+      await service.stop();
       await rm(data_dir, { recursive: true, force: true });
     },
   };
@@ -66,9 +67,9 @@ export async function startInstallation(): Promise<Installation> {
 type ClientCredentials = { client_id: string; client_secret: string };
 
 async function createClient(env: Record<string, string>, name: string): Promise<ClientCredentials> {
-  const { stdout } = await promisify(execFile)(process.execPath, [program, 'clients', 'create', '--name', name], {
-    env,
-  });
+  const [file = '', ...program] = serviceCommand();
+  const command = [...program, 'clients', 'create', '--name', name];
+  const { stdout } = await promisify(execFile)(file, command, { env: serviceEnv(env) });
   const [, client_id, client_secret] = /client_id +(\S+)\s+client_secret +(\S+)/.exec(stdout) ?? [];
   if (!client_id || !client_secret) throw new Error('The client was not created.');
   return { client_id, client_secret };
@@ -106,6 +107,9 @@ async function startEmr(
       child.send(mode);
       await done;
     },
-    close: () => stopProcess(child, 'SIGKILL'),
+    close: async () => {
+      const exited = once(child, 'exit');
+      if (child.kill('SIGKILL')) await exited;
+    },
   };
 }

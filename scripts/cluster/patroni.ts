@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../freePort.ts';
+import type { Program } from '../serviceProcess.ts';
 import { createFile, createFolder, passwords } from './postgres.ts';
-import { type Program, postgres_programs, RunError, run, startProgram, until } from './programs.ts';
+import { postgres_programs, RunError, run, startSystemProgram, until } from './programs.ts';
 
 /** One machine of the cluster: a network namespace with etcd, Patroni and PostgreSQL. */
 export type Node = {
@@ -103,7 +104,7 @@ function createNode(cluster_folder: string, number: number, programs: Program[])
     name,
     ip,
     startPatroni: () => {
-      patroni = startProgram(['patroni', join(folder, 'patroni.yml')], {
+      patroni = startSystemProgram(['patroni', join(folder, 'patroni.yml')], {
         log_file: join(folder, 'patroni.log'),
         namespace: name,
         as_postgres: true,
@@ -139,7 +140,11 @@ function startEtcd(folder: string, name: string, number: number): Program {
     'election-timeout': '3000',
   };
   const args = Object.entries(settings).map(([option, value]) => `--${option}=${value}`);
-  return startProgram(['etcd', ...args], { log_file: join(folder, 'etcd.log'), namespace: name, as_postgres: true });
+  return startSystemProgram(['etcd', ...args], {
+    log_file: join(folder, 'etcd.log'),
+    namespace: name,
+    as_postgres: true,
+  });
 }
 
 function patroniSettings(folder: string, name: string, number: number) {
@@ -183,7 +188,7 @@ function startProxy(folder: string, port: number, nodes: readonly Node[]): Progr
     ...servers,
   ];
   createFile(file, `${lines.join('\n')}\n`);
-  return startProgram(['/usr/sbin/haproxy', '-db', '-f', file], {
+  return startSystemProgram(['/usr/sbin/haproxy', '-db', '-f', file], {
     log_file: join(folder, 'haproxy.log'),
     as_postgres: true,
   });

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { openDatabase } from '../../src/platform/db/database.ts';
 import { roleAddresses, throughPooler } from '../../src/platform/db/roles.ts';
 import { freePort } from '../freePort.ts';
+import type { Program } from '../serviceProcess.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { startLoad } from './load.ts';
 import {
@@ -21,7 +22,7 @@ import {
   startPostgres,
   urlOf,
 } from './postgres.ts';
-import { type Program, print, RunError, requirePrograms, run, runMain, startProgram, until } from './programs.ts';
+import { print, RunError, requirePrograms, run, runMain, startSystemProgram, until } from './programs.ts';
 import { openInstallation } from './service.ts';
 
 const database = 'chartwire';
@@ -98,7 +99,7 @@ async function startBouncer(folder: string, port: number, server_port: number): 
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
   const ini = `[databases]\n* = host=127.0.0.1 port=${server_port}\n\n[pgbouncer]\n${lines.join('\n')}\n`;
   createFile(join(folder, 'pgbouncer.ini'), ini);
-  return startProgram(['pgbouncer', join(folder, 'pgbouncer.ini')], {
+  return startSystemProgram(['pgbouncer', join(folder, 'pgbouncer.ini')], {
     log_file: join(folder, 'log'),
     as_postgres: true,
   });

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { DatabaseAddress } from '../../sql/address.ts';
 import { connect, type Sql } from '../../sql/connect.ts';
 import { freePort } from '../freePort.ts';
-import { type Program, postgres_programs, run, startProgram, until } from './programs.ts';
+import type { Program } from '../serviceProcess.ts';
+import { postgres_programs, run, startSystemProgram, until } from './programs.ts';
 
 /** Passwords of servers that exist only during the run. */
 export const passwords = { postgres: 'run-superuser', chartwire: 'run-owner', replication: 'run-replication' };
@@ -23,7 +24,7 @@ export async function startPostgres(folder: string): Promise<{ port: number; pro
   );
   const settings = { port, unix_socket_directories: folder, shared_buffers: '32MB', max_connections: 100 };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const program = startProgram([join(postgres_programs, 'postgres'), '-D', data, ...options], {
+  const program = startSystemProgram([join(postgres_programs, 'postgres'), '-D', data, ...options], {
     log_file: join(folder, 'log'),
     as_postgres: true,
   });

@@ -1,22 +1,11 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { accessSync, constants, createWriteStream } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-
-export const root = fileURLToPath(new URL('../../..', import.meta.url));
+import { type Program, startProgram } from '../serviceProcess.ts';
 
 /** A message for the user, printed without a stack trace. */
 export class RunError extends Error {}
-
-/** A program that runs until it is stopped. */
-export type Program = {
-  pid: number;
-  output(): string;
-  running(): boolean;
-  stop(signal?: NodeJS.Signals): Promise<void>;
-};
 
 export type StartOptions = {
   /** Its output is appended to this file. */
@@ -28,43 +17,14 @@ export type StartOptions = {
   namespace?: string;
 };
 
-/** The service takes 5 s to drain and up to 25 s to stop. */
-const stop_ms = 40_000;
-
 /** Low priority, so that the run does not disturb what else the machine does. */
-const niceness = ['nice', '-n', '5'];
+export const niceness = ['nice', '-n', '5'];
 
-export function startProgram(command: readonly string[], options: StartOptions): Program {
+export function startSystemProgram(command: readonly string[], options: StartOptions): Program {
   const user = options.as_postgres ? ['setpriv', '--reuid', 'postgres', '--regid', 'postgres', '--init-groups'] : [];
   const network = options.namespace ? ['ip', 'netns', 'exec', options.namespace] : [];
-  const [file = '', ...args] = [...niceness, ...network, ...user, ...command];
-  const child = spawn(file, args, {
-    env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8', ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    cwd: '/',
-  });
-  const log = createWriteStream(options.log_file, { flags: 'a' });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-20_000);
-      log.write(chunk);
-    });
-  }
-  return {
-    pid: child.pid ?? 0,
-    output: () => output,
-    running: () => isRunning(child),
-    stop: async (signal = 'SIGTERM') => {
-      if (!isRunning(child)) return;
-      const exited = once(child, 'exit');
-      child.kill(signal);
-      // Patroni without a network waits for etcd.
-      const timer = setTimeout(() => child.kill('SIGKILL'), stop_ms);
-      await exited;
-      clearTimeout(timer);
-    },
-  };
+  const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8', ...options.env };
+  return startProgram([...niceness, ...network, ...user, ...command], { env, log_file: options.log_file, cwd: '/' });
 }
 
 /** Runs a program to its end and returns its output. */
@@ -134,10 +94,6 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
 function isExplained(error: unknown): error is Error {
   const { code } = (error ?? {}) as { code?: unknown };
   return error instanceof RunError || (typeof code === 'string' && code.startsWith('ERR_PARSE_ARGS_'));
-}
-
-function isRunning(child: ChildProcess): boolean {
-  return child.exitCode === null && child.signalCode === null;
 }
 
 function isExecutable(path: string): boolean {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { freePort } from '../freePort.ts';
 import { type Acknowledged, startLoad } from './load.ts';
 import { createFile } from './postgres.ts';
-import { print, startProgram, until } from './programs.ts';
+import { print, startSystemProgram, until } from './programs.ts';
 import type { Installation, ServiceProcess } from './service.ts';
 
 export type RollingRestart = { restarted: number; acknowledged: readonly Acknowledged[]; failed_requests: number };
@@ -20,7 +20,7 @@ export async function restartRolling(
   const api = processes.filter(({ role }) => role === 'api');
   const file = join(folder, 'haproxy-http.cfg');
   createFile(file, proxySettings(port, api));
-  const proxy = startProgram(['/usr/sbin/haproxy', '-db', '-f', file], {
+  const proxy = startSystemProgram(['/usr/sbin/haproxy', '-db', '-f', file], {
     log_file: join(folder, 'haproxy-http.log'),
     as_postgres: true,
   });

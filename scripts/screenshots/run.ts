@@ -1,13 +1,12 @@
 /** `npm run screenshots`: takes the pictures of the dashboard in docs/images from a new sandbox. */
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { root, startServiceProcess } from '../serviceProcess.ts';
 import { createLinkToken, type Sandbox, seed } from './seed.ts';
 
-const root = join(import.meta.dirname, '../../..');
 const [port, larkspur_port] = [4870, 4871];
 
 /** A name that contains `-dark` or `-phone` is taken that way. */
@@ -68,12 +67,10 @@ const compress = `async (base64) => {
 }`;
 
 const folder = mkdtempSync(join(tmpdir(), 'chartwire-screenshots-'));
-const service = spawn(process.execPath, [join(root, 'dist/bin/chartwire.js'), 'serve'], {
-  env: { ...process.env, DATA_DIR: folder, PORT: String(port), LARKSPUR_PORT: String(larkspur_port) },
-  stdio: 'ignore',
-});
+const ports = { PORT: String(port), LARKSPUR_PORT: String(larkspur_port) };
+const service = await startServiceProcess('all', { env: { DATA_DIR: folder, ...ports } });
 try {
-  const sandbox = await readSandbox(join(folder, 'sandbox.json'));
+  const sandbox: Sandbox = JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8'));
   const receivers = await seed(sandbox);
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium-headless-shell',
@@ -83,18 +80,8 @@ try {
   await browser.close();
   receivers.stop();
 } finally {
-  service.kill();
-  await new Promise((resolve) => (service.exitCode === null ? service.once('exit', resolve) : resolve(0)));
+  await service.stop();
   rmSync(folder, { recursive: true });
-}
-
-/** The sandbox writes this file when it is ready. */
-async function readSandbox(file: string): Promise<Sandbox> {
-  while (!existsSync(file)) {
-    if (service.exitCode !== null) throw new Error(`The service ended with code ${service.exitCode}.`);
-    await wait(200);
-  }
-  return JSON.parse(readFileSync(file, 'utf8')) as Sandbox;
 }
 
 async function takePictures(browser: Browser, sandbox: Sandbox): Promise<void> {

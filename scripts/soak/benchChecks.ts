@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { root } from '../cluster/programs.ts';
+import { root } from '../serviceProcess.ts';
 
 /** The groups of `npm run bench:check`, or single checks, by the promise that they measure. */
 const groups: Record<number, string> = {

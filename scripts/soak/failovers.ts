@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { root } from '../cluster/programs.ts';
 import { summary_start } from '../cluster/report.ts';
+import { root } from '../serviceProcess.ts';
 
 /** Runs `npm run cluster` and returns its summary as the figure. */
 export async function runCluster(rounds: number) {

@@ -13,8 +13,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { print, RunError, root, runMain } from '../cluster/programs.ts';
+import { print, RunError, runMain } from '../cluster/programs.ts';
 import { describeMachine } from '../machine.ts';
+import { root } from '../serviceProcess.ts';
 import { result_file, type StageRun } from './result.ts';
 import { type Stage, type StageOptions, type StageResult, stages } from './stages.ts';
 

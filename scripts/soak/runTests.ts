@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { print, root } from '../cluster/programs.ts';
+import { print } from '../cluster/programs.ts';
+import { root } from '../serviceProcess.ts';
 import type { TestReference } from './promises/row.ts';
 
 export type TestRun = { passed: TestReference[]; failed: number };

@@ -38,7 +38,7 @@ test('a process that is killed after the email arrived, but before it is recorde
   mail.behavior = 'hang';
   const killed = await fixture.start('worker');
   await expect.poll(() => mail.received.length, { timeout: 60_000 }).toBe(1);
-  await killed.kill('SIGKILL');
+  await killed.stop('SIGKILL');
   expect(await message()).toStrictEqual({ attempts: 1, sent: false });
 
   mail.behavior = 'accept';

@@ -42,7 +42,7 @@ test('jobs that ran after the backup are found in the EMR and not repeated after
   const lost = await accept({ api }, 4);
   await api.untilEvent(lost.job_id);
   const ledger = await api.ledger();
-  await first.kill('SIGKILL');
+  await first.stop('SIGKILL');
   await killServer(data_dir, 'SIGQUIT');
 
   const restore = await installation.restore();

@@ -42,7 +42,7 @@ export async function install(settings: Record<string, string> = {}): Promise<In
   };
   const processes: TestProcess[] = [];
   onTestFinished(async () => {
-    for (const each of processes) await each.kill();
+    for (const each of processes) await each.stop();
     for (const folder of [data_dir, restored_dir]) await killServer(folder, 'SIGQUIT').catch(() => {});
     await rm(root, { recursive: true, force: true });
     await emr.drop();

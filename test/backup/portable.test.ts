@@ -12,7 +12,7 @@ test('a portable backup is loaded into a new database server, which continues', 
   const event = await api.untilEvent(before.job_id);
   const patients = (await api.call('GET', '/v1/patients')).body;
   expect(await installation.backUp('--portable')).toMatchObject({ code: 0 });
-  await first.kill();
+  await first.stop();
 
   expect(await installation.restore()).toMatchObject({ code: 0 });
   await installation.start(installation.restored_dir);

@@ -80,7 +80,7 @@ test('continues after a restart of the service, without losing or repeating an e
   };
   const before = await callIn();
   await until('the first event', async () => received().includes(before));
-  await first.kill('SIGTERM');
+  await first.stop('SIGTERM');
   await until('the listener to notice', async () => printed.stderr.includes('Reconnecting'));
   await fixture.start();
   const after = await callIn();

@@ -89,7 +89,7 @@ test.skipIf(!has_python)('the service logs lines on a terminal, and JSON into a 
   expect(logged.map((line) => JSON.parse(line))).toContainEqual(
     expect.objectContaining({ msg: 'request', endpoint: 'staff.list', method: 'GET', status: 200 }),
   );
-  await piped.kill();
+  await piped.stop();
 
   // Python's standard library has pseudo-terminals; Node's has none.
   const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;

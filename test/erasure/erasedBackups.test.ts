@@ -91,7 +91,7 @@ test('promise 48: a backup made after an erasure contains no byte of what was er
   expect(await readdir(join(restored_dir, 'postgres', 'pg_wal'))).not.toStrictEqual([]);
   expect(await findWords(restored_dir, all)).toStrictEqual({});
   expect(await owner`SELECT FROM erased_tables`).toHaveLength(0);
-  await service.kill();
+  await service.stop();
 });
 
 test('a backup fails with the reason while another session can see erased rows or uses their table', async () => {

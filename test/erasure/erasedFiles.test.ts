@@ -33,7 +33,7 @@ test('after an erasure neither the most detailed log nor a file contains what wa
     await erase('client', ...client),
   ];
   for (const { code, stderr } of commands) expect([code, stderr]).toStrictEqual([0, '']);
-  await service.kill();
+  await service.stop();
 
   const logged = [service.output(), ...commands.map(({ stdout, stderr }) => stdout + stderr)].join('').toLowerCase();
   expect(logged, 'the log has the jobs of the patients').toContain('job finished');

@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
+import { type Program, serviceCommand, serviceEnv, startServiceProcess } from '../../scripts/serviceProcess.ts';
 import type { DatabaseAddress } from '../../sql/address.ts';
-import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
+import { loadConfig, type ProcessRole } from '../../src/catalog/settings/config.ts';
 import { startService } from '../../src/main.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
@@ -54,7 +54,7 @@ export async function startSandbox(options: Options = {}): Promise<TestSandbox> 
 }
 
 /** A process of the service, as operators run it. Needs `npm run build`. */
-export type TestProcess = { child: ChildProcess; output: () => string; kill(signal?: NodeJS.Signals): Promise<void> };
+export type TestProcess = Program;
 
 /** The product as real processes on fixed ports; `start` adds a process and waits until it is ready. */
 export async function spawnSandbox(options: Options = {}): Promise<
@@ -81,42 +81,23 @@ export async function spawnSandbox(options: Options = {}): Promise<
       return { sandbox, api: openApi(sandbox) };
     },
     close: async () => {
-      await Promise.all([...processes].map((each) => each.kill('SIGTERM')));
+      await Promise.all([...processes].map((each) => each.stop()));
       await installation.drop();
     },
   };
 }
 
-const entry = fileURLToPath(new URL('../../dist/bin/chartwire.js', import.meta.url));
-// Set to empty, so that the developer's .env in this folder does not affect the tests.
-const unset = Object.fromEntries(['NODE_ENV', ...Object.keys(settings)].map((name) => [name, '']));
-
 /** Starts `chartwire serve` and waits until it is ready. `shell` runs before it in the same process, as for `ulimit`. */
-export async function startProcess(role: string, env: Record<string, string>, shell = ''): Promise<TestProcess> {
-  const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
-  const command = [process.execPath, entry, 'serve', '--role', role];
-  const child = spawn('sh', ['-c', `${shell}\nexec "$@"`, 'sh', ...command], {
-    env: { ...unset, PATH, CHARTWIRE_TEST_ROOT, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+export function startProcess(role: ProcessRole, env: Record<string, string>, shell?: string): Promise<TestProcess> {
+  return startServiceProcess(role, {
+    env: { ...testRoot(), ...env },
+    ...(shell !== undefined && { prefix: ['sh', '-c', `${shell}\nexec "$@"`, 'sh'] }),
   });
-  let output = '';
-  const ready = new Promise<void>((resolve, reject) => {
-    const onOutput = (chunk: Buffer) => {
-      output += chunk.toString();
-      if (/is ready/.test(output)) resolve();
-    };
-    child.stdout.on('data', onOutput);
-    child.stderr.on('data', onOutput);
-    child.once('exit', () => reject(new Error(`The process exited before it was ready:\n${output}`)));
-  });
-  const kill = async (signal: NodeJS.Signals = 'SIGTERM') => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    await exited;
-  };
-  await ready;
-  return { child, output: () => output, kill };
+}
+
+/** Where a run of the tests has its temporary files. */
+function testRoot(): Record<string, string> {
+  return { CHARTWIRE_TEST_ROOT: process.env.CHARTWIRE_TEST_ROOT ?? '' };
 }
 
 /** Runs a command of the program `chartwire` to its end. Needs `npm run build`. */
@@ -124,9 +105,9 @@ export async function runCommand(
   args: readonly string[],
   env: Record<string, string>,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const { PATH = '', CHARTWIRE_TEST_ROOT = '' } = process.env;
-  const child = spawn(process.execPath, [entry, ...args], {
-    env: { ...unset, PATH, CHARTWIRE_TEST_ROOT, ...env },
+  const [file = '', ...program] = serviceCommand();
+  const child = spawn(file, [...program, ...args], {
+    env: serviceEnv({ ...testRoot(), ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

@@ -45,7 +45,7 @@ const points: readonly Point[] = [
         async ({ tx, untilWaiting }) => {
           const job_ids = await send();
           const waiting = await untilWaiting();
-          await worker.kill('SIGKILL');
+          await worker.stop('SIGKILL');
           for (const { pid } of waiting) await tx`SELECT pg_terminate_backend(${pid}::integer)`;
           return job_ids;
         },
@@ -98,7 +98,7 @@ test('the first document of an account whose worker is killed is stored once if 
   const before = creates().length;
   const job_id = await upload(colleague.access_token);
   await until('the create to arrive', async () => creates().length > before);
-  await worker.kill('SIGKILL');
+  await worker.stop('SIGKILL');
   worker = await fixture.startWorker();
   await finished(job_id);
   expect(await server.resources<fhir.DocumentReference>('DocumentReference')).toHaveLength(2 + seeded_documents);
@@ -175,7 +175,7 @@ async function killDuringCreate(
   await until('the create to arrive', async () => server.ledger.some(isCreate));
   if (performed)
     await until('the create to be performed', async () => server.ledger.some((one) => isCreate(one) && one.performed));
-  await worker.kill('SIGKILL');
+  await worker.stop('SIGKILL');
   return job_ids;
 }
 

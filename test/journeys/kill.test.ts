@@ -46,7 +46,7 @@ describe('with separate API, worker and EMR processes', () => {
     const accepted = await withGate(emr_owner, first, async ({ untilWaiting }) => {
       const accepted = await accept(fixture);
       await untilWaiting();
-      await killed.kill('SIGKILL');
+      await killed.stop('SIGKILL');
       replacement = await startWorker();
       await expectNothingLostOrDoubled(fixture, [accepted]);
       return accepted;
@@ -67,12 +67,12 @@ describe('with separate API, worker and EMR processes', () => {
       const fields = n % 6 === 0 ? { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9005' } : {};
       accepted.push(await accept(fixture, 1 + (n % 6), fields));
       if (n % 10 !== 5) continue;
-      await workers.shift()?.kill('SIGKILL');
+      await workers.shift()?.stop('SIGKILL');
       workers.push(await startWorker());
     }
     await expectNothingLostOrDoubled(fixture, accepted);
     await api.control('DELETE', '/control/faults');
-    const exits = await Promise.all(workers.map((worker) => worker.kill()));
+    const exits = await Promise.all(workers.map((worker) => worker.stop()));
     expect(exits).toHaveLength(2);
     await expectNothingLocked(fixture);
   });
@@ -85,7 +85,7 @@ describe('with separate API, worker and EMR processes', () => {
     const killed = await runningWorker();
     const accepted = await accept(fixture);
     await expect.poll(() => receiver.received.length).toBe(1);
-    await killed.kill('SIGKILL');
+    await killed.stop('SIGKILL');
     receiver.respond = respondWith(200);
     replacement = await startWorker();
     await expect.poll(() => receiver.received.length).toBe(2);
@@ -107,15 +107,15 @@ describe('with separate API, worker and EMR processes', () => {
     const startFrozen = () => fixture.startWorker({ LOG_LEVEL: 'warn', WORKER_JOBS: '2' });
     await owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
       SELECT id, client_id, ${frozen_at_once}::integer, 0, 'setting' FROM accounts ON CONFLICT DO NOTHING`;
-    await replacement?.kill();
+    await replacement?.stop();
     const frozen: TestProcess[] = [];
     onTestFinished(async () => {
-      await Promise.all(frozen.map((worker) => worker.kill('SIGKILL')));
+      await Promise.all(frozen.map((worker) => worker.stop('SIGKILL')));
     });
     for (let left = freezes; left > 0; left -= frozen_at_once) {
       const count = Math.min(left, frozen_at_once);
       while (frozen.length < count) frozen.push(await startFrozen());
-      await Promise.all(frozen.splice(count).map((worker) => worker.kill()));
+      await Promise.all(frozen.splice(count).map((worker) => worker.stop()));
       await setFault(api, create, 'delay', { times: count, delay_ms: 5_000 });
       const accepted = await acceptForPatients(count);
       await untilFaultsApplied(api);
@@ -134,7 +134,7 @@ describe('with separate API, worker and EMR processes', () => {
       await expect.poll(() => frozen.map(countDiscarded)).toStrictEqual(discarded.map((n) => n + 1));
       await expectNothingLostOrDoubled(fixture, [...accepted, ...next]);
       expect(await jobs()).toStrictEqual(before);
-      await replacement.kill();
+      await replacement.stop();
       replacement = undefined;
     }
   });
@@ -179,7 +179,7 @@ describe('the whole product in one process', () => {
           const response = await api.callIn({ patient_mrn: patient(n).mrn }).catch(() => undefined);
           if (response?.status !== 200) return;
           accepted.push({ ...response.body, mrn: patient(n).mrn });
-          if (accepted.length === 40) await product.kill('SIGKILL');
+          if (accepted.length === 40) await product.stop('SIGKILL');
         }
       });
       await Promise.all(clients);
@@ -196,7 +196,7 @@ describe('the whole product in one process', () => {
     const { owner } = spawned;
     const { api } = await spawned.read();
     // Larkspur runs in this process; a separate API and worker continue without it.
-    await product.kill('SIGKILL');
+    await product.stop('SIGKILL');
     await spawned.start('api');
     const worker = await spawned.start('worker');
     const accepted = await accept({ api });
@@ -206,6 +206,6 @@ describe('the whole product in one process', () => {
     const job = await api.job(accepted.job_id);
     expect(job.attempts).toBeGreaterThan(1);
     expect(job.timeline.map(({ step }: { step: string }) => step)).toContain('retry');
-    await worker.kill();
+    await worker.stop();
   });
 });

@@ -96,7 +96,7 @@ test('a webhook that always fails is reported within a minute, and raises an ale
 });
 
 test('a worker that was killed is missed', async () => {
-  await worker.kill();
+  await worker.stop();
   await installation.owner`UPDATE processes SET seen_at = seen_at - interval '25 seconds' WHERE role = 'worker'`;
   await untilReadiness({ status: 'degraded', warnings: ['no_workers'] });
 });

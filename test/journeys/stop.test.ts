@@ -31,7 +31,7 @@ describe('a worker that is stopped', () => {
       for (let n = 0; n < 12; n++) accepted.push(await accept(fixture, 1 + (n % 6)));
     });
     await untilFaultsApplied(api);
-    await stopped.kill('SIGTERM');
+    await stopped.stop('SIGTERM');
     expect(stopped.child.exitCode).toBe(0);
     await expectNothingLocked(fixture);
     const states = await owner`SELECT state, count(*) AS n FROM jobs
@@ -71,6 +71,6 @@ describe('a worker that is stopped', () => {
 /** Stops a process as a supervisor does, and returns how long that took. */
 async function stopTime(process: TestProcess): Promise<number> {
   const stopped_at = Date.now();
-  await process.kill('SIGTERM');
+  await process.stop('SIGTERM');
   return Date.now() - stopped_at;
 }

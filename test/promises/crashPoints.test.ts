@@ -112,7 +112,7 @@ async function blocked(database: Sql, point: Point, send: () => Promise<string>)
   return withGate(database, point, async ({ tx, untilWaiting }) => {
     const operation_id = await send();
     const waiting = await untilWaiting();
-    await worker.kill('SIGKILL');
+    await worker.stop('SIGKILL');
     if (!point.in_emr) for (const { pid } of waiting) await tx`SELECT pg_terminate_backend(${pid}::integer)`;
     return operation_id;
   });

@@ -56,7 +56,7 @@ test(
       expect(service.child.exitCode).toBeNull();
     } finally {
       stop = true;
-      await service.kill('SIGTERM');
+      await service.stop('SIGTERM');
       await rm(data_dir, { recursive: true, force: true });
     }
   },

@@ -26,7 +26,7 @@ describe('promise 41: a process that runs out of something refuses with 503, los
     ({ api } = await installation.read());
   });
   afterAll(async () => {
-    await service?.kill();
+    await service?.stop();
     await installation?.close();
   });
 
@@ -68,14 +68,14 @@ describe('promise 41: a process that runs out of something refuses with 503, los
       const tablespace = `small_${database}`;
       const { uid, gid } = await stat(inject('postgres').host);
       await run('mount', ['-t', 'tmpfs', '-o', `size=200m,uid=${uid},gid=${gid},mode=700`, 'tmpfs', disk]);
-      await service.kill();
+      await service.stop();
       await onServer(async (sql) => {
         await sql.unsafe(`CREATE TABLESPACE ${tablespace} LOCATION '${disk}'`);
         await disconnectAll(database);
         await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE ${tablespace}`);
       });
       onTestFinished(async () => {
-        await service.kill();
+        await service.stop();
         await onServer(async (sql) => {
           await sql.unsafe(`ALTER DATABASE ${database} SET TABLESPACE pg_default`);
           await sql.unsafe(`DROP TABLESPACE ${tablespace}`);

@@ -40,7 +40,7 @@ test(
     for (let kill = 1; kill <= kills; kill++) {
       const sent = (keys * kill) / (kills + 1);
       await expect.poll(() => job_ids.length, { timeout: timeoutFor(keys, 500), interval: 20 }).toBeGreaterThan(sent);
-      await api_process.kill('SIGKILL');
+      await api_process.stop('SIGKILL');
       api_process = await installation.start('api');
     }
     await Promise.all(running);

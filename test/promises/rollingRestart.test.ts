@@ -54,7 +54,7 @@ test(
     for (const each of Array.from({ length: rounds }, () => processes).flat()) {
       const { port, process } = each;
       await more();
-      await process.kill('SIGTERM');
+      await process.stop('SIGTERM');
       expect(process.child.exitCode).toBe(0);
       await more();
       each.process = port === undefined ? await installation.start('worker') : await startApi(port);

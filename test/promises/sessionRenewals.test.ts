@@ -19,7 +19,7 @@ test(
     const [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
     const processes = await Promise.all(Array.from({ length: workers }, () => startProcess('worker', fixture.env)));
     onTestFinished(async () => {
-      await Promise.all(processes.map(({ kill }) => kill()));
+      await Promise.all(processes.map(({ stop }) => stop()));
       await fixture.close();
       await server.close();
     });

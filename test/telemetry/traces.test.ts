@@ -76,7 +76,7 @@ beforeAll(async () => {
     const exported = (name: string) => collector.spans().filter((span) => span.name === name).length;
     return exported('POST /v1/patients') === 2 && exported('webhook telephone_encounter.created') === 1;
   });
-  await running.kill();
+  await running.stop();
   spans = collector.spans();
   await receiver.close();
 });

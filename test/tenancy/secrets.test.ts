@@ -183,7 +183,7 @@ describe('credentials', () => {
   });
 
   test('are not logged at the trace level, and neither is health data', async () => {
-    await serving.kill('SIGTERM');
+    await serving.stop('SIGTERM');
     const output = serving.output();
     const lines = output.split('\n').filter((line) => line.startsWith('{"level"'));
     expect(lines.length).toBeGreaterThan(20);

@@ -2,8 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root, until } from '../../cluster/programs.ts';
+import { until } from '../../cluster/programs.ts';
 import { type Call, exchangePublicToken } from '../../linkAccount.ts';
+import { root } from '../../serviceProcess.ts';
 
 /** What a FHIR server is told: its registered redirect URIs, or a fault. */
 export type FhirEmrMessage =

@@ -7,9 +7,10 @@ import { connect, type Sql } from '../../../src/platform/db/database.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/start.ts';
 import { ensureDatabase } from '../../../src/platform/db/openServer.ts';
 import type { Sandbox } from '../../../src/surfaces/sandbox/seedSandbox.ts';
-import { type Program, RunError, root, startProgram, until } from '../../cluster/programs.ts';
+import { RunError, startSystemProgram, until } from '../../cluster/programs.ts';
 import { openInstallation } from '../../cluster/service.ts';
 import { freePort } from '../../freePort.ts';
+import { type Program, root } from '../../serviceProcess.ts';
 import { type FhirEmr, startFhirEmr } from './fhirEmrs.ts';
 import type { ReceiverMessage } from './receivers.ts';
 
@@ -112,7 +113,7 @@ async function openSlot(role: Slot['role'], start: () => Promise<Program>): Prom
 
 async function startEmr(folder: string, env: Record<string, string>): Promise<Program> {
   const file = join(root, 'dist/scripts/soak/mixed/emr.js');
-  const program = startProgram([process.execPath, file], { env, log_file: join(folder, 'emr.log') });
+  const program = startSystemProgram([process.execPath, file], { env, log_file: join(folder, 'emr.log') });
   await until('the EMR is ready', () => {
     if (!program.running()) throw new RunError(`The EMR did not start:\n${program.output()}`);
     return program.output().includes('is ready');

@@ -2,7 +2,8 @@ import { createReadStream, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { print, root, startProgram, until } from '../../cluster/programs.ts';
+import { print, startSystemProgram, until } from '../../cluster/programs.ts';
+import { root } from '../../serviceProcess.ts';
 import { type Interruption, type Received, readLines } from '../check/evidence.ts';
 import { token_pattern } from '../check/invariants.ts';
 import type { Checked } from '../check/main.ts';
@@ -164,7 +165,7 @@ async function runChecker(installation: Installation, folder: string): Promise<C
   ];
   const options = args.map(([name, value]) => `--${name}=${value}`);
   const program = join(root, 'dist/scripts/soak/check/main.js');
-  const checker = startProgram([process.execPath, program, ...options], { log_file: join(folder, 'check.log') });
+  const checker = startSystemProgram([process.execPath, program, ...options], { log_file: join(folder, 'check.log') });
   await until('the checker has ended', () => !checker.running(), 300_000);
   const output = checker.output();
   process.stdout.write(output.slice(0, output.lastIndexOf('\n[') + 1));
