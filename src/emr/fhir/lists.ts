@@ -8,7 +8,26 @@ import type { Page, SearchParams } from './transport/search.ts';
 type Resource = fhir.FhirResource;
 
 /** Another type that is part of our records: when one of its records changes, the owner must be read again. */
-type Dependent = { type: Resource['resourceType']; owner: (resource: never) => string | null };
+type Dependent = {
+  type: Resource['resourceType'];
+  /** The owners of the records that changed since an instant, page by page. */
+  changedOwners: (client: FhirClient, since: string) => AsyncIterable<string[]>;
+};
+
+/** `owner` returns the id of the record that a record of this type belongs to. */
+export function dependent<T extends Resource>(
+  type: T['resourceType'],
+  owner: (resource: T) => string | null,
+): Dependent {
+  return {
+    type,
+    changedOwners: async function* (client, since) {
+      for await (const { matches } of client.search<T>(type, { _lastUpdated: `ge${since}` })) {
+        yield [...new Set(matches.map(owner).filter((id) => id !== null))];
+      }
+    },
+  };
+}
 
 /** A list: the resource type and the mapping of a page. */
 export type List<T extends Resource, Source> = {
@@ -288,12 +307,10 @@ async function* readDependents<T extends Resource, Source>(
   since: string,
 ): AsyncGenerator<Source[]> {
   if (!canSearch(emr.client, type, ['_id'])) return;
-  for (const dependent of dependents) {
-    if (!canSearch(emr.client, dependent.type, ['_lastUpdated'])) continue;
-    for await (const { matches } of emr.client.search<Resource>(dependent.type, { _lastUpdated: `ge${since}` })) {
-      // `owner` is declared for records of this type.
-      const owners = matches.map((each) => dependent.owner(each as never)).filter((id) => id !== null);
-      for (const chunk of inChunks([...new Set(owners)])) {
+  for (const each of dependents) {
+    if (!canSearch(emr.client, each.type, ['_lastUpdated'])) continue;
+    for await (const owners of each.changedOwners(emr.client, since)) {
+      for (const chunk of inChunks(owners)) {
         yield await toSources(await emr.client.searchAll<T>(type, { _id: chunk.join(',') }), emr, resolver);
       }
     }

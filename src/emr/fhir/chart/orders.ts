@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { OrderSource } from '../../../model/records/orders.ts';
 import type { MrnRule } from '../../connector.ts';
-import { incrementalList, type List } from '../lists.ts';
+import { dependent, incrementalList, type List } from '../lists.ts';
 import type { FhirOperation } from '../operation.ts';
 import { isOwnReferral } from '../patients/doctors.ts';
 import { isReplaced, readMrn } from '../patients/mrn.ts';
@@ -23,10 +23,10 @@ export const orders: List<fhir.ServiceRequest, OrderSource> = {
   type: 'ServiceRequest',
   toSources,
   dependents: [
-    {
-      type: 'DiagnosticReport',
-      owner: (report: fhir.DiagnosticReport) => refIds(list(report.basedOn), 'ServiceRequest')[0] ?? null,
-    },
+    dependent(
+      'DiagnosticReport',
+      (report: fhir.DiagnosticReport) => refIds(list(report.basedOn), 'ServiceRequest')[0] ?? null,
+    ),
   ],
 };
 

@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import type { ClaimSource } from '../../../model/records/claims.ts';
 import type { MrnRule } from '../../connector.ts';
 import { addPayerNames, type NamedCoverage, readGroup, readMemberId, readRelationship } from '../coverage/coverage.ts';
-import { incrementalList, type List } from '../lists.ts';
+import { dependent, incrementalList, type List } from '../lists.ts';
 import type { FhirOperation } from '../operation.ts';
 import { readMrn } from '../patients/mrn.ts';
 import {
@@ -35,8 +35,8 @@ export const claims: List<fhir.Claim, ClaimSource> = {
   type: 'Claim',
   toSources,
   dependents: [
-    { type: 'ClaimResponse', owner: ({ request }: fhir.ClaimResponse) => refId(request, 'Claim') },
-    { type: 'ExplanationOfBenefit', owner: ({ claim }: fhir.ExplanationOfBenefit) => refId(claim, 'Claim') },
+    dependent('ClaimResponse', ({ request }: fhir.ClaimResponse) => refId(request, 'Claim')),
+    dependent('ExplanationOfBenefit', ({ claim }: fhir.ExplanationOfBenefit) => refId(claim, 'Claim')),
   ],
 };
 

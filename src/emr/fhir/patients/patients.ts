@@ -5,7 +5,7 @@ import type { MrnRule } from '../../connector.ts';
 import { EmrFailure } from '../../emrFailure.ts';
 import { findsNobody, type PatientSearch } from '../../operations/patients.ts';
 import { loadCoverages, type NamedCoverage, readMemberId } from '../coverage/coverage.ts';
-import { incrementalList, type List } from '../lists.ts';
+import { dependent, incrementalList, type List } from '../lists.ts';
 import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
 import { lists, reads, searches } from '../transport/capabilities.ts';
@@ -31,7 +31,7 @@ export const patients: List<fhir.Patient, PatientSource> = {
   type: 'Patient',
   toSources,
   hasLeft: isReplaced,
-  dependents: [{ type: 'Coverage', owner: (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient') }],
+  dependents: [dependent('Coverage', (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient'))],
 };
 
 /**
