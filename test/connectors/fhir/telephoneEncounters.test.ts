@@ -310,7 +310,7 @@ describe('a refill', () => {
 });
 
 test.each([
-  ['no new encounters', { Encounter: ['create'] as const }, ['addTelephoneAction', 'addRefill']],
+  ['no new encounters', { Encounter: ['create'] as const }, ['addRefill', 'addTelephoneAction']],
   ['neither tasks nor communications', { Task: 'all', Communication: 'all' } as const, ['addRefill']],
   [
     'no tasks and no new prescriptions',
