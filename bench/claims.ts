@@ -29,12 +29,14 @@ async function main(): Promise<void> {
   try {
     const client_id = newId();
     await owner`INSERT INTO clients (id, public_id, name, mode) VALUES (${client_id}, 'bench', 'Bench', 'test')`;
-    const small = await insertClaims(owner, client_id, 1_000);
-    const large = await insertClaims(owner, client_id, 1_000_000);
+    const practices = {
+      small: await insertClaims(owner, client_id, 1_000),
+      large: await insertClaims(owner, client_id, 1_000_000),
+    };
     await owner`VACUUM ANALYZE claims`;
-    const first = await compareCost(db, 'the first page of 100, unfiltered', small, large, {});
-    await compareCost(db, 'the claims of one patient', small, large, { patient_mrn: 'MRN7' });
-    await compareCost(db, 'claims of one status since a date', small, large, {
+    const first = await compareCost(db, practices, 'the first page of 100, unfiltered', {});
+    await compareCost(db, practices, 'the claims of one patient', { patient_mrn: 'MRN7' });
+    await compareCost(db, practices, 'claims of one status since a date', {
       start_date: '2026-01-01',
       claim_status: 'RARE',
     });
@@ -67,12 +69,11 @@ async function insertClaims(owner: Sql, client_id: string, count: number): Promi
 
 async function compareCost(
   db: Database,
+  { small, large }: { small: Practice; large: Practice },
   name: string,
-  small: Practice,
-  large: Practice,
   filters: Filters,
 ): Promise<number> {
-  const total = JSON.parse((await readPage(db, large, claims, filters)).body).pagination.total_count;
+  const total = JSON.parse((await readPage(db, large, claims, { filters })).body).pagination.total_count;
   const baseline = { name: 'the time with a thousand', measure: () => time(db, small, filters) };
   return compare(`${name} (${total} match), a million claims`, () => time(db, large, filters), baseline, rounds);
 }
@@ -80,7 +81,7 @@ async function compareCost(
 /** The time of one round in milliseconds. Reads run one after the other. */
 async function time(db: Database, practice: Practice, filters: Filters): Promise<number> {
   const start = performance.now();
-  for (let n = 0; n < reads; n++) await readPage(db, practice, claims, filters);
+  for (let n = 0; n < reads; n++) await readPage(db, practice, claims, { filters });
   return performance.now() - start;
 }
 

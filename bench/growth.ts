@@ -37,8 +37,11 @@ const page = 'docs/reference/growth.md';
 type Work = { name: string; run(installation: Installation): Promise<unknown> };
 
 const works: readonly Work[] = [
-  { name: 'a page of patients', run: ({ db, ...scope }) => readPage(db, scope, patients, {}) },
-  { name: 'one patient by MRN', run: ({ db, ...scope }) => readPage(db, scope, patients, { mrn: 'other500' }) },
+  { name: 'a page of patients', run: ({ db, ...scope }) => readPage(db, scope, patients) },
+  {
+    name: 'one patient by MRN',
+    run: ({ db, ...scope }) => readPage(db, scope, patients, { filters: { mrn: 'other500' } }),
+  },
   ...filtered_kinds.flatMap(filteredLists),
   { name: 'a claim of jobs', run: ({ db, owner }) => claimAll(db, owner, 'lanes') },
   { name: 'a claim of deliveries', run: ({ db, owner }) => claimAll(db, owner, 'deliveries') },

@@ -38,7 +38,7 @@ export function readFiltered(
   kind: RecordKind,
   filters: Filters,
 ): Promise<unknown> {
-  return kind.list?.returns === 'all' ? readList(db, scope, kind, { filters }) : readPage(db, scope, kind, filters);
+  return kind.list?.returns === 'all' ? readList(db, scope, kind, { filters }) : readPage(db, scope, kind, { filters });
 }
 
 type Column = { name: string; type: string };
@@ -51,7 +51,7 @@ export async function insertRecords(sql: Query, scope: Scope, kind: RecordKind, 
     WHERE table_schema = 'public' AND table_name = ${kind.name}
       AND (is_nullable = 'NO' AND column_default IS NULL OR column_name = ANY (${['ehr_id', ...filtered]}))`;
   const expressions = columns
-    .map((column) => expressionOf(sql, scope, filters, column, counts))
+    .map((column) => expressionOf(sql, column, { ...scope, ...counts, filters }))
     .reduce((all, each) => sql`${all}, ${each}`);
   await sql`INSERT INTO ${sql(kind.name)} (${sql(columns.map(({ name }) => name))})
     SELECT ${expressions} FROM generate_series(1, ${counts.rows}::int) AS n ORDER BY n`;
@@ -59,10 +59,8 @@ export async function insertRecords(sql: Query, scope: Scope, kind: RecordKind, 
 
 function expressionOf(
   sql: Query,
-  { client_id, organization_id }: Scope,
-  filters: readonly Filter[],
   { name, type }: Column,
-  { rows, matching }: RowCounts,
+  { client_id, organization_id, rows, matching, filters }: Scope & RowCounts & { filters: readonly Filter[] },
 ): Fragment {
   switch (name) {
     case 'id':

@@ -52,18 +52,18 @@ async function storeNames(scope: Scope, run: number, names: readonly (readonly [
   await db.tenant(scope.client_id, async (tx) => {
     const ehr = (n: number) => ({ ehr_id: String(n), status: 'active' as const });
     const page = names.map(([first, last], n) => patientSource(n, first, last));
-    await storePage(tx, patients, { ...scope, run }, page);
+    await storePage(tx, { ...scope, kind: patients, run }, page);
     const people = names.map(([first_name, last_name], n) => ({
       ...{ ...ehr(n), name: first_name, first_name, last_name, middle_initial: null, speciality: null },
       ...{ phone: null, fax: null, email: null, npi: null },
       ...{ address_street: null, address_city: null, address_state: null, address_zip: null },
     }));
-    await storePage(tx, referringProviders, { ...scope, run }, people);
+    await storePage(tx, { ...scope, kind: referringProviders, run }, people);
     const companies = names.map(([name], n) => ({
       ...{ ...ehr(n), name, payer_id: null, carrier_id: null, active: true },
       ...{ address: null, city: null, state: null, created_at: null },
     }));
-    await storePage(tx, insuranceProviders, { ...scope, run }, companies);
+    await storePage(tx, { ...scope, kind: insuranceProviders, run }, companies);
   });
 }
 
@@ -76,7 +76,7 @@ async function expectExact(): Promise<void> {
 
 /** The ids that a search returns, and its total. */
 async function searched(scope: Scope, kind: RecordKind, filters: Record<string, string>) {
-  const { body } = await readPage(db, scope, kind, filters, { page_size: 1000 });
+  const { body } = await readPage(db, scope, kind, { filters, page_size: 1000 });
   const page = JSON.parse(body);
   return { ids: page[kind.name].map(({ id }: { id: string }) => id), total: page.pagination.total_count };
 }
@@ -227,7 +227,7 @@ describe('a search by part of a name', () => {
     const { ids, total } = await compared(practice, patients, 'last_folded', 'ommo');
     expect(total).toBe(2100);
     for (const page of [1, 2, 3, 4]) {
-      const { body } = await readPage(db, practice, patients, { last_name: 'ommo' }, { page, page_size: 700 });
+      const { body } = await readPage(db, practice, patients, { filters: { last_name: 'ommo' }, page, page_size: 700 });
       const { patients: listed, pagination } = JSON.parse(body);
       expect(pagination).toMatchObject({ total_count: 2100, total_pages: 3 });
       expect(listed.map(({ id }: { id: string }) => id)).toStrictEqual(ids.slice((page - 1) * 700, page * 700));
@@ -271,7 +271,7 @@ describe('the suffixes of names', () => {
     expect(await versions()).toStrictEqual(before);
     // Another phone number changes the row.
     const page = names.map(([first, last], n) => ({ ...patientSource(n, first, last), phone: '415-555-0100' }));
-    await db.tenant(scope.client_id, (tx) => storePage(tx, patients, { ...scope, run: 3 }, page));
+    await db.tenant(scope.client_id, (tx) => storePage(tx, { ...scope, kind: patients, run: 3 }, page));
     expect(await versions()).toStrictEqual(before);
   });
 
@@ -305,11 +305,12 @@ describe('the suffixes of names', () => {
 
   test('end with the row, whatever deletes it', async () => {
     const remove = (work: Parameters<Database['tenant']>[1]) => db.tenant(scope.client_id, work);
-    await remove((tx) => removeLeft(tx, patients, scope, ['0']));
+    await remove((tx) => removeLeft(tx, { ...scope, kind: patients }, ['0']));
     await expectExact();
-    await remove((tx) => storeOwnRecord(tx, patients, scope, newId(), patientSource(1, 'Own', 'Record')));
+    const own = patientSource(1, 'Own', 'Record');
+    await remove((tx) => storeOwnRecord(tx, { ...scope, kind: patients }, newId(), own));
     await expectExact();
-    await remove((tx) => removeUnseen(tx, patients, { ...scope, run: 5 }));
+    await remove((tx) => removeUnseen(tx, { ...scope, kind: patients, run: 5 }));
     await expectExact();
     await remove((tx) => deleteRecords(tx, referringProviders, scope.organization_id));
     await expectExact();
@@ -352,7 +353,7 @@ test('a name that is cut within a character is stored', async () => {
   const tenant = await createTenant(owner);
   const last_name = `${'x'.repeat(299)}😀y`;
   await db.tenant(tenant.client_id, (tx) =>
-    storePage(tx, patients, { ...tenant, run: 1 }, [patientSource(1, 'Long', last_name)]),
+    storePage(tx, { ...tenant, kind: patients, run: 1 }, [patientSource(1, 'Long', last_name)]),
   );
   expect((await searched(tenant, patients, { last_name: 'xxx' })).total).toBe(1);
 });

@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { staff } from '../../src/model/records/staff.ts';
 import { startPass } from '../../src/product/records/syncPasses.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
@@ -176,7 +177,7 @@ test('a pass that was started with another rule is started over, and stays full 
   const undone = new Error('undone');
   const result = fixture.ctx.db.tenant(client_id, async (tx) => {
     const start = (job: number, mrn_rule: string) =>
-      startPass(tx, { client_id, organization_id, run: job }, 'staff', { ...options, mrn_rule });
+      startPass(tx, { client_id, organization_id, kind: staff, run: job }, { ...options, mrn_rule });
     await start(run, 'a');
     await tx`UPDATE sync_passes SET done = true, full_as_of = now(), synced_as_of = now(), position = 'x'
       WHERE organization_id = ${organization_id} AND kind = 'staff'`;

@@ -92,8 +92,7 @@ async function newPractice(n: number) {
     async (tx) =>
       void (await storePage(
         tx,
-        patients,
-        { ...scope(), run: 0 },
+        { ...scope(), kind: patients, run: 0 },
         states.map((_, i) => read(i)),
       )),
   );
@@ -102,7 +101,7 @@ async function newPractice(n: number) {
 
 /** A sync of two pages. Each page is stored later than it is read. */
 function syncSteps(emr: Practice, run: number): Step[] {
-  const of = { ...scope(), run };
+  const list = { ...scope(), kind: patients, run };
   const options = { incremental: false, finds_deleted: false, full: true, sync_minutes: 15, mrn_rule: '' };
   const page = (indexes: readonly number[]): Step[] => {
     let rows: PatientSource[] = [];
@@ -117,17 +116,17 @@ function syncSteps(emr: Practice, run: number): Step[] {
         name: 'store',
         run: () =>
           tenant(async (tx) => {
-            const { skipped } = await storePage(tx, patients, of, rows);
-            if (skipped) await markSkipped(tx, of, 'patients');
+            const { skipped } = await storePage(tx, list, rows);
+            if (skipped) await markSkipped(tx, list);
           }),
       },
     ];
   };
   return [
-    { name: 'start', run: () => tenant(async (tx) => void (await startPass(tx, of, 'patients', options))) },
+    { name: 'start', run: () => tenant(async (tx) => void (await startPass(tx, list, options))) },
     ...page([0, 1]),
     ...page([2, 3]),
-    { name: 'finish', run: () => tenant(async (tx) => void (await finishPass(tx, of, 'patients', true))) },
+    { name: 'finish', run: () => tenant(async (tx) => void (await finishPass(tx, list, true))) },
   ];
 }
 

@@ -92,7 +92,7 @@ function parseShift(path: string, shift: ShiftRequest, practice: Practice): Prov
     throw invalid(`${path}.end must be after start. ${how}`);
   }
   checkLocation(path, shift.facility_id, practice);
-  checkDates(path, set_start_date, set_end_date, 'set_start_date', 'set_end_date');
+  checkDates(path, ['set_start_date', set_start_date], ['set_end_date', set_end_date]);
   return {
     ...rest,
     ...(set_start_date && { set_start_date }),
@@ -137,7 +137,7 @@ function parseRule(path: string, rule: VisitTypeRule, shift: ShiftRequest, { vis
 }
 
 function parseRecurrence(path: string, { rec_end_date, ...recur }: Recurrence) {
-  checkDates(path, recur.rec_start_date, rec_end_date, 'rec_start_date', 'rec_end_date');
+  checkDates(path, ['rec_start_date', recur.rec_start_date], ['rec_end_date', rec_end_date]);
   return {
     ...recur,
     ...(rec_end_date && { rec_end_date }),
@@ -164,20 +164,14 @@ function recurrenceUnit(path: string, recur: Recurrence): RecurrenceUnit {
   throw invalid(`${path}.${field} must name one of: ${recurrence_units.join(', ')}`);
 }
 
-function checkDates(
-  path: string,
-  from: string | null | undefined,
-  to: string | null | undefined,
-  from_name: string,
-  to_name: string,
-): void {
-  for (const [name, date] of [
-    [from_name, from],
-    [to_name, to],
-  ]) {
+type DateField = [name: string, date: string | null | undefined];
+
+function checkDates(path: string, first: DateField, last: DateField): void {
+  for (const [name, date] of [first, last]) {
     const exists = !date || (parseDay(date) !== undefined && !Number.isNaN(Date.parse(date)));
     if (!exists) throw invalid(`${path}.${name} is not a date that exists`);
   }
+  const [[from_name, from], [to_name, to]] = [first, last];
   if (from && to && to.slice(0, 10) < from.slice(0, 10)) {
     throw invalid(`${path}.${to_name} must not be before ${from_name}`);
   }

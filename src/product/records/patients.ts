@@ -67,20 +67,21 @@ export async function storeChart(tx: Tx, scope: Scope, source: PatientSource): P
   if (row) await savePatient(tx, scope, row, { ...source, status: row.doc.status });
 }
 
+type PatientUpdate = Partial<Patient> & { status: PatientStatus; open_updates?: number };
+
 /** Changes a locked patient. The next sync compares it again; a running sync neither removes nor replaces it. */
 export async function savePatient(
   tx: Tx,
   scope: Scope,
-  { id, doc, open_updates }: PatientRow,
-  change: Partial<Patient> & { status: PatientStatus },
-  updates = open_updates,
+  { id, doc, open_updates: before }: PatientRow,
+  { open_updates = before, ...change }: PatientUpdate,
 ): Promise<PatientRow> {
   const saved: Patient = { ...doc, ...change, updated_at: new Date().toISOString() };
-  await tx`UPDATE patients SET ${tx.set({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates: updates })},
+  await tx`UPDATE patients SET ${tx.set({ ...patientColumns(saved), ehr_id: saved.ehr_id, open_updates })},
       doc = ${JSON.stringify(saved)}::text::json, source_hash = ${unsynced},
       ${markWritten(tx, 'patients', scope.organization_id)}
     WHERE id = ${id}`;
-  return { id, doc: saved, open_updates: updates };
+  return { id, doc: saved, open_updates };
 }
 
 /** Equals the hash of no row. */

@@ -6,7 +6,6 @@ import { type Database, type Fragment, type Query, type Tx, unseen } from '../..
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
 
 export type Scope = { client_id: string; organization_id: string };
-export type Paging = { page?: number | undefined; page_size?: number | undefined };
 /** Values of the kind's filters by name, validated against their schemas. */
 export type Filters = Readonly<Record<string, unknown>>;
 
@@ -36,6 +35,8 @@ export async function readList(
   return row?.body ?? '';
 }
 
+type PageOptions = { filters?: Filters; page?: number | undefined; page_size?: number | undefined };
+
 /**
  * One page of a kind. Node does not parse the documents. Requests of a client that arrive together share a statement,
  * unless theirs may take long: a search for part of a name, or a large page, would delay the others.
@@ -44,8 +45,7 @@ export async function readPage(
   db: Reader,
   scope: Scope,
   kind: RecordKind,
-  filters: Filters,
-  { page = 1, page_size = 100 }: Paging = {},
+  { filters = {}, page = 1, page_size = 100 }: PageOptions = {},
 ): Promise<RecordsJson> {
   checkDays(filters);
   const given = givenFilters(kind, filters);
@@ -116,9 +116,10 @@ const pages_max = 16;
 function pageQuery(sql: Query, kind: RecordKind, asked: Asked, search: Search): Fragment {
   const { page, page_size } = asked;
   const { mrn_column: mrn } = kind;
-  const { shared, total, narrow } = search.ids
-    ? namedParts(sql, kind, asked, search.conditions, search.ids)
-    : listedParts(sql, kind, asked, search.conditions);
+  const { conditions, ids } = search;
+  const { shared, total, narrow } = ids
+    ? namedParts(sql, kind, asked, { conditions, ids })
+    : listedParts(sql, kind, asked, conditions);
   return sql`
     ${shared} SELECT ${responseJson(
       sql,
@@ -157,13 +158,7 @@ function listedParts(sql: Query, kind: RecordKind, asked: Asked, conditions: rea
  * Records whose ids are known. Many of them are in a page sooner if the list is walked in its order: with 8,000 of 100,000
  * patients, to look up all of them took three times as long as to compare the names of 2,000.
  */
-function namedParts(
-  sql: Query,
-  kind: RecordKind,
-  asked: Asked,
-  conditions: readonly Fragment[],
-  ids: Fragment,
-): PageParts {
+function namedParts(sql: Query, kind: RecordKind, asked: Asked, { conditions, ids }: Required<Search>): PageParts {
   const matches = matching(sql, asked, conditions);
   const columns = [...new Set(['id', ...kind.order.map(({ column }) => column), kind.mrn_column ?? 'id'])].map(
     (column) => sql`listed.${sql(column)}`,
@@ -255,7 +250,7 @@ function searchOf(sql: Query, scope: ScopeValues, kind: RecordKind, filters: Fil
     const value = storedValue(filter, filters[name]);
     return anyOf(
       sql,
-      columns.map((column) => compare(sql, match, column, value, scope)),
+      columns.map((column) => compare(sql, scope, column, { match, value })),
     );
   });
   const { client_id, organization_id } = scope;
@@ -283,10 +278,9 @@ function anyOf(sql: Query, conditions: readonly Fragment[]): Fragment {
 
 function compare(
   sql: Query,
-  match: Filter['match'],
-  column: string,
-  value: string | boolean,
   scope: ScopeValues,
+  column: string,
+  { match, value }: { match: Filter['match']; value: string | boolean },
 ): Fragment {
   const stored = sql`listed.${sql(column)}`;
   const day = () => unseen(sql, String(value), 'date');

@@ -11,11 +11,10 @@ type ProviderNames = ReadonlyMap<string, { name: string; npi: string | null }>;
 
 /** Appointment rows copy the names of their providers and use the offset of the organization's time zone. */
 export async function appointmentRows(tx: Tx, scope: Scope) {
-  const timezone = await timezoneOf(tx, scope);
-  const providers = await providerNames(tx, scope);
+  const practice = { timezone: await timezoneOf(tx, scope), providers: await providerNames(tx, scope) };
   return (source: AppointmentSource, id: string, stored: StoredColumns | undefined): RecordRow => {
     const created_at = (stored?.created_at as Date | undefined) ?? new Date();
-    const doc = appointmentDocument(source, id, created_at, timezone, providers);
+    const doc = appointmentDocument(practice, source, { id, created_at });
     return {
       doc,
       starts_at: new Date(doc.datetime),
@@ -78,11 +77,9 @@ async function providerNames(tx: Tx, scope: Scope): Promise<ProviderNames> {
 }
 
 function appointmentDocument(
+  { timezone, providers }: { timezone: string; providers: ProviderNames },
   source: AppointmentSource,
-  id: string,
-  created_at: Date,
-  timezone: string,
-  providers: ProviderNames,
+  { id, created_at }: { id: string; created_at: Date },
 ): Appointment {
   const { ehr_id, starts, minutes, facility_ehr_id, cancelled: _cancelled, ...rest } = source;
   const provider = providers.get(source.provider_ehr_id);

@@ -7,9 +7,10 @@ import type { Context } from '../context.ts';
 import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { rowFunctionOf } from './schedule.ts';
-import { type Removals, type SyncScope, sync_lane } from './syncPasses.ts';
+import { type Removals, type StoredList, type SyncedList, sync_lane } from './syncPasses.ts';
 
-type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
+/** A record of any kind as a connector returns it, with what its storing depends on. */
+export type SourceRecord = { ehr_id: string; provider_ehr_id?: string; mrn?: string | null };
 
 /**
  * Stores one page of a sync: inserts new records, replaces changed ones and marks unchanged ones as seen. Whether a
@@ -20,20 +21,20 @@ type SourceRecord = { ehr_id: string; provider_ehr_id?: string };
  */
 export async function storePage(
   tx: Tx,
-  kind: Kind,
-  scope: SyncScope,
+  list: SyncedList,
   page: readonly SourceRecord[],
   isErased: (row: Record<string, unknown>) => boolean = () => false,
 ): Promise<{ skipped: boolean }> {
-  const inactive = kind.active_providers_only ? await inactiveProviders(tx, scope) : [];
+  const { kind } = list;
+  const inactive = kind.active_providers_only ? await inactiveProviders(tx, list) : [];
   const sources = page.filter(({ provider_ehr_id = '' }) => !inactive.includes(provider_ehr_id));
   if (sources.length === 0) return { skipped: false };
-  const rowOf = await rowFunctionOf(tx, kind, scope);
+  const rowOf = await rowFunctionOf(tx, kind, list);
   const ehr_ids = sources.map((source) => source.ehr_id);
   const own_write = kind.written_by_us ? ['written_in'] : [];
   const present = await tx<PresentRow[]>`
     SELECT ${tx(['id', 'ehr_id', 'source_hash', ...own_write, ...kind.kept_columns])} FROM ${tx(kind.name)}
-     WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${ehr_ids}) ORDER BY id FOR UPDATE`;
+     WHERE organization_id = ${list.organization_id} AND ehr_id = ANY (${ehr_ids}) ORDER BY id FOR UPDATE`;
   const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
 
   const unchanged: string[] = [];
@@ -41,7 +42,7 @@ export async function storePage(
   const changed = new Map<string, Record<string, unknown>>();
   for (const source of sources) {
     const stored = by_ehr_id.get(source.ehr_id);
-    if (stored?.written_in === scope.run) {
+    if (stored?.written_in === list.run) {
       skipped.push(stored.id);
       continue;
     }
@@ -50,14 +51,14 @@ export async function storePage(
     if (isErased({ ...row, ehr_id: source.ehr_id })) continue;
     const source_hash = hashRow(row);
     if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
-    else changed.set(source.ehr_id, { ...row, ...storedColumns(kind, scope), id, ehr_id: source.ehr_id, source_hash });
+    else changed.set(source.ehr_id, { ...row, ...storedColumns(list), id, ehr_id: source.ehr_id, source_hash });
   }
   if (skipped.length > 0) {
-    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} WHERE id = ANY (${skipped}::uuid[])`;
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${list.run} WHERE id = ANY (${skipped}::uuid[])`;
   }
   if (unchanged.length > 0) {
     const read_back = kind.written_by_us ? tx`, written_in = NULL` : tx``;
-    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${scope.run} ${read_back} WHERE id = ANY (${unchanged}::uuid[])`;
+    await tx`UPDATE ${tx(kind.name)} SET seen_in = ${list.run} ${read_back} WHERE id = ANY (${unchanged}::uuid[])`;
   }
   const rows = [...changed.values()];
   if (rows.length > 0) await upsertRows(tx, kind, rows);
@@ -85,37 +86,30 @@ async function upsertRows(tx: Tx, kind: Kind, rows: readonly Record<string, unkn
 /** Stores a record that a write of ours created, under the id that the client already has. */
 export async function storeOwnRecord<K extends Kind>(
   tx: Tx,
-  kind: K,
-  scope: Scope,
+  list: StoredList<K>,
   id: string,
   source: SourceOf<K> & SourceRecord,
 ): Promise<void> {
-  const rowOf = await rowFunctionOf(tx, kind, scope);
+  const { kind, organization_id } = list;
+  const { ehr_id } = source;
+  const rowOf = await rowFunctionOf(tx, kind, list);
   const row = rowOf(source, id, undefined);
-  await removeSyncedDuplicate(tx, kind.name, scope.organization_id, id, source.ehr_id);
-  const stored = {
-    ...row,
-    ...storedColumns(kind, { ...scope, run: 0 }),
-    id,
-    ehr_id: source.ehr_id,
-    source_hash: hashRow(row),
-  };
+  await removeSyncedDuplicate(tx, list, { id, ehr_id });
+  const stored = { ...row, ...storedColumns({ ...list, run: 0 }), id, ehr_id, source_hash: hashRow(row) };
   const columns = Object.keys(stored);
   await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
     SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records([stored])})
     ON CONFLICT (id) DO NOTHING`;
-  await tx`UPDATE ${tx(kind.name)} SET ${markWritten(tx, kind.name, scope.organization_id)} WHERE id = ${id}`;
+  await tx`UPDATE ${tx(kind.name)} SET ${markWritten(tx, kind.name, organization_id)} WHERE id = ${id}`;
 }
 
 /** A sync may have read our record from the EMR before we stored its EMR id. The row it added is removed. */
 export async function removeSyncedDuplicate(
   tx: Tx,
-  kind: KindName,
-  organization_id: string,
-  id: string,
-  ehr_id: string,
+  { kind, organization_id }: StoredList,
+  { id, ehr_id }: { id: string; ehr_id: string },
 ): Promise<void> {
-  await tx`DELETE FROM ${tx(kind)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
+  await tx`DELETE FROM ${tx(kind.name)} WHERE organization_id = ${organization_id} AND ehr_id = ${ehr_id} AND id <> ${id}`;
 }
 
 /**
@@ -133,49 +127,45 @@ export function markWritten(tx: Tx, kind: KindName, organization_id: string): Fr
  * Removes what the EMR no longer lists: what the running sync has not seen, which is only called after it has read the
  * full list to its end, or the `deleted` ones.
  */
-export async function removeUnseen(tx: Tx, kind: Kind, scope: SyncScope, deleted?: readonly string[]): Promise<number> {
-  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope), deleted);
-  const removed = await tx`DELETE FROM ${tx(kind.name)} WHERE ${unseen} RETURNING id`;
+export async function removeUnseen(tx: Tx, list: SyncedList, deleted?: readonly string[]): Promise<number> {
+  const unseen = isUnseen(tx, list, await keptProviders(tx, list), deleted);
+  const removed = await tx`DELETE FROM ${tx(list.kind.name)} WHERE ${unseen} RETURNING id`;
   return removed.length;
 }
 
 /** Removes records that the EMR still has but says are no longer part of the list. */
-export async function removeLeft(tx: Tx, kind: Kind, scope: Scope, ehr_ids: readonly string[]): Promise<void> {
-  await tx`DELETE FROM ${tx(kind.name)}
-    WHERE organization_id = ${scope.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`;
+export async function removeLeft(tx: Tx, list: StoredList, ehr_ids: readonly string[]): Promise<void> {
+  await tx`DELETE FROM ${tx(list.kind.name)}
+    WHERE organization_id = ${list.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`;
 }
 
 /** How many records are stored, and how many of them `removeUnseen` would remove. */
-export async function countUnseen(
-  tx: Tx,
-  kind: Kind,
-  scope: SyncScope,
-  deleted?: readonly string[],
-): Promise<Removals> {
-  const unseen = isUnseen(tx, scope, await keptProviders(tx, kind, scope), deleted);
+export async function countUnseen(tx: Tx, list: SyncedList, deleted?: readonly string[]): Promise<Removals> {
+  const { kind, organization_id } = list;
+  const unseen = isUnseen(tx, list, await keptProviders(tx, list), deleted);
   // Past ones leave a list of the coming weeks by themselves.
   const expected = kind.lists_future_only ? tx`starts_at >= now()` : tx`true`;
   const [row] = await tx<Removals[]>`SELECT count(*)::int AS stored,
       count(*) FILTER (WHERE ${unseen} AND ${expected})::int AS missing
-    FROM ${tx(kind.name)} WHERE organization_id = ${scope.organization_id} AND ehr_id IS NOT NULL`;
+    FROM ${tx(kind.name)} WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
   if (!row) throw new Error('An aggregate returned no row.');
   return row;
 }
 
 /** The providers whose records of this kind a sync leaves alone. */
-function keptProviders(tx: Tx, kind: Kind, scope: SyncScope): Promise<string[]> | undefined {
-  return kind.active_providers_only ? inactiveProviders(tx, scope) : undefined;
+function keptProviders(tx: Tx, list: StoredList): Promise<string[]> | undefined {
+  return list.kind.active_providers_only ? inactiveProviders(tx, list) : undefined;
 }
 
 function isUnseen(
   tx: Tx,
-  scope: SyncScope,
+  { organization_id, run }: SyncedList,
   kept_providers: string[] | undefined,
   deleted: readonly string[] | undefined,
 ): Fragment {
   const kept = kept_providers ? tx`provider_ehr_id <> ALL (${kept_providers})` : tx`true`;
   const synced = deleted ? tx`${kept} AND ehr_id = ANY (${[...deleted]})` : kept;
-  return tx`organization_id = ${scope.organization_id} AND seen_in < ${scope.run} AND ehr_id IS NOT NULL AND ${synced}`;
+  return tx`organization_id = ${organization_id} AND seen_in < ${run} AND ehr_id IS NOT NULL AND ${synced}`;
 }
 
 /** Deletes all records of a kind. */
@@ -207,7 +197,7 @@ export async function analyzeRecords({ pooled: sql }: Sql, kind: RecordKind): Pr
 }
 
 /** The columns of a row that a sync stores. */
-function storedColumns(kind: Kind, { client_id, organization_id, run }: SyncScope) {
+function storedColumns({ client_id, organization_id, kind, run }: SyncedList) {
   return { client_id, organization_id, seen_in: run, ...(kind.written_by_us && { written_in: null }) };
 }
 
@@ -240,12 +230,11 @@ export async function addErasedPatient(
 export async function findErased(
   ctx: Pick<Context, 'system_keys'>,
   tx: Tx,
-  kind: Kind,
-  scope: Scope,
+  list: StoredList,
   page: readonly PatientIds[] = [],
 ): Promise<(row: Record<string, unknown>) => boolean> {
+  const { kind, organization_id } = list;
   const { mrn_column } = kind;
-  const { organization_id } = scope;
   if (mrn_column === undefined) return () => false;
   await tx`SELECT FROM organizations WHERE id = ${organization_id} FOR KEY SHARE`;
   const erased = await tx<{ patient_hash: Buffer }[]>`
@@ -256,7 +245,7 @@ export async function findErased(
     hashesOf(ctx, organization_id, ids).some((hash) => hashes.has(hash.toString('hex')));
   for (const { ehr_id = null, mrn = null } of kind.name === 'patients' ? page : []) {
     if (!isKnown({ ehr_id }) || isKnown({ mrn })) continue;
-    await addErasedPatient(ctx, tx, scope, { mrn });
+    await addErasedPatient(ctx, tx, list, { mrn });
     for (const hash of hashesOf(ctx, organization_id, { mrn })) hashes.add(hash.toString('hex'));
   }
   return (row) => {

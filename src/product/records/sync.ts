@@ -1,5 +1,6 @@
 import type { Config } from '../../catalog/settings/config.ts';
 import { EmrFailure } from '../../emr/emrFailure.ts';
+import type { ListPage } from '../../emr/operations/operation.ts';
 import type { Operations } from '../../emr/operations/operations.ts';
 import { type Kind, sync_order } from '../../model/records/kinds.ts';
 import type { Tx } from '../../platform/db/database.ts';
@@ -16,6 +17,7 @@ import {
   listEhrIds,
   removeLeft,
   removeUnseen,
+  type SourceRecord,
   storePage,
 } from './storeRecords.ts';
 import {
@@ -24,8 +26,8 @@ import {
   type Removals,
   readHeldRemovals,
   refusePass,
+  type SyncedList,
   type SyncInput,
-  type SyncScope,
   saveProgress,
   setHeldRemovals,
   startPass,
@@ -84,11 +86,16 @@ export const sync: JobHandler = {
   },
 };
 
-async function endRefusedPass(ctx: Context, { job, checkLease }: JobRun, kind: Kind): Promise<void> {
-  const { client_id, organization_id } = job;
-  await ctx.db.repeatable(client_id, async (tx) => {
+async function endRefusedPass(ctx: Context, run: JobRun, kind: Kind): Promise<void> {
+  const { client_id, organization_id } = run.job;
+  await whileLeased(ctx, run, (tx) => refusePass(tx, { client_id, organization_id, kind }));
+}
+
+/** Runs a transaction, which fails if another worker has claimed the lane. */
+function whileLeased<T>(ctx: Context, { job, checkLease }: JobRun, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return ctx.db.repeatable(job.client_id, async (tx) => {
     await checkLease(tx);
-    await refusePass(tx, { client_id, organization_id, run: job.id }, kind.name);
+    return work(tx);
   });
 }
 
@@ -125,92 +132,111 @@ async function syncKind(
   kind: Kind,
   { operations, mrn_rule }: { operations: Partial<Operations>; mrn_rule: string },
 ): Promise<number | undefined> {
-  const list = operations[kind.operation];
-  if (!list) return undefined;
-  const { client_id, organization_id, id } = run.job;
-  const scope = { client_id, organization_id, run: id };
-  const whileLeased = <T>(work: (tx: Tx) => Promise<T>) =>
-    ctx.db.repeatable(client_id, async (tx) => {
-      await run.checkLease(tx);
-      return work(tx);
-    });
-  const { announce } = run.job.input as SyncInput;
-  const { findDeleted } = list;
+  const listing = operations[kind.operation];
+  if (!listing) return undefined;
+  const { findDeleted } = listing;
+  const { client_id, organization_id, id, input } = run.job;
+  const list = { client_id, organization_id, kind, run: id };
+  const { announce } = input as SyncInput;
   const options = {
-    incremental: list.incremental === true,
+    incremental: listing.incremental === true,
     finds_deleted: findDeleted !== undefined,
     full: announce,
     mrn_rule,
     sync_minutes: ctx.config.sync_minutes,
   };
-  const pass = await whileLeased((tx) => startPass(tx, scope, kind.name, options));
+  const pass = await whileLeased(ctx, run, (tx) => startPass(tx, list, options));
   if (!pass.done) {
-    let stored = 0;
-    let whole = pass.full;
-    for await (const page of list({ since: pass.since, from: pass.from })) {
-      await whileLeased(async (tx) => {
-        const { skipped } = await storePage(tx, kind, scope, page, await findErased(ctx, tx, kind, scope, page));
-        if (skipped) await markSkipped(tx, scope, kind.name);
-        if (page.left) await removeLeft(tx, kind, scope, page.left);
-        if (page.through !== undefined) await saveProgress(tx, scope, kind.name, page.through);
-      });
-      whole ||= page.whole === true;
-      const before = stored;
-      stored += page.length;
-      const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
-      if (noted) await run.steps.note(kind.name, { stored });
-    }
+    const { stored, whole } = await storePages(ctx, run, list, listing({ since: pass.since, from: pass.from }));
     const deleted =
       pass.find_deleted && findDeleted
-        ? await findDeleted(await whileLeased((tx) => listEhrIds(tx, kind, organization_id)))
+        ? await findDeleted(await whileLeased(ctx, run, (tx) => listEhrIds(tx, kind, organization_id)))
         : undefined;
-    const { first, outcome } = await whileLeased(async (tx) => {
-      const first = await finishPass(tx, scope, kind.name, whole);
-      const outcome: RemovalOutcome =
-        whole || deleted ? await applyRemovals(tx, ctx.config, kind, scope, deleted) : { removed: 0 };
-      return { first, outcome };
-    });
-    if (first) await analyzeRecords(ctx.db.system, kind);
-    if (outcome.held_back) {
-      ctx.metrics.removals_held_back.inc({ kind: kind.name });
-      const fields = { job_id: id, client: client_id, record_kind: kind.name };
-      ctx.log.warn(fields, 'a list of the EMR lacks too many records; none was removed');
-    }
+    const outcome = await endPass(ctx, run, list, { whole: whole || pass.full, deleted });
     await run.steps.note(kind.name, { stored, ...outcome });
   }
-  return whileLeased((tx) => countStored(tx, kind, organization_id));
+  return whileLeased(ctx, run, (tx) => countStored(tx, kind, organization_id));
+}
+
+/** Stores each page as soon as it is read. `whole`: they were the complete list, whether or not it was requested. */
+async function storePages(
+  ctx: Context,
+  run: JobRun,
+  list: SyncedList,
+  pages: AsyncIterable<ListPage<SourceRecord>>,
+): Promise<{ stored: number; whole: boolean }> {
+  let stored = 0;
+  let whole = false;
+  for await (const page of pages) {
+    await whileLeased(ctx, run, async (tx) => {
+      const { skipped } = await storePage(tx, list, page, await findErased(ctx, tx, list, page));
+      if (skipped) await markSkipped(tx, list);
+      if (page.left) await removeLeft(tx, list, page.left);
+      if (page.through !== undefined) await saveProgress(tx, list, page.through);
+    });
+    whole ||= page.whole === true;
+    const before = stored;
+    stored += page.length;
+    const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
+    if (noted) await run.steps.note(list.kind.name, { stored });
+  }
+  return { stored, whole };
 }
 
 /** How many records lie between two progress notes on the job's timeline. A thousand take some seconds. */
 const noted_every = 1000;
 
+type Reading = { whole: boolean; deleted: readonly string[] | undefined };
+
+/** Ends a pass over a list that was read to its end, and removes what the EMR no longer has. */
+async function endPass(
+  ctx: Context,
+  run: JobRun,
+  list: SyncedList,
+  { whole, deleted }: Reading,
+): Promise<RemovalOutcome> {
+  const { kind, client_id } = list;
+  const { first, outcome } = await whileLeased(ctx, run, async (tx) => {
+    const first = await finishPass(tx, list, whole);
+    const outcome: RemovalOutcome =
+      whole || deleted ? await applyRemovals(tx, ctx.config, list, deleted) : { removed: 0 };
+    return { first, outcome };
+  });
+  if (first) await analyzeRecords(ctx.db.system, kind);
+  if (outcome.held_back) {
+    ctx.metrics.removals_held_back.inc({ kind: kind.name });
+    const fields = { job_id: run.job.id, client: client_id, record_kind: kind.name };
+    ctx.log.warn(fields, 'a list of the EMR lacks too many records; none was removed');
+  }
+  return outcome;
+}
+
 type Limits = Pick<Config, 'sync_removals_percent' | 'sync_removals_count'>;
 
 /** `held_back`: nothing was removed, because too many records would have been. */
-export type RemovalOutcome = { removed: number; held_back?: Removals };
+type RemovalOutcome = { removed: number; held_back?: Removals };
 
 /**
  * Removes what a full reading of a list did not contain, if that is plausible. An EMR that fails may return an empty or
  * shorter list that looks complete: then nothing is removed until an operator confirms it. `deleted`: the records that
  * the EMR no longer has, if they were looked for by id instead.
  */
-export async function applyRemovals(
+async function applyRemovals(
   tx: Tx,
   limits: Limits,
-  kind: Kind,
-  scope: SyncScope,
-  deleted?: readonly string[],
+  list: SyncedList,
+  deleted: readonly string[] | undefined,
 ): Promise<RemovalOutcome> {
-  const found = await countUnseen(tx, kind, scope, deleted);
-  const held = await readHeldRemovals(tx, scope, kind.name);
+  const found = await countUnseen(tx, list, deleted);
+  const held = await readHeldRemovals(tx, list);
   // The confirmation covers what the operator saw, and what a sync would remove anyway.
   const confirmed = held?.confirmed === true && found.missing <= held.missing + removableOf(found, limits);
   if (!isPlausible(found, limits) && !confirmed) {
-    await setHeldRemovals(tx, scope, kind.name, found);
+    await setHeldRemovals(tx, list, found);
     return { removed: 0, held_back: found };
   }
-  await setHeldRemovals(tx, scope, kind.name, undefined);
-  return { removed: await removeUnseen(tx, kind, scope, deleted) };
+  await setHeldRemovals(tx, list, undefined);
+  return { removed: await removeUnseen(tx, list, deleted) };
 }
 
 /** How many records of a list a sync removes without confirmation. */

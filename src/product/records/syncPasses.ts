@@ -1,4 +1,5 @@
 import { newId } from '../../catalog/ids.ts';
+import type { Kind } from '../../model/records/kinds.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { connectorOf } from '../accounts/openAccount.ts';
 import { claimDueForSync } from '../accounts/organizations.ts';
@@ -6,8 +7,11 @@ import type { Context } from '../context.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
 import type { Scope } from './readRecords.ts';
 
-/** `run` is the job id of the sync. Later syncs have higher ids. */
-export type SyncScope = Scope & { run: number };
+/** The records of one kind in an organization. */
+export type StoredList<K extends Kind = Kind> = Scope & { kind: K };
+
+/** A list that a sync reads. `run` is the job id of the sync. Later syncs have higher ids. */
+export type SyncedList = StoredList & { run: number };
 
 /**
  * One pass over a list: all records (`full`), or those changed since an instant. `from` is how far an earlier attempt of
@@ -37,8 +41,7 @@ const overlap_minutes = 15;
  */
 export async function startPass(
   tx: Tx,
-  { client_id, organization_id, run }: SyncScope,
-  kind: string,
+  { client_id, organization_id, kind, run }: SyncedList,
   options: {
     incremental: boolean;
     finds_deleted: boolean;
@@ -49,7 +52,7 @@ export async function startPass(
 ): Promise<Pass> {
   const [started] = await tx<(PassRow & { position: string | null; done: boolean })[]>`
     SELECT full_pass, since, position, done, find_deleted FROM sync_passes
-     WHERE organization_id = ${organization_id} AND kind = ${kind} AND run = ${run}
+     WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND run = ${run}
        AND mrn_rule = ${options.mrn_rule}`;
   if (started) return { ...rangeOf(started), from: started.position ?? undefined, done: started.done };
   const full = options.full || !options.incremental;
@@ -57,7 +60,7 @@ export async function startPass(
   const full_minutes = options.finds_deleted ? full_pass_minutes : due_minutes;
   const [next] = await tx<PassRow[]>`
     INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass, mrn_rule)
-    VALUES (${client_id}, ${organization_id}, ${kind}, ${run}, true, ${options.mrn_rule})
+    VALUES (${client_id}, ${organization_id}, ${kind.name}, ${run}, true, ${options.mrn_rule})
     ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
       skipped = false,
       mrn_rule = excluded.mrn_rule,
@@ -76,36 +79,36 @@ export async function startPass(
 type PassRow = { full_pass: boolean; since: Date | null; find_deleted: boolean };
 
 /** Saves how far a pass got. Null: it must start over. */
-export async function saveProgress(tx: Tx, scope: SyncScope, kind: string, position: string | null): Promise<void> {
+export async function saveProgress(tx: Tx, list: SyncedList, position: string | null): Promise<void> {
   await tx`UPDATE sync_passes SET position = ${position}
-    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+    WHERE organization_id = ${list.organization_id} AND kind = ${list.kind.name} AND run = ${list.run}`;
 }
 
 /** Notes that the pass left out a record, so that the next one lists its changes again. */
-export async function markSkipped(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+export async function markSkipped(tx: Tx, list: SyncedList): Promise<void> {
   await tx`UPDATE sync_passes SET skipped = true
-    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}`;
+    WHERE organization_id = ${list.organization_id} AND kind = ${list.kind.name} AND run = ${list.run}`;
 }
 
 /**
  * Returns whether it was the first pass over the list. `whole`: the pass returned the complete list, although only
  * changes were requested.
  */
-export async function finishPass(tx: Tx, scope: SyncScope, kind: string, whole: boolean): Promise<boolean> {
+export async function finishPass(tx: Tx, list: SyncedList, whole: boolean): Promise<boolean> {
   const [pass] = await tx<{ first: boolean }[]>`
     UPDATE sync_passes SET done = true, first_read_at = coalesce(first_read_at, now()),
       synced_as_of = CASE WHEN skipped THEN synced_as_of ELSE started_at END,
       full_as_of = CASE WHEN full_pass OR ${whole} THEN started_at ELSE full_as_of END,
       presence_as_of = CASE WHEN find_deleted THEN started_at ELSE presence_as_of END
-    WHERE organization_id = ${scope.organization_id} AND kind = ${kind} AND run = ${scope.run}
+    WHERE organization_id = ${list.organization_id} AND kind = ${list.kind.name} AND run = ${list.run}
     RETURNING first_read_at = now() AS first`;
   return pass?.first ?? false;
 }
 
 /** Ends a pass that the EMR refused: it is now known what the account can see of the list, even if that is nothing. */
-export async function refusePass(tx: Tx, scope: SyncScope, kind: string): Promise<void> {
+export async function refusePass(tx: Tx, list: StoredList): Promise<void> {
   await tx`UPDATE sync_passes SET first_read_at = coalesce(first_read_at, now())
-    WHERE organization_id = ${scope.organization_id} AND kind = ${kind}`;
+    WHERE organization_id = ${list.organization_id} AND kind = ${list.kind.name}`;
 }
 
 /** Makes the next pass over every list a full one. */
@@ -124,25 +127,23 @@ export type Removals = { stored: number; missing: number };
 /** The removals that an earlier pass held back, and whether an operator confirmed them since. */
 export async function readHeldRemovals(
   tx: Tx,
-  { organization_id }: Scope,
-  kind: string,
+  { organization_id, kind }: StoredList,
 ): Promise<{ missing: number; confirmed: boolean } | undefined> {
   const [row] = await tx<{ missing: number; confirmed: boolean }[]>`
     SELECT held_missing AS missing, removal_confirmed AS confirmed FROM sync_passes
-     WHERE organization_id = ${organization_id} AND kind = ${kind} AND held_at IS NOT NULL FOR UPDATE`;
+     WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND held_at IS NOT NULL FOR UPDATE`;
   return row;
 }
 
 /** Marks that removals were held back or, with undefined, that there are none left. */
 export async function setHeldRemovals(
   tx: Tx,
-  { organization_id }: Scope,
-  kind: string,
+  { organization_id, kind }: StoredList,
   held: Removals | undefined,
 ): Promise<void> {
   await tx`UPDATE sync_passes SET held_at = CASE WHEN ${held !== undefined} THEN now() END,
       held_stored = ${held?.stored ?? null}, held_missing = ${held?.missing ?? null}, removal_confirmed = false
-    WHERE organization_id = ${organization_id} AND kind = ${kind} AND (held_at IS NOT NULL OR ${held !== undefined})`;
+    WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND (held_at IS NOT NULL OR ${held !== undefined})`;
 }
 
 /** Lets the next full pass remove what was held back, and makes the next pass a full one. Returns the counts, if any. */

@@ -44,10 +44,11 @@ function eraseInput<Input, Needs extends OperationName>(write: WriteHandler<Inpu
       run: (ctx, run) => runWrite(ctx, run, typed(run.job), write),
       onFailure: (ctx, run, failure) => {
         const job = typed(run.job);
-        const { outcomes } = run.steps;
+        const { outcomes, intentData } = run.steps;
         const { state, event } = write.onFailure({ id: job.operation_id, input: job.input, outcomes, failure });
         const succeeded = state === 'succeeded';
-        return { state, error: succeeded ? null : failure, event, apply: applyResult(ctx, run, job, write, succeeded) };
+        const apply = applyResult(write, { ctx, job, succeeded, outcomes, intentData });
+        return { state, error: succeeded ? null : failure, event, apply };
       },
     },
     rerun_rules: rerun && {
@@ -91,7 +92,9 @@ async function runWrite<Input, Needs extends OperationName>(
           async () => runWith(await readUpload(ctx.db, client_id, operation_id)),
           run.signal,
         );
-  return { state: 'succeeded', error: null, event, apply: applyResult(ctx, run, job, write, true, store) };
+  const { outcomes, intentData } = run.steps;
+  const apply = applyResult(write, { ctx, job, succeeded: true, outcomes, intentData }, store);
+  return { state: 'succeeded', error: null, event, apply };
 }
 
 async function findIds(
@@ -118,18 +121,15 @@ async function findIds(
  * or it will not be used again.
  */
 function applyResult<Input, Needs extends OperationName>(
-  ctx: Context,
-  { steps: { outcomes, intentData } }: JobRun,
-  job: Job<Input>,
   write: WriteHandler<Input, Needs>,
-  succeeded: boolean,
+  finished: Omit<FinishedWrite<Input>, 'tx'>,
   store?: WriteResult['store'],
 ): JobResult['apply'] {
   if (write.file_field === undefined && !store && !write.onFinished) return undefined;
   return async (tx) => {
-    if (write.file_field !== undefined) await deleteUpload(tx, job.operation_id);
+    if (write.file_field !== undefined) await deleteUpload(tx, finished.job.operation_id);
     await store?.(tx);
-    await write.onFinished?.({ tx, ctx, job, succeeded, outcomes, intentData });
+    await write.onFinished?.({ tx, ...finished });
   };
 }
 

@@ -2,7 +2,7 @@ import type { Static, TObject } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import { type Connector, takesField } from '../../emr/connector.ts';
-import type { FieldOperation, OperationName } from '../../emr/operations/operations.ts';
+import type { OperationName } from '../../emr/operations/operations.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
@@ -43,7 +43,7 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
   { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
 ): Promise<AcceptedWrite<Body, Lookups> | undefined> {
   requireOffered(ctx, account, write);
-  rejectFields(ctx, account, write.stored_by, write.sentFields?.(body) ?? sentFields(write.body, body), write);
+  rejectFields(ctx, account, write, write.sentFields?.(body) ?? sentFields(write.body, body));
   const id = newId();
   const describeJob = (lane: Lane, input: unknown): NewJob => ({
     ...newJob(ctx, account, { id, type: write.type, input }, lane),
@@ -117,6 +117,11 @@ export function requireOffered(
   throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
 }
 
+type FieldRules = Pick<
+  WriteDeclaration<TObject, unknown, OperationName>,
+  'stored_by' | 'restricted_fields' | 'field_needs'
+>;
+
 /**
  * Rejects the first field that the EMR cannot store, instead of failing later or dropping it. If the interface restricts
  * the field to some EMR products, the error names those whose servers all have it.
@@ -124,20 +129,15 @@ export function requireOffered(
 export function rejectFields(
   ctx: Context,
   account: Account,
-  operation: FieldOperation | undefined,
+  { stored_by, restricted_fields = [], field_needs = {} }: FieldRules,
   fields: readonly string[],
-  {
-    restricted_fields = [],
-    field_needs = {},
-  }: { restricted_fields?: readonly string[]; field_needs?: Readonly<Record<string, readonly OperationName[]>> },
 ): void {
-  if (operation === undefined) return;
   const connector = connectorOf(ctx, account.connector);
   const capabilities = capabilitiesOf(ctx, account);
   const lacksNeeds = (field: string) => field_needs[field]?.some((name) => !capabilities.includes(name)) ?? false;
-  const field = fields.find((each) => lacksNeeds(each) || !takesField(connector, capabilities, operation, each));
+  const field = fields.find((each) => lacksNeeds(each) || !takesField(connector, capabilities, stored_by, each));
   if (field === undefined) return;
-  const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], operation, field));
+  const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], stored_by, field));
   if (!restricted_fields.includes(field) || able.length === 0)
     throw apiError('unsupported_field', { field }, { field });
   throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });

@@ -3,7 +3,7 @@ import { type Endpoint, type EndpointRequest, endpoint, JsonText } from '../../h
 import { patientsOf } from '../../model/events.ts';
 import { pagination, paging, success, sync_state } from '../../model/fields.ts';
 import { type Kind, record_kinds } from '../../model/records/kinds.ts';
-import { pathOf, type RecordList } from '../../model/records/recordKind.ts';
+import { pathOf, type RecordList, type RecordSearch } from '../../model/records/recordKind.ts';
 import { readList, readPage } from '../../product/records/readRecords.ts';
 
 /** `GET /v1/<kind>` for every record kind that declares a list, and `POST /v1/<kind>/search` where it declares one. */
@@ -12,7 +12,19 @@ export const recordLists: readonly Endpoint[] = record_kinds.flatMap((kind) =>
 );
 
 function listEndpoints(kind: Kind, list: RecordList): Endpoint[] {
-  const declared = {
+  switch (list.returns) {
+    case 'all':
+      return [listAll(kind, list)];
+    case 'one_patient':
+      return [listOfPatient(kind, list)];
+    case 'pages':
+      return list.search ? [listPages(kind, list), searchPages(kind, list, list.search)] : [listPages(kind, list)];
+  }
+}
+
+/** What the endpoints of a list have in common. */
+function declarationOf(kind: Kind, { summary }: RecordList) {
+  return {
     id: `${kind.name.replaceAll('_', '-')}.list`,
     surface: 'api',
     group: kind.group,
@@ -20,68 +32,77 @@ function listEndpoints(kind: Kind, list: RecordList): Endpoint[] {
     path: pathOf(kind),
     auth: 'account',
     needs: { operation: kind.operation, label: kind.labels.plural },
-    summary: list.summary,
+    summary,
     agent_tool: true,
     audited: kind.mrn_column !== undefined,
   } as const;
-  const records = Type.Array(kind.wire, { description: `The ${kind.labels.plural}` });
-  switch (list.returns) {
-    case 'all':
-      return [
-        endpoint({
-          ...declared,
-          ...(Object.keys(kind.filters).length > 0 && { query: Type.Object(optionals(schemasOf(kind))) }),
-          response: Type.Object({ success, [kind.name]: records, sync: sync_state }),
-          handle: async ({ ctx, account, query }) =>
-            new JsonText(await readList(ctx.db, account, kind, { filters: query ?? {} })),
-        }),
-      ];
-    case 'one_patient': {
-      const { patient_mrn, ...optional } = schemasOf(kind);
-      if (!patient_mrn) throw new Error(`${kind.name} has no filter patient_mrn.`);
-      return [
-        endpoint({
-          ...declared,
-          query: Type.Object({ patient_mrn, ...optionals(optional) }),
-          response: Type.Object({ success, [kind.name]: records, sync: sync_state }),
-          handle: async ({ ctx, account, query, auditPatients }) => {
-            auditPatients(patientsOf(query));
-            const { records_max } = list;
-            return new JsonText(await readList(ctx.db, account, kind, { filters: query, records_max }));
-          },
-        }),
-      ];
-    }
-    case 'pages': {
-      const sent = Type.Object({ ...optionals(schemasOf(kind)), ...paging(100, list.page_size_max) });
-      const response = Type.Object({ success, [kind.name]: records, pagination, sync: sync_state });
-      const listed = endpoint({
-        ...declared,
-        query: sent,
-        response,
-        handle: (request) => respondWithPage(kind, request, request.query),
-      });
-      if (!list.search) return [listed];
-      const { summary, schema_name } = list.search;
-      const description = `Filters and paging of a search for ${kind.labels.plural}`;
-      const searched = endpoint({
-        ...declared,
-        id: declared.id.replace(/list$/, 'search'),
-        method: 'POST',
-        path: `${declared.path}/search`,
-        summary,
-        description: `The same as \`GET ${declared.path}\`, with the filters in the body, because URLs end up in access logs.`,
-        reads: true,
-        body_filters: true,
-        body: Type.Object(sent.properties, { schema_name, description }),
-        response,
-        handle: (request) => respondWithPage(kind, request, request.body),
-      });
-      return [listed, searched];
-    }
-  }
 }
 
+function recordsOf(kind: Kind) {
+  return Type.Array(kind.wire, { description: `The ${kind.labels.plural}` });
+}
+
+function listAll(kind: Kind, list: RecordList): Endpoint {
+  return endpoint({
+    ...declarationOf(kind, list),
+    ...(Object.keys(kind.filters).length > 0 && { query: Type.Object(optionals(schemasOf(kind))) }),
+    response: Type.Object({ success, [kind.name]: recordsOf(kind), sync: sync_state }),
+    handle: async ({ ctx, account, query }) =>
+      new JsonText(await readList(ctx.db, account, kind, { filters: query ?? {} })),
+  });
+}
+
+function listOfPatient(kind: Kind, list: ListReturning<'one_patient'>): Endpoint {
+  const { patient_mrn, ...optional } = schemasOf(kind);
+  if (!patient_mrn) throw new Error(`${kind.name} has no filter patient_mrn.`);
+  const { records_max } = list;
+  return endpoint({
+    ...declarationOf(kind, list),
+    query: Type.Object({ patient_mrn, ...optionals(optional) }),
+    response: Type.Object({ success, [kind.name]: recordsOf(kind), sync: sync_state }),
+    handle: async ({ ctx, account, query, auditPatients }) => {
+      auditPatients(patientsOf(query));
+      return new JsonText(await readList(ctx.db, account, kind, { filters: query, records_max }));
+    },
+  });
+}
+
+function listPages(kind: Kind, list: ListReturning<'pages'>): Endpoint {
+  return endpoint({
+    ...declarationOf(kind, list),
+    query: pageQuery(kind, list),
+    response: pageOf(kind),
+    handle: (request) => respondWithPage(kind, request, request.query),
+  });
+}
+
+function searchPages(kind: Kind, list: ListReturning<'pages'>, { summary, schema_name }: RecordSearch): Endpoint {
+  const declared = declarationOf(kind, list);
+  const description = `Filters and paging of a search for ${kind.labels.plural}`;
+  return endpoint({
+    ...declared,
+    id: declared.id.replace(/list$/, 'search'),
+    method: 'POST',
+    path: `${declared.path}/search`,
+    summary,
+    description: `The same as \`GET ${declared.path}\`, with the filters in the body, because URLs end up in access logs.`,
+    reads: true,
+    body_filters: true,
+    body: Type.Object(pageQuery(kind, list).properties, { schema_name, description }),
+    response: pageOf(kind),
+    handle: (request) => respondWithPage(kind, request, request.body),
+  });
+}
+
+function pageQuery(kind: Kind, { page_size_max }: ListReturning<'pages'>) {
+  return Type.Object({ ...optionals(schemasOf(kind)), ...paging(100, page_size_max) });
+}
+
+function pageOf(kind: Kind) {
+  return Type.Object({ success, [kind.name]: recordsOf(kind), pagination, sync: sync_state });
+}
+
+type ListReturning<Returns extends RecordList['returns']> = Extract<RecordList, { returns: Returns }>;
 type PageRequest = Pick<
   EndpointRequest<'account', undefined, undefined, undefined>,
   'ctx' | 'account' | 'auditPatients'
@@ -93,7 +114,7 @@ async function respondWithPage(
   { ctx, account, auditPatients }: PageRequest,
   { page, page_size, ...filters }: PageFilters,
 ): Promise<JsonText> {
-  const { body, mrns } = await readPage(ctx.db, account, kind, filters, { page, page_size });
+  const { body, mrns } = await readPage(ctx.db, account, kind, { filters, page, page_size });
   auditPatients(mrns);
   auditPatients(patientsOf(filters));
   return new JsonText(body);

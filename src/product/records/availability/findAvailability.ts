@@ -23,7 +23,12 @@ import type {
 } from './types.ts';
 
 type Week = Map<number, FacilityShifts[]>;
-type Day = { day: number; date: string; weekday: number; range: Range };
+/** A day in the time zone of the organization. */
+type Day = { day: number; date: string; weekday: number; range: Range; zone: Zone };
+/** A provider with everything that decides about their days. */
+type Calendar = { provider: ProviderInput; week: Week | undefined; busy: BusyTimes | undefined };
+type Free = { piece: FreePiece; facility: FacilityShifts };
+type Explained = { explained: ExplainedRange; facility: FacilityShifts | undefined };
 
 /**
  * Finds when providers are free. Pure: no clock, no I/O. Works in whole minutes: working time is rounded inward and busy
@@ -36,19 +41,17 @@ export function findAvailability(input: AvailabilityInput): Availability {
   const [first, last] = [requireDay(input.start_date), requireDay(input.end_date)];
   const zone = openZone(input.timezone);
   const busy = busyTimesByProvider(input);
-  const weeks = new Map(providers.map((provider) => [provider, weekOf(provider, options)]));
+  const calendars = providers.map((provider): Calendar => {
+    return { provider, week: weekOf(provider, options), busy: busy.get(provider.ehr_id) };
+  });
   const availability: FreeRange[] = [];
   const explanations: Explanation[] = [];
   for (let number = first; number <= last; number++) {
     const day = dayOf(number, zone);
-    for (const provider of providers) {
-      const found = findOnDay(day, weeks.get(provider), busy.get(provider.ehr_id), input, zone);
-      for (const [piece, facility] of found.free) {
-        availability.push(freeRangeOf(piece, facility, provider, day, input.facilities, zone));
-      }
-      for (const [explained, facility] of found.explained) {
-        explanations.push(explanationOf(explained, facility, provider, day, zone));
-      }
+    for (const calendar of calendars) {
+      const found = findOnDay(input, calendar, day);
+      for (const each of found.free) availability.push(freeRangeOf(input, calendar, day, each));
+      for (const each of found.explained) explanations.push(explanationOf(calendar, day, each));
     }
   }
   return options.explain ? { availability, explanations } : { availability };
@@ -74,36 +77,32 @@ function weekOf(provider: ProviderInput, options: Options): Week | undefined {
 
 function dayOf(day: number, zone: Zone): Day {
   const range: Range = [zone.instantOf(day, 0), zone.instantOf(day + 1, 0)];
-  return { day, date: formatDay(day), weekday: weekdayOf(day), range };
+  return { day, date: formatDay(day), weekday: weekdayOf(day), range, zone };
 }
 
-function findOnDay(
-  day: Day,
-  week: Week | undefined,
-  all_busy: BusyTimes | undefined,
-  input: AvailabilityInput,
-  zone: Zone,
-) {
+function findOnDay(input: AvailabilityInput, { week, busy: all_busy }: Calendar, day: Day) {
   const { options } = input;
   const past = pastOf(input);
-  const free: [FreePiece, FacilityShifts][] = [];
-  const explained: [ExplainedRange, FacilityShifts | undefined][] = [];
-  if (!week && options.explain) explained.push([{ range: day.range, reason: 'no_hours' }, undefined]);
+  const free: Free[] = [];
+  const explained: Explained[] = [];
+  if (!week && options.explain) {
+    explained.push({ explained: { range: day.range, reason: 'no_hours' }, facility: undefined });
+  }
   const facilities = week?.get(day.weekday) ?? [];
   const busy = all_busy && facilities.length > 0 ? busyTimesIn(all_busy, day.range) : [];
   const full = isFull(day, busy, options);
   for (const facility of facilities) {
-    const time = workingTimeOn(facility, day.day, zone, { with_rules: options.calculation_method === 'slots' });
+    const time = workingTimeOn(facility, day.day, day.zone, { with_rules: options.calculation_method === 'slots' });
     const excluded = excludeFacility(facility, time, full, input);
     const { pieces, exclusions } = excluded ?? findFreeTime(time, busyAt(facility, busy, options), past, options);
-    for (const piece of pieces) free.push([piece, facility]);
+    for (const piece of pieces) free.push({ piece, facility });
     if (!options.explain) continue;
     const ranges = pieces.map((piece) => piece.range);
-    for (const each of explainBusyTime(time, ranges, exclusions)) explained.push([each, facility]);
+    for (const each of explainBusyTime(time, ranges, exclusions)) explained.push({ explained: each, facility });
   }
   // Facilities are in the order of their ids, and the sort is stable.
-  free.sort(([a], [b]) => a.range[0] - b.range[0]);
-  explained.sort(([a], [b]) => a.range[0] - b.range[0]);
+  free.sort((a, b) => a.piece.range[0] - b.piece.range[0]);
+  explained.sort((a, b) => a.explained.range[0] - b.explained.range[0]);
   return { free, explained };
 }
 
@@ -143,13 +142,12 @@ function busyAt(facility: FacilityShifts, busy: BusyTime[], options: Options): B
 }
 
 function freeRangeOf(
-  { range, visit_type, visits_left, visits_max }: FreePiece,
-  { facility_id, facility_name }: FacilityShifts,
-  provider: ProviderInput,
-  { date, weekday }: Day,
-  facilities: AvailabilityInput['facilities'],
-  zone: Zone,
+  { facilities }: AvailabilityInput,
+  { provider }: Calendar,
+  { date, weekday, zone }: Day,
+  { piece, facility: { facility_id, facility_name } }: Free,
 ): FreeRange {
+  const { range, visit_type, visits_left, visits_max } = piece;
   return {
     day_of_week: weekday,
     date,
@@ -173,17 +171,12 @@ function durationString(minutes: number): string {
   return [hours > 0 && `${hours}h`, minutes % 60 > 0 && `${minutes % 60}min`].filter(Boolean).join(' ');
 }
 
-function explanationOf(
-  { range, reason }: ExplainedRange,
-  facility: FacilityShifts | undefined,
-  provider: ProviderInput,
-  day: Day,
-  zone: Zone,
-): Explanation {
+function explanationOf({ provider }: Calendar, { date, zone }: Day, { explained, facility }: Explained): Explanation {
+  const { range, reason } = explained;
   return {
     provider_id: provider.ehr_id,
     facility_id: facility?.facility_id ?? null,
-    date: day.date,
+    date,
     range_start: zone.iso(range[0]),
     range_end: zone.iso(range[1]),
     reason,

@@ -61,7 +61,7 @@ export const createAppointment = defineWrite({
     return {
       event: created(id, input, booked),
       store: async (tx) => {
-        if (appointment) await storeOwnRecord(tx, appointments, scope, id, appointment);
+        if (appointment) await storeOwnRecord(tx, { ...scope, kind: appointments }, id, appointment);
       },
     };
   },

@@ -23,6 +23,9 @@ import {
 } from './patientReferences.ts';
 import { queueUpdate } from './patientUpdates.ts';
 
+/** Changes to a patient. `named`: the doctors in the EMR with the names in them. */
+type PatientPatch = { id: string; changes: PatientChanges; named: NamedDoctors };
+
 /** Undefined if the patient does not exist. */
 export type PatchResult = { message: string; job_id?: number; mrn: string | null } | undefined;
 
@@ -31,26 +34,25 @@ export async function patchPatient(
   ctx: Context,
   tx: Tx,
   account: Account,
-  id: string,
-  changes: PatientChanges,
-  named: NamedDoctors,
+  { id, changes, named }: PatientPatch,
 ): Promise<PatchResult> {
   const { save_previous_address: _how, ...data } = changes;
   if (Object.keys(data).length === 0) throw apiError('no_field');
-  const row = await lockPatient(tx, account.organization_id, id);
-  if (!row) return undefined;
-  const { status } = row.doc;
+  const patient = await lockPatient(tx, account.organization_id, id);
+  if (!patient) return undefined;
+  const { status, mrn } = patient.doc;
   if (status === 'pending' || status === 'failed') {
-    rejectFields(ctx, account, 'createPatient', sentFields(PatientRequest, data), createPatient);
-    return amendCreation(ctx, tx, account, row, data);
+    rejectFields(ctx, account, createPatient, sentFields(PatientRequest, data));
+    return amendCreation(ctx, tx, account, { patient, changes: data });
   }
   const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
   if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
-  const restricted_fields = restricted_on_active;
-  rejectFields(ctx, account, 'updatePatient', Object.keys(changes), { restricted_fields });
+  const stored = { stored_by: 'updatePatient', restricted_fields: restricted_on_active } as const;
+  rejectFields(ctx, account, stored, Object.keys(changes));
   requireOffered(ctx, account, updatePatient);
-  const job_id = await queueUpdate(ctx, tx, account, row, await toPatientChange(tx, account, changes, named));
-  return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn: row.doc.mrn };
+  const change = await toPatientChange(tx, account, changes, named);
+  const job_id = await queueUpdate(ctx, tx, account, { patient, change });
+  return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn };
 }
 
 /** The fields of an active patient that the interface defines for some EMR products only. */
@@ -63,21 +65,21 @@ async function amendCreation(
   ctx: Context,
   tx: Tx,
   account: Account,
-  row: PatientRow,
-  changes: PatientChanges,
+  { patient, changes }: { patient: PatientRow; changes: PatientChanges },
 ): Promise<PatchResult> {
-  const [operation] = await tx<{ input: PatientInput }[]>`SELECT input FROM operations WHERE id = ${row.id}`;
+  const { id } = patient;
+  const [operation] = await tx<{ input: PatientInput }[]>`SELECT input FROM operations WHERE id = ${id}`;
   if (!operation) throw new Error('The operation that creates the patient does not exist.');
   const { resolved: _before, ...request } = operation.input;
   const wanted = amendRequest(request, changes);
   const input: PatientInput = { ...wanted, resolved: checkPatient(await readReferences(tx, account, wanted), wanted) };
-  await savePatient(tx, account, row, { ...toPatientRecord(input), status: 'pending' });
-  if (row.doc.status === 'pending') {
-    await tx`${updateOperation(tx, { id: row.id, input })}`;
+  await savePatient(tx, account, patient, { ...toPatientRecord(input), status: 'pending' });
+  if (patient.doc.status === 'pending') {
+    await tx`${updateOperation(tx, { id, input })}`;
     return { message: 'Patient update queued with the creation of the patient.', mrn: null };
   }
-  const lane = { key: `patient:${row.id}` };
-  const job_id = await enqueueAgain(tx, newJob(ctx, account, { id: row.id, type: createPatient.type, input }, lane));
+  const lane = { key: `patient:${id}` };
+  const job_id = await enqueueAgain(tx, newJob(ctx, account, { id, type: createPatient.type, input }, lane));
   const message = 'Patient update queued: the patient will be created with it. A webhook event follows on completion.';
   return { message, job_id, mrn: null };
 }

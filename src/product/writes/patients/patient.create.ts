@@ -1,5 +1,6 @@
 import { newId } from '../../../catalog/ids.ts';
 import type { EventOf } from '../../../model/events.ts';
+import { patients } from '../../../model/records/patients.ts';
 import { PatientRequest } from '../../../model/requests/patients.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
 import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';
@@ -105,7 +106,7 @@ async function storeCreation({ tx, ctx, job, ...steps }: FinishedWrite<PatientIn
   const sent = sentPatient(steps);
   if (!sent) throw new Error('A created patient has no stored intent.');
   const ehr_id = String(outcome.ehr_id);
-  await removeSyncedDuplicate(tx, 'patients', organization_id, id, ehr_id);
+  await removeSyncedDuplicate(tx, { ...of, kind: patients }, { id, ehr_id });
   const chart = { ...toPatientRecord(sent), ehr_id, mrn: String(outcome.mrn) };
   const active = await savePatient(tx, of, row, { ...chart, status: 'active' });
   const [latest] = await tx<{ input: PatientInput; connector: string }[]>`
@@ -113,5 +114,6 @@ async function storeCreation({ tx, ctx, job, ...steps }: FinishedWrite<PatientIn
       FROM operations WHERE id = ${id}`;
   const changes = latest && (await findChanges(tx, organization_id, sent, latest.input));
   if (!changes) return;
-  await queueUpdate(ctx, tx, { ...of, id: account_id, connector: latest.connector }, active, changes);
+  const account = { ...of, id: account_id, connector: latest.connector };
+  await queueUpdate(ctx, tx, account, { patient: active, change: changes });
 }

@@ -27,7 +27,7 @@ export const updatePatient = defineWriteHandler<PatientUpdateInput, 'updatePatie
   needs: ['updatePatient'],
   run: async ({ input, emr, steps, ourIds }) => {
     for (const [name, send] of stepsOf(input)) {
-      if (!steps.outcomes.has(name)) await send(emr, steps);
+      if (!steps.outcomes.has(name)) await send({ emr, steps });
     }
     return { event: updated(input, await withOurIds(savedFields(steps.outcomes.values()), ourIds)) };
   },
@@ -51,7 +51,8 @@ export const updatePatient = defineWriteHandler<PatientUpdateInput, 'updatePatie
   ),
 });
 
-type Step = [name: string, send: (emr: Emr, steps: Steps) => Promise<unknown>];
+type Run = { emr: Emr; steps: Steps };
+type Step = [name: string, send: (run: Run) => Promise<unknown>];
 
 /** The EMR writes that make up the update, in order. */
 function stepsOf(update: PatientUpdateInput): Step[] {
@@ -59,27 +60,27 @@ function stepsOf(update: PatientUpdateInput): Step[] {
   const list: Step[] = [];
   if (Object.keys(demographics).length > 0) {
     const input = { patient_ehr_id, save_previous_address, ...demographics };
-    list.push(['update_patient', (emr, steps) => steps.write('update_patient', emr.updatePatient, input)]);
+    list.push(['update_patient', ({ emr, steps }) => steps.write('update_patient', emr.updatePatient, input)]);
   }
   for (const coverage of coverages ?? []) {
     const name = `set_insurance_${coverage.priority}`;
-    list.push([name, (emr, steps) => setInsurance(emr, steps, name, update, coverage)]);
+    list.push([name, (run) => setInsurance(run, name, update, coverage)]);
   }
   if (payer !== undefined) {
     const name = 'set_responsible_party';
-    list.push([name, (emr, steps) => setPayer(emr, steps, name, patient_ehr_id, payer)]);
+    list.push([name, (run) => setPayer(run, name, patient_ehr_id, payer)]);
   }
   if (pharmacy_ehr_id !== undefined) {
     const input = { patient_ehr_id, pharmacy_ehr_id };
     list.push([
       'add_pharmacy',
-      (emr, steps) => steps.write('add_pharmacy', requireOperation(emr, 'addPatientPharmacy'), input),
+      ({ emr, steps }) => steps.write('add_pharmacy', requireOperation(emr, 'addPatientPharmacy'), input),
     ]);
   }
   if (update.check_eligibility) {
     list.push([
       'request_eligibility',
-      (emr, steps) =>
+      ({ emr, steps }) =>
         steps.write('request_eligibility', requireOperation(emr, 'requestEligibility'), { patient_ehr_id }),
     ]);
   }
@@ -88,8 +89,7 @@ function stepsOf(update: PatientUpdateInput): Step[] {
 
 /** Changes the insurance that was sent before, or one with the same priority; adds it if the patient has neither. */
 async function setInsurance(
-  emr: Emr,
-  steps: Steps,
+  { emr, steps }: Run,
   name: string,
   { ehr_id: patient_ehr_id, guaranteed }: PatientUpdateInput,
   coverage: NonNullable<PatientUpdateInput['coverages']>[number],
@@ -117,8 +117,7 @@ async function setInsurance(
 }
 
 async function setPayer(
-  emr: Emr,
-  steps: Steps,
+  { emr, steps }: Run,
   name: string,
   patient_ehr_id: string,
   payer: NonNullable<PatientUpdateInput['payer']> | null,
@@ -180,10 +179,10 @@ async function storeUpdate({ tx, job, succeeded, outcomes }: FinishedWrite<Patie
   const { client_id, organization_id, input } = job;
   const row = await lockPatient(tx, organization_id, input.patient_id);
   if (!row) return;
-  const left = row.open_updates - 1;
+  const open_updates = row.open_updates - 1;
   const shown: Partial<Patient> = succeeded ? { ...input.shown, ...correctedFields(row.doc, outcomes) } : {};
-  const status = left === 0 ? 'active' : 'pending_update';
-  await savePatient(tx, { client_id, organization_id }, row, { ...shown, status }, left);
+  const status = open_updates === 0 ? 'active' : 'pending_update';
+  await savePatient(tx, { client_id, organization_id }, row, { ...shown, status, open_updates });
 }
 
 /** Fields that the EMR saved with another value than it was sent. */

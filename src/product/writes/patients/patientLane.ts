@@ -92,7 +92,7 @@ export function patientRerun<Input>(
       const row = await readPatient(tx, job.organization_id, patientOf(job));
       const next = row && transition(row);
       if (!row || !next) throw apiError('job_not_repeatable', { reason: 'The patient was changed at the same time.' });
-      await savePatient(tx, job, row, { status: next.status }, next.open_updates);
+      await savePatient(tx, job, row, next);
     },
   };
 }

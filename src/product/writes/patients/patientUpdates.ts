@@ -42,16 +42,16 @@ export async function queueUpdate(
   ctx: Context,
   tx: Tx,
   account: { client_id: string; organization_id: string; id: string; connector: string },
-  row: PatientRow,
-  change: PatientChange,
+  { patient, change }: { patient: PatientRow; change: PatientChange },
 ): Promise<number> {
-  const { ehr_id, mrn } = row.doc;
+  const { ehr_id, mrn } = patient.doc;
   if (ehr_id === null || mrn === null) throw new Error('Only a patient with a chart in the EMR can be updated.');
-  const input: PatientUpdateInput = { patient_id: row.id, ehr_id, mrn, ...change };
+  const input: PatientUpdateInput = { patient_id: patient.id, ehr_id, mrn, ...change };
   const operation = { id: newId(), type: update_type, input };
-  const job_id = await enqueue(tx, newJob(ctx, account, operation, patientLane(mrn, row.id)));
+  const job_id = await enqueue(tx, newJob(ctx, account, operation, patientLane(mrn, patient.id)));
   if (job_id === undefined) throw new Error('A job without an idempotency key is always queued.');
-  await savePatient(tx, account, row, { status: 'pending_update' }, row.open_updates + 1);
+  const open_updates = patient.open_updates + 1;
+  await savePatient(tx, account, patient, { status: 'pending_update', open_updates });
   return job_id;
 }
 

@@ -78,7 +78,7 @@ export const patientsUpdate = endpoint({
     const named = await findNamedDoctors(ctx, account, body);
     const response = await inTransaction(async (tx) => {
       const id = parseId(params.id);
-      const result = id && (await patchPatient(ctx, tx, account, id, body, named));
+      const result = id && (await patchPatient(ctx, tx, account, { id, changes: body, named }));
       if (!result) throw apiError('record_not_found', { noun: 'Patient', id: params.id }, { field: 'id' });
       const { mrn, ...fields } = result;
       auditPatients([mrn]);

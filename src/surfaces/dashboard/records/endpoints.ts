@@ -356,7 +356,7 @@ function searchEndpoint(kind: DashboardKind): Endpoint {
     handle: async ({ ctx, client, params, body, auditPatients }) => {
       const { before = '1', page_size = 50, ...filters } = body;
       const scope = await openOrganization(ctx, client, params);
-      const read = await readPage(ctx.db, scope, kind, filters, { page: Number(before), page_size });
+      const read = await readPage(ctx.db, scope, kind, { filters, page: Number(before), page_size });
       auditPatients([...read.mrns, ...patientsOf(filters)]);
       const page: PageJson = JSON.parse(read.body);
       const { current_page, total_pages, total_count: total } = page.pagination;
