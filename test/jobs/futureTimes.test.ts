@@ -27,7 +27,8 @@ async function retrying(lane: string): Promise<number> {
   if (!lease) throw new Error('Nothing was claimed.');
   await fixture.db.tenant(lease.client_id, async (tx) => {
     const job = await startNextJob(tx, lease);
-    if (job) await retryJob(tx, lease, job, 1_000, { code: 'unavailable', message: 'The EMR is unavailable.' });
+    const failure = { code: 'unavailable', message: 'The EMR is unavailable.' } as const;
+    if (job) await retryJob(tx, { job, lease }, { failure, pause_ms: 1_000 });
   });
   return job_id;
 }

@@ -6,7 +6,7 @@ import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { type EraseContext, erase } from '../../src/product/erasure/erase.ts';
 import { enqueue, enqueueAgain } from '../../src/product/jobs/enqueue.ts';
-import { type Job, releaseJob, retryJob } from '../../src/product/jobs/jobs.ts';
+import { type ClaimedJob, type Job, releaseJob, retryJob } from '../../src/product/jobs/jobs.ts';
 import {
   findStrandedJobs,
   parkJobs,
@@ -68,13 +68,14 @@ const giveUpParked: Operation = async (tx) => {
   for (const { id } of parked) await unparkExpiredJob(tx, id, 4);
 };
 const start: Operation = (tx, { lease }) => ignoreLostLease(startNextJob(tx, lease));
-const running = (work: (tx: Tx, lease: Lease, job: Job) => Promise<unknown>): Operation => {
-  return async (tx, { lease, started }) => started && ignoreLostLease(work(tx, lease, started));
+const running = (work: (tx: Tx, claimed: ClaimedJob) => Promise<unknown>): Operation => {
+  return async (tx, { lease, started }) => started && ignoreLostLease(work(tx, { lease, job: started }));
 };
-const finish = running(endJob);
+const finish = running((tx, { lease, job }) => endJob(tx, lease, job));
 const park = running(parkRunningJob);
 const release = running(releaseJob);
-const retry = running((tx, lease, job) => retryJob(tx, lease, job, 0, { code: 'unavailable', message: 'x' }));
+const failure = { code: 'unavailable', message: 'x' } as const;
+const retry = running((tx, claimed) => retryJob(tx, claimed, { failure, pause_ms: 0 }));
 
 /** Queues two jobs of the account and one of another in one lane, and claims the lane. */
 async function setUp(options: { started: boolean; parked: boolean }): Promise<Setup> {

@@ -48,7 +48,7 @@ const load = async () => {
       WITH job AS (SELECT * FROM jobs WHERE id = ${job.id}) SELECT ${historyOf(tx)} AS history FROM job`,
   );
   if (!row) throw new Error('Expected a job.');
-  return openSteps(fixture.db, lease, { ...job, history: row.history });
+  return openSteps(fixture.db, { lease, job: { ...job, history: row.history } });
 };
 const timeline = () => fixture.owner`
   SELECT kind, name FROM job_steps WHERE job_id = ${job.id} AND name <> 'started' ORDER BY n`;
@@ -267,7 +267,7 @@ test('jobs that are accepted after a restore get ids that were not used before i
   const started = await fixture.db.tenant(claimed.client_id, (tx) => startNextJob(tx, claimed));
   if (!started) throw new Error('Expected a job.');
   const emr = fakeEmr({ findable: false });
-  const steps = openSteps(fixture.db, claimed, started);
+  const steps = openSteps(fixture.db, { lease: claimed, job: started });
   expect(steps.hasUnknownOutcome()).toBe(false);
   expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
 });

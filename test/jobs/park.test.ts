@@ -67,7 +67,7 @@ describe('parking', () => {
     const [lease] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
     const job = lease && (await tenant((tx) => startNextJob(tx, lease)));
     if (!lease || !job) throw new Error('Expected a job.');
-    await tenant((tx) => parkRunningJob(tx, lease, job));
+    await tenant((tx) => parkRunningJob(tx, { lease, job }));
     expect(await startAll()).toStrictEqual([first]);
     await releaseAll();
 
@@ -76,7 +76,7 @@ describe('parking', () => {
     if (!again) throw new Error('Expected a lane.');
     const running = await tenant((tx) => startNextJob(tx, again));
     if (!running) throw new Error('Expected a job.');
-    await tenant((tx) => parkRunningJob(tx, again, running));
+    await tenant((tx) => parkRunningJob(tx, { lease: again, job: running }));
     expect(await startAll()).toStrictEqual([second]);
   });
 
@@ -86,7 +86,7 @@ describe('parking', () => {
     const [lease] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });
     const job = lease && (await tenant((tx) => startNextJob(tx, lease)));
     if (!lease || !job) throw new Error('Expected a job.');
-    await tenant((tx) => parkRunningJob(tx, lease, job));
+    await tenant((tx) => parkRunningJob(tx, { lease, job }));
     expect(await startAll()).toStrictEqual([first]);
   });
 

@@ -36,7 +36,7 @@ test('a job in the lane by MRN waits for an earlier one in the patient’s lane,
   if (!first || !second || !other) throw new Error('Expected three jobs.');
   expect([first, second, other].map(({ job }) => job.overtakes)).toStrictEqual([false, true, false]);
 
-  await fixture.db.tenant(client_id, (tx) => deferJob(tx, second.lease, second.job, 0));
+  await fixture.db.tenant(client_id, (tx) => deferJob(tx, second, 0));
   await fixture.db.tenant(client_id, (tx) => endJob(tx, first.lease, first.job));
   await fixture.queue(`patient:${patient_id}`);
   const [again, later] = await startAll();

@@ -93,7 +93,7 @@ describe('jobs that start together', () => {
 describe('jobs that end together', () => {
   test('are stored by one transaction, each with its event, step and audit record, and pass their lanes on', async () => {
     const started = await startAll();
-    await Promise.all(started.map(({ lease, job }) => finishJob(ctx, lease, job, result)));
+    await Promise.all(started.map((each) => finishJob(ctx, each, result)));
     const rows = await stored();
     const first = rows.slice(0, lanes.length);
     expect(first.map((row) => row.stored)).toStrictEqual(lanes.map(() => all));
@@ -105,8 +105,7 @@ describe('jobs that end together', () => {
   test('report how many deliveries each of them has', async () => {
     const started = await startAll();
     const { client_id } = fixture.tenant;
-    const finish = (some: typeof started) =>
-      Promise.all(some.map(({ lease, job }) => finishJob(ctx, lease, job, result)));
+    const finish = (some: typeof started) => Promise.all(some.map((each) => finishJob(ctx, each, result)));
     expect(await finish(started.slice(0, 2))).toStrictEqual([0, 0]);
     await fixture.owner`INSERT INTO webhook_endpoints (id, client_id, url, status)
       VALUES (gen_random_uuid(), ${client_id}, 'https://receiver.example/hook', 'enabled')`;
@@ -119,7 +118,7 @@ describe('jobs that end together', () => {
     const [lost] = started;
     if (!lost) throw new Error('Expected a job.');
     await loseLease(lost.lease);
-    const ends = started.map(({ lease, job }) => finishJob(ctx, lease, job, result));
+    const ends = started.map((each) => finishJob(ctx, each, result));
     await expect(ends[0]).rejects.toThrow(LeaseLost);
     await Promise.all(ends.slice(1));
     const rows = new Map((await stored()).map((row) => [row.id, row]));
@@ -135,7 +134,7 @@ describe('jobs that end together', () => {
     // A job has one terminal event, which this one has already.
     await fixture.owner`INSERT INTO events (id, client_id, account_id, job_id, type, body)
       VALUES (gen_random_uuid(), ${client_id}, ${account_id}, ${refused.job.id}, 'sync.completed', '{}')`;
-    const ends = started.map(({ lease, job }) => finishJob(ctx, lease, job, result));
+    const ends = started.map((each) => finishJob(ctx, each, result));
     await expect(ends[0]).rejects.toThrow('events_terminal');
     await Promise.all(ends.slice(1));
     const rows = new Map((await stored()).map((row) => [row.id, row]));
@@ -150,7 +149,7 @@ describe('jobs that end together', () => {
     let ends: Promise<unknown>[] = [];
     await fixture.owner.begin(async (tx) => {
       await tx`SELECT FROM lanes WHERE id = ${waiting.lease.id} FOR UPDATE`;
-      ends = started.map(({ lease, job }) => finishJob(ctx, lease, job, result));
+      ends = started.map((each) => finishJob(ctx, each, result));
       await Promise.all(ends.slice(1));
     });
     await Promise.all(ends);
@@ -169,7 +168,7 @@ test('of intents that are recorded together, only those of held lanes are sent',
     },
   };
   const results = await Promise.allSettled(
-    started.map(({ lease, job }) => openSteps(fixture.db, lease, job).write('create', write, job.lane)),
+    started.map((each) => openSteps(fixture.db, each).write('create', write, each.job.lane)),
   );
   expect(results.map(({ status }) => status === 'fulfilled')).toStrictEqual([true, false, true, true, true]);
   expect(sent.sort()).toStrictEqual(started.flatMap(({ job }, n) => (n === 1 ? [] : [job.lane])).sort());

@@ -2,11 +2,11 @@ import { type EventOf, patientsOf } from '../../model/events.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
-import { alone, type InProgress } from '../../platform/worker/worker.ts';
+import { alone } from '../../platform/worker/worker.ts';
 import type { AuditEntry, Context } from '../context.ts';
 import { type PreparedEvent, prepareEvents, storeEvents } from '../webhooks/events.ts';
 import { insertSteps } from './jobSteps.ts';
-import { type FinalState, type Job, type JobFailure, setFinished } from './jobs.ts';
+import { type ClaimedJob, type FinalState, type Job, type JobFailure, setFinished } from './jobs.ts';
 import { advanceLanes, lockLeases } from './lanes.ts';
 
 /** How a job ends. `apply` updates stored records in the transaction that ends the job. */
@@ -26,10 +26,8 @@ export type JobResult = {
  */
 export async function finishJob(
   ctx: Context,
-  lease: Lease,
-  job: Job,
+  { job, lease, in_progress = alone }: ClaimedJob,
   result: JobResult,
-  in_progress: InProgress = alone,
 ): Promise<number> {
   const finishing = { ctx, lease, job, result, traceparent: ctx.telemetry.traceparent() };
   const { apply } = result;

@@ -3,8 +3,15 @@ import type { EmrWrite } from '../../emr/operations/operation.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
-import { alone, type InProgress } from '../../platform/worker/worker.ts';
-import { type Job, type RestoredOperation, restoredOperation, type StoredStep } from './jobs.ts';
+import { alone } from '../../platform/worker/worker.ts';
+import {
+  type ClaimedJob,
+  type Job,
+  type RestoredOperation,
+  restoredOperation,
+  type StepHistory,
+  type StoredStep,
+} from './jobs.ts';
 import { checkLease, lockLeases } from './lanes.ts';
 
 /** A write may have reached the EMR, and this EMR cannot be searched for it: a person has to check. */
@@ -58,89 +65,125 @@ export type NewStep = { name: string; kind: StoredStep['kind']; detail?: Data | 
  * After a restore from a backup, what an operation did between the backup and the restore is not known. A step without an
  * outcome then counts as sent: an intent is stored for it, and everything else is the same as after a lost response.
  */
-export function openSteps(db: Database, lease: Lease, job: Job, in_progress: InProgress = alone): Steps {
-  const rows = job.history.steps ?? [];
-  const operation = job.history.restored;
-  const { open, cleared, accepted, outcomes, intent_data } = readHistory(rows);
-  const restored = operation ? sinceRestore(rows, operation) : undefined;
-
-  /** Commits only while this worker holds the lane. */
-  const commit = (work: (tx: Tx) => Promise<void>) =>
-    db.tenant(job.client_id, async (tx) => {
-      await checkLease(tx, lease);
-      await work(tx);
-    });
-  const record = async (step: NewStep) => {
-    const entry = { lease, job, step };
-    const held = await db.togetherOrAlone(job.client_id, steps_recorded_together, entry, in_progress());
-    if (!held) throw new LeaseLost();
-  };
-  const storeOutcome = async <Output extends Data>(name: string, outcome: Output): Promise<Output> => {
-    await record({ name, kind: 'outcome', detail: outcome });
-    open.delete(name);
-    outcomes.set(name, outcome);
-    return outcome;
-  };
-
+export function openSteps(db: Database, claimed: ClaimedJob): Steps {
+  const { job } = claimed;
+  const progress = readHistory(job.history);
+  const { open, cleared, outcomes, intent_data, restored } = progress;
+  const timeline = openTimeline(db, claimed);
   return {
     outcomes,
     intentData: (name) => intent_data.get(name),
     hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)) || restored?.unproven === true,
-    trace: (traceparent) => commit((tx) => setTraceparent(tx, job, traceparent)),
-    note: (name, detail) => record({ name, kind: 'note', detail }),
-    write: async <Input, Output extends Data>(
-      name: string,
-      write: EmrWrite<Input, Output>,
-      input: Input,
-      { with_intent, with_outcome = {} }: { with_intent?: Data; with_outcome?: Data } = {},
-    ) => {
-      const marker = `${job.operation_id}-${name}`;
-      const done = outcomes.get(name);
-      // The outcome stored under this name is what this same write returned.
-      if (done) return done as Output;
-      if (restored && !restored.names.has(name)) {
-        await record({ name, kind: 'intent', detail: { marker, [lost_by_restore]: true } });
-        restored.names.add(name);
-        open.add(name);
-        if (restored.reviewed) cleared.add(name);
-      }
-      if (open.has(name)) {
-        if (!write.find && !cleared.has(name)) throw new NeedsReview(name);
-        const found = await write.find?.(marker, input);
-        if (found) return storeOutcome(name, { ...found, ...with_outcome });
-        if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
-      }
-      let announced = false;
-      const announce = async () => {
-        if (announced) return;
-        announced = true;
-        await record({ name, kind: 'intent', detail: { marker }, data: with_intent });
-        // Steps run in order: since this one is not in the EMR, neither are later ones.
-        if (restored) restored.unproven = false;
-        open.add(name);
-        cleared.delete(name);
-        accepted.delete(name);
-        if (with_intent) intent_data.set(name, with_intent);
-      };
-      if (!write.announces) await announce();
-      try {
-        return await storeOutcome(name, { ...(await write.send(input, marker, announce)), ...with_outcome });
-      } catch (error) {
-        if (!(error instanceof EmrFailure)) throw error;
-        if (error.kind !== 'unknown_outcome') {
-          // Nothing was sent, now or by an earlier attempt: there is nothing to close.
-          if (!announced && !open.has(name)) throw error;
-          await record({ name, kind: 'outcome', detail: { [not_applied]: error.code } });
-          open.delete(name);
-          intent_data.delete(name);
-        } else if (error.accepted) {
-          accepted.add(name);
-          await commit((tx) => markAccepted(tx, job, name, marker));
-        }
-        throw error;
-      }
+    trace: (traceparent) => timeline.commit((tx) => setTraceparent(tx, job, traceparent)),
+    note: (name, detail) => timeline.record({ name, kind: 'note', detail }),
+    write: async (name, write, input, { with_intent, with_outcome = {} } = {}) => {
+      const step = { name, marker: `${job.operation_id}-${name}`, write, input, with_intent, with_outcome };
+      return (await findOutcome(timeline, progress, step)) ?? sendWrite(timeline, progress, step);
     },
   };
+}
+
+/** The timeline of a job, which changes only while this worker holds the lane. */
+type Timeline = ReturnType<typeof openTimeline>;
+
+function openTimeline(db: Database, { job, lease, in_progress = alone }: ClaimedJob) {
+  return {
+    job,
+    record: async (step: NewStep): Promise<void> => {
+      const entry = { lease, job, step };
+      const held = await db.togetherOrAlone(job.client_id, steps_recorded_together, entry, in_progress());
+      if (!held) throw new LeaseLost();
+    },
+    commit: (work: (tx: Tx) => Promise<void>): Promise<void> =>
+      db.tenant(job.client_id, async (tx) => {
+        await checkLease(tx, lease);
+        await work(tx);
+      }),
+  };
+}
+
+type WriteStep<Input, Output> = {
+  name: string;
+  marker: string;
+  write: EmrWrite<Input, Output>;
+  input: Input;
+  with_intent: Data | undefined;
+  with_outcome: Data;
+};
+
+/** The outcome of a write that is stored, or found in the EMR. Undefined if the write must be sent. */
+async function findOutcome<Input, Output extends Data>(
+  timeline: Timeline,
+  progress: Progress,
+  { name, marker, write, input, with_outcome }: WriteStep<Input, Output>,
+): Promise<Output | undefined> {
+  const { open, cleared, accepted, outcomes, restored } = progress;
+  const done = outcomes.get(name);
+  // The outcome stored under this name is what this same write returned.
+  if (done) return done as Output;
+  if (restored && !restored.names.has(name)) {
+    await timeline.record({ name, kind: 'intent', detail: { marker, [lost_by_restore]: true } });
+    restored.names.add(name);
+    open.add(name);
+    if (restored.reviewed) cleared.add(name);
+  }
+  if (!open.has(name)) return undefined;
+  if (!write.find && !cleared.has(name)) throw new NeedsReview(name);
+  const found = await write.find?.(marker, input);
+  if (found) return storeOutcome(timeline, progress, name, { ...found, ...with_outcome });
+  if (accepted.has(name) && !cleared.has(name)) throw acceptedButMissing();
+  return undefined;
+}
+
+/** Sends a write, with its intent stored before and its outcome after. */
+async function sendWrite<Input, Output extends Data>(
+  timeline: Timeline,
+  progress: Progress,
+  { name, marker, write, input, with_intent, with_outcome }: WriteStep<Input, Output>,
+): Promise<Output> {
+  const { open, cleared, accepted, intent_data, restored } = progress;
+  let announced = false;
+  const announce = async () => {
+    if (announced) return;
+    announced = true;
+    await timeline.record({ name, kind: 'intent', detail: { marker }, data: with_intent });
+    // Steps run in order: since this one is not in the EMR, neither are later ones.
+    if (restored) restored.unproven = false;
+    open.add(name);
+    cleared.delete(name);
+    accepted.delete(name);
+    if (with_intent) intent_data.set(name, with_intent);
+  };
+  if (!write.announces) await announce();
+  try {
+    const outcome = { ...(await write.send(input, marker, announce)), ...with_outcome };
+    return await storeOutcome(timeline, progress, name, outcome);
+  } catch (error) {
+    if (!(error instanceof EmrFailure)) throw error;
+    if (error.kind !== 'unknown_outcome') {
+      // Nothing was sent, now or by an earlier attempt: there is nothing to close.
+      if (!announced && !open.has(name)) throw error;
+      await timeline.record({ name, kind: 'outcome', detail: { [not_applied]: error.code } });
+      open.delete(name);
+      intent_data.delete(name);
+    } else if (error.accepted) {
+      accepted.add(name);
+      await timeline.commit((tx) => markAccepted(tx, timeline.job, name, marker));
+    }
+    throw error;
+  }
+}
+
+async function storeOutcome<Output extends Data>(
+  timeline: Timeline,
+  { open, outcomes }: Progress,
+  name: string,
+  outcome: Output,
+): Promise<Output> {
+  await timeline.record({ name, kind: 'outcome', detail: outcome });
+  open.delete(name);
+  outcomes.set(name, outcome);
+  return outcome;
 }
 
 /** Each result says whether the worker still held the lane. If not, the step is not stored. */
@@ -213,7 +256,11 @@ async function markAccepted(tx: Tx, job: Job, name: string, marker: string): Pro
     WHERE job_id = ${job.id} AND attempt = ${job.attempts} AND name = ${name} AND kind = 'intent'`;
 }
 
-function readHistory(rows: StoredStep[]) {
+/** What is known about the steps of an operation. */
+type Progress = ReturnType<typeof readHistory>;
+
+function readHistory({ steps, restored: operation }: StepHistory) {
+  const rows = steps ?? [];
   /** Steps with an intent and no outcome. */
   const open = new Set<string>();
   /** Open steps that a reviewer found not done. */
@@ -238,7 +285,8 @@ function readHistory(rows: StoredStep[]) {
       outcomes.set(name, detail);
     }
   }
-  return { open, cleared, accepted, outcomes, intent_data };
+  const restored = operation ? sinceRestore(rows, operation) : undefined;
+  return { open, cleared, accepted, outcomes, intent_data, restored };
 }
 
 /**

@@ -2,6 +2,7 @@ import { apiError } from '../../catalog/errors.ts';
 import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Lease } from '../../platform/db/lease.ts';
+import type { InProgress } from '../../platform/worker/worker.ts';
 import { checkLease, releaseLane, splitLane } from './lanes.ts';
 
 /** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
@@ -34,6 +35,9 @@ export type Job<Input = unknown> = {
   /** The steps of earlier attempts. */
   history: StepHistory;
 };
+
+/** A started job, and the lease of its lane: its worker changes it only while it holds the lane. */
+export type ClaimedJob = { job: Job; lease: Lease; in_progress?: InProgress };
 
 /** A session of an account as it is stored, and when the account was linked: as text, to keep the microseconds. */
 export type UsedSession = { grant_sealed: Buffer; linked_at: string };
@@ -73,17 +77,22 @@ export function insertJobs(sql: Query): Fragment {
       RETURNING id, client_id, organization_id, account_id, operation_id, lane`;
 }
 
+/** Why a job is attempted again, and after which pause. */
+type Retry = { failure: JobFailure; pause_ms: number };
+
 /** Returns the job to the queue for a retry. The whole lane waits for the pause, which keeps its order. */
-export async function retryJob(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
+export async function retryJob(tx: Tx, { job, lease }: ClaimedJob, { failure, pause_ms }: Retry): Promise<void> {
   await checkLease(tx, lease);
   await requeueFailed(tx, job, failure, job.lane);
   await releaseLane(tx, lease.id, pause_ms);
 }
 
 /** The same in a lane of its own. The lane it was in moves on to its next job. */
-export async function retryApart(tx: Tx, lease: Lease, job: Job, pause_ms: number, failure: JobFailure): Promise<void> {
+export async function retryApart(tx: Tx, claimed: ClaimedJob, retry: Retry): Promise<void> {
+  const { job, lease } = claimed;
+  const { failure, pause_ms } = retry;
   const key = `apart:${job.id}`;
-  if (job.lane === key) return retryJob(tx, lease, job, pause_ms, failure);
+  if (job.lane === key) return retryJob(tx, claimed, retry);
   await checkLease(tx, lease);
   await requeueFailed(tx, job, failure, key);
   await splitLane(tx, lease.id, { key, account_id: job.account_id, pause_ms });
@@ -95,14 +104,14 @@ async function requeueFailed(tx: Tx, job: Job, failure: JobFailure, lane: string
 }
 
 /** Returns the job to the queue unchanged, for example when the process shuts down. */
-export async function releaseJob(tx: Tx, lease: Lease, job: Job): Promise<void> {
+export async function releaseJob(tx: Tx, { job, lease }: ClaimedJob): Promise<void> {
   await checkLease(tx, lease);
   await tx`UPDATE jobs SET state = 'queued' WHERE id = ${job.id}`;
   await releaseLane(tx, lease.id, 0);
 }
 
 /** Undoes the start of a job whose EMR hangs. The lane waits for the pause; the attempt does not count. */
-export async function deferJob(tx: Tx, lease: Lease, job: Job, pause_ms: number): Promise<void> {
+export async function deferJob(tx: Tx, { job, lease }: ClaimedJob, pause_ms: number): Promise<void> {
   await checkLease(tx, lease);
   await tx`UPDATE jobs SET state = 'queued', attempts = attempts - 1,
              started_at = CASE WHEN attempts > 1 THEN started_at END WHERE id = ${job.id}`;

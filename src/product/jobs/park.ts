@@ -1,6 +1,12 @@
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import type { Lease } from '../../platform/db/lease.ts';
-import { type Job, releaseJob, setExpiredUnparked, setQueuedParked, setRunningParked, setUnparked } from './jobs.ts';
+import {
+  type ClaimedJob,
+  releaseJob,
+  setExpiredUnparked,
+  setQueuedParked,
+  setRunningParked,
+  setUnparked,
+} from './jobs.ts';
 import { advanceIdleLanes, advanceLanes, checkLease, lockIdleLanes, restoreLanes } from './lanes.ts';
 
 /** How long the jobs of an account wait for it to be re-linked before they fail. */
@@ -21,10 +27,11 @@ export async function parkJobs(tx: Tx, account_id: string): Promise<void> {
  * Parks the job that a worker holds; its lane continues with the next one. The account's row is locked first: if it
  * is being re-linked at this moment, a job parked afterwards would never be unparked.
  */
-export async function parkRunningJob(tx: Tx, lease: Lease, job: Job): Promise<void> {
+export async function parkRunningJob(tx: Tx, claimed: ClaimedJob): Promise<void> {
+  const { job, lease } = claimed;
   const [account] = await tx<{ status: string }[]>`SELECT status FROM accounts WHERE id = ${job.account_id} FOR SHARE`;
   // If the account was re-linked meanwhile, the job continues; if it was revoked, the next attempt fails.
-  if (account?.status !== 'login_required') return releaseJob(tx, lease, job);
+  if (account?.status !== 'login_required') return releaseJob(tx, claimed);
   await checkLease(tx, lease);
   await setRunningParked(tx, job.id);
   await advanceLanes(tx, [lease.id]);

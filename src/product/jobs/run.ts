@@ -7,7 +7,16 @@ import { countByClient, type InProgress, stop_reasons } from '../../platform/wor
 import type { Context } from '../context.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
 import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
-import { deferJob, type FinalState, type Job, type JobFailure, releaseJob, retryApart, retryJob } from './jobs.ts';
+import {
+  type ClaimedJob,
+  deferJob,
+  type FinalState,
+  type Job,
+  type JobFailure,
+  releaseJob,
+  retryApart,
+  retryJob,
+} from './jobs.ts';
 import { checkLease } from './lanes.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
 import { endOutage, recordOutage } from './queueDepth.ts';
@@ -59,18 +68,18 @@ export function createLaneRunner(
     const in_progress = counts.of(lease.client_id);
     const job = await startJob(ctx.db, lease, in_progress);
     if (!job) return;
-    if (job.overtakes) return defer(ctx, lease, job, order_pause_ms);
+    if (job.overtakes) return defer(ctx, { job, lease }, order_pause_ms);
     // Per client, although clients may share an EMR: none can have another one's jobs deferred.
     const circuit = `${job.client_id} ${job.emr_address}`;
     const pause_ms = circuits.admit(circuit);
-    if (pause_ms > 0) return defer(ctx, lease, job, pause_ms);
+    if (pause_ms > 0) return defer(ctx, { job, lease }, pause_ms);
     ctx.notifications.notify('chartwire_live', `jobs ${job.client_id}`);
     const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
     const report = reportOnce(circuits, circuit);
     try {
       await ctx.telemetry.span(`job ${job.type}`, attemptSpan(job), async () => {
-        const steps = traceSteps(ctx, openSteps(ctx.db, lease, job, in_progress));
+        const steps = traceSteps(ctx, openSteps(ctx.db, { job, lease, in_progress }));
         const run: JobRun = { job, steps, signal, checkLease: (tx: Tx) => checkLease(tx, lease) };
         await runJob(ctx, { ...run, lease, in_progress, handler, expireAccount, report });
       });
@@ -89,10 +98,10 @@ export function createLaneRunner(
 const order_pause_ms = 250;
 
 /** Undoes the start of a job whose EMR hangs, or that must wait for another one. */
-async function defer({ db }: Context, lease: Lease, job: Job, pause_ms: number): Promise<void> {
-  await db.repeatable(job.client_id, async (tx) => {
-    await deferJob(tx, lease, job, pause_ms);
-    await deleteStart(tx, job);
+async function defer({ db }: Context, claimed: ClaimedJob, pause_ms: number): Promise<void> {
+  await db.repeatable(claimed.job.client_id, async (tx) => {
+    await deferJob(tx, claimed, pause_ms);
+    await deleteStart(tx, claimed.job);
   });
 }
 
@@ -158,7 +167,7 @@ async function noteResponse(ctx: Context, job: Job): Promise<void> {
  * connection while the worker was frozen.
  */
 async function runJob(ctx: Context, attempt: Attempt): Promise<void> {
-  const { job, signal, steps, lease, handler, report } = attempt;
+  const { job, signal, steps, handler, report } = attempt;
   const started_ms = performance.now();
   try {
     const traceparent = ctx.telemetry.traceparent();
@@ -174,12 +183,13 @@ async function runJob(ctx: Context, attempt: Attempt): Promise<void> {
       await handleFailure(ctx, attempt, error);
       return error instanceof EmrFailure && !isUnreachable(error) ? noteResponse(ctx, job) : undefined;
     }
-    await ctx.db.repeatable(job.client_id, (tx) => releaseJob(tx, lease, job));
+    await ctx.db.repeatable(job.client_id, (tx) => releaseJob(tx, attempt));
   }
 }
 
-async function finish(ctx: Context, { job, lease, in_progress }: Attempt, result: JobResult): Promise<void> {
-  const deliveries = await finishJob(ctx, lease, job, result, in_progress);
+async function finish(ctx: Context, attempt: Attempt, result: JobResult): Promise<void> {
+  const { job } = attempt;
+  const deliveries = await finishJob(ctx, attempt, result);
   // This process delivers the events itself. If every end woke every worker, three would do less than one.
   if (deliveries > 0) ctx.notifications.notifyHere('chartwire_deliveries', job.client_id);
   if (result.event) ctx.notifications.notify('chartwire_live', `events ${job.client_id}`);
@@ -225,7 +235,7 @@ function fail(ctx: Context, attempt: Attempt, failure: JobFailure): Promise<void
 
 /** Parks the job, unless the account has got another session meanwhile: then the next attempt uses that one. */
 async function waitForRelink(ctx: Context, attempt: Attempt, error: EmrFailure): Promise<void> {
-  const { job, steps, lease, expireAccount } = attempt;
+  const { job, steps, expireAccount } = attempt;
   if ((job.parked_s ?? 0) > parked_days_max * 86_400) {
     const message = `The account was not re-linked within ${parked_days_max} days.`;
     return fail(ctx, attempt, { code: 'login_required', message });
@@ -233,12 +243,12 @@ async function waitForRelink(ctx: Context, attempt: Attempt, error: EmrFailure):
   if (!(await expireAccount(ctx, job, error.message))) return retryLater(ctx, attempt, error);
   await steps.note('parked', { reason: error.message });
   annotateAttempt(ctx, 'parked', error.code);
-  return ctx.db.repeatable(job.client_id, (tx) => parkRunningJob(tx, lease, job));
+  return ctx.db.repeatable(job.client_id, (tx) => parkRunningJob(tx, attempt));
 }
 
 /** Returns the job to the queue for another attempt after a pause. After an hour of failures, it has failed. */
 async function retryLater(ctx: Context, attempt: Attempt, error: unknown): Promise<void> {
-  const { job, steps, lease, handler } = attempt;
+  const { job, steps, handler } = attempt;
   const failure = describeFailure(error);
   if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return fail(ctx, attempt, failure);
   ctx.metrics.job_retries.inc({ type: job.type, kind: failure.code });
@@ -249,7 +259,7 @@ async function retryLater(ctx: Context, attempt: Attempt, error: unknown): Promi
   // It is looked up for an hour: nothing else has to wait for that.
   const apart = handler.independent === true && error instanceof EmrFailure && error.undecided;
   await ctx.db.repeatable(job.client_id, async (tx) => {
-    await (apart ? retryApart : retryJob)(tx, lease, job, pause_ms, failure);
+    await (apart ? retryApart : retryJob)(tx, attempt, { failure, pause_ms });
     if (error instanceof EmrFailure && isUnreachable(error)) await recordOutage(tx, job);
   });
 }
