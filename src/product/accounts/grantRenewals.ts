@@ -33,9 +33,7 @@ const poll_ms = { first: 20, max: 250 };
 export async function renewGrant(
   ctx: RenewalContext,
   account: StoredAccount,
-  used: Grant,
-  renew: RenewGrant,
-  signal: AbortSignal,
+  { used, renew, signal }: { used: Grant; renew: RenewGrant; signal: AbortSignal },
 ): Promise<StoredGrant> {
   const deadline_ms = performance.now() + limits_ms.wait;
   for (let next_ms = poll_ms.first; ; next_ms = Math.min(next_ms * 2, poll_ms.max)) {
@@ -50,7 +48,9 @@ export async function renewGrant(
   }
 }
 
-type Turn = { renewed: StoredGrant } | { lease: RenewalLease; stored: StoredGrant } | { waiting: true };
+/** The right to renew the stored session. */
+type Claim = { lease: RenewalLease; stored: StoredGrant };
+type Turn = { renewed: StoredGrant } | Claim | { waiting: true };
 
 /**
  * Claims the lease, then reads the stored session: whoever held the lease before has stored its result by then. Gives
@@ -71,9 +71,10 @@ function claimOrRead(ctx: RenewalContext, account: StoredAccount, used: Grant): 
 async function renewWithLease(
   ctx: RenewalContext,
   account: StoredAccount,
-  { lease, stored }: { lease: RenewalLease; stored: StoredGrant },
+  claim: Claim,
   renew: RenewGrant,
 ): Promise<StoredGrant> {
+  const { lease, stored } = claim;
   let renewed: Grant;
   try {
     // Not ended with the job, by a shutdown or a lost lane: the EMR may have redeemed the refresh token already.
@@ -88,7 +89,7 @@ async function renewWithLease(
     if (current && !isSameSession(ctx, account, current.grant, stored.grant)) return current;
     throw error;
   }
-  return storeUntilTaken(() => storeRenewal(ctx, account, lease, stored, renewed));
+  return storeUntilTaken(() => storeRenewal(ctx, account, claim, renewed));
 }
 
 /** Stores a new session as soon as the database takes it: without it, a person would have to sign in again. */
@@ -112,8 +113,7 @@ async function storeUntilTaken<T>(store: () => Promise<T>): Promise<T> {
 function storeRenewal(
   ctx: RenewalContext,
   account: StoredAccount,
-  lease: RenewalLease,
-  redeemed: StoredGrant,
+  { lease, stored: redeemed }: Claim,
   renewed: Grant,
 ): Promise<StoredGrant> {
   const { id, client_id } = account;

@@ -84,11 +84,9 @@ export async function openAccount(
     timezone: account.timezone,
     mrn_rule: account.mrn_rule ?? undefined,
     shared_markers: sharedMarkers(ctx, account),
-    saveGrant: async (grant: Grant) => {
-      session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, grant);
-    },
+    saveGrant: (grant: Grant) => storeGrant(ctx, account, session, { grant }),
     renewGrant: async (used: Grant, renew: RenewGrant) => {
-      const { grant, sealed } = await renewGrant(ctx, account, used, renew, signal);
+      const { grant, sealed } = await renewGrant(ctx, account, { used, renew, signal });
       session.grant_sealed = sealed;
       return grant;
     },
@@ -105,7 +103,7 @@ export async function openAccount(
       if (endpoint.pins) await checkPins(ctx, account, connector, endpoint);
       const found = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
       if (retry_refused) await retryRefused(ctx, account);
-      if (found) session.grant_sealed = await storeGrant(ctx, account, session.grant_sealed, found.grant, found);
+      if (found) await storeGrant(ctx, account, session, found);
       if (found || retry_refused) ctx.lookups.clear();
     },
   };
@@ -275,18 +273,20 @@ export function capabilitiesOf(
 }
 
 /**
- * Stores what was learned about the server, with its session. If the session was renewed or the account linked again in
- * the meantime, the stored grant is kept, and this one is used by its caller only.
+ * Stores what was learned about the server with its session, which becomes the one that is in use. If the session was
+ * renewed or the account linked again in the meantime, the stored grant is kept, and this one is used by its caller only.
  */
 async function storeGrant(
   ctx: Context,
   account: StoredAccount,
-  before: Buffer,
-  grant: Grant,
-  found?: Pick<RefreshedCapabilities, 'capabilities' | 'evidence'>,
-): Promise<Buffer> {
+  session: UsedSession,
+  learned: { grant: Grant } | RefreshedCapabilities,
+): Promise<void> {
   const { id, client_id } = account;
-  return ctx.db.tenant(client_id, async (tx) => {
+  const { grant } = learned;
+  const found = 'capabilities' in learned ? learned : undefined;
+  const before = session.grant_sealed;
+  session.grant_sealed = await ctx.db.tenant(client_id, async (tx) => {
     const sealed = await ctx.vault.seal(tx, { client_id, owner_id: id }, bindings.grant(id), JSON.stringify(grant));
     // What was refused in use stays refused, whatever the server declares: it declared the same before.
     const refused = found ? await listRefusedInUse(tx, id) : [];

@@ -110,15 +110,19 @@ const steps_max = 500;
 /** A person waits. */
 const sign_in_ms_max = 30_000;
 
+/** The link that someone signs in with. */
+type UsedLink = { token_hash: Buffer; purpose: LinkPurpose };
+
 /**
  * Runs one part of a sign-in and returns its result with the connection report. If it fails, the report is stored with
  * the link, and with the account in update mode. Undefined for connectors that do not report.
  */
 export async function attemptSignIn<T>(
   ctx: Context,
-  { token_hash, purpose }: { token_hash: Buffer; purpose: LinkPurpose },
+  link: UsedLink,
   run: (endpoint: EmrEndpoint) => Promise<T>,
 ): Promise<{ result: T; report: ConnectionReport | undefined }> {
+  const { purpose } = link;
   const steps: ReportStep[] = [];
   const record = (step: ReportStep) => void (steps.length < steps_max && steps.push(step));
   const at = new Date().toISOString();
@@ -130,7 +134,7 @@ export async function attemptSignIn<T>(
   } catch (error) {
     const failed = report();
     if (failed) {
-      await saveFailure(ctx, token_hash, purpose, failed, toReported(error)).catch((cause: unknown) =>
+      await saveFailure(ctx, link, failed, toReported(error)).catch((cause: unknown) =>
         ctx.log.warn({ err: cause }, 'a connection report could not be stored'),
       );
       ctx.notifications.notify('chartwire_live', `accounts ${purpose.client_id}`);
@@ -141,8 +145,7 @@ export async function attemptSignIn<T>(
 
 function saveFailure(
   ctx: Context,
-  token_hash: Buffer,
-  { client_id, account_id }: LinkPurpose,
+  { token_hash, purpose: { client_id, account_id } }: UsedLink,
   report: ConnectionReport,
   error: ReportedError,
 ): Promise<void> {

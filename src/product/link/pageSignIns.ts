@@ -61,27 +61,22 @@ export async function finishPageSignIn(
   const returned = new URL(returnAddress(ctx, encodeURIComponent(callback_id)));
   returned.search = query;
   const state = returned.searchParams.get('state') ?? '';
-  const taken = await claimPageSignIn(ctx, state, window);
-  if (!taken) throw apiError('page_sign_in_unknown');
-  const { client_id, link_token_hash, page } = taken;
+  const claimed = await claimPageSignIn(ctx, state, window);
+  if (!claimed) throw apiError('page_sign_in_unknown');
   try {
     // Another EMR's page returned here: its code must not go to the token endpoint of this one.
-    if (callback_id !== page.callback_id) throw apiError('page_sign_in_mixed_up');
-    const grant = await exchange(ctx, link_token_hash, page, returned);
-    await endPageSignIn(ctx, client_id, link_token_hash, state, { grant });
+    if (callback_id !== claimed.page.callback_id) throw apiError('page_sign_in_mixed_up');
+    const grant = await exchange(ctx, claimed, returned);
+    await endPageSignIn(ctx, claimed, { grant });
   } catch (error) {
     const { code: failure, message } = error instanceof ApiError ? error : apiError('internal');
-    await endPageSignIn(ctx, client_id, link_token_hash, state, { failure, message });
+    await endPageSignIn(ctx, claimed, { failure, message });
     throw error;
   }
 }
 
-async function exchange(
-  ctx: Context,
-  link_token_hash: Buffer,
-  { credentials, pending, callback_id }: PageSignInState,
-  returned: URL,
-) {
+async function exchange(ctx: Context, { link_token_hash, page }: ClaimedPageSignIn, returned: URL): Promise<Grant> {
+  const { credentials, pending, callback_id } = page;
   const link = await lookUpLinkByHash(ctx, link_token_hash);
   const connector = link && connectorOf(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
@@ -101,6 +96,9 @@ async function exchange(
 
 /** State stored while a person is on the EMR's own page. `callback_id`: where the page must return to. */
 export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string };
+
+/** A sign-in that only its claimer completes. */
+type ClaimedPageSignIn = { client_id: string; link_token_hash: Buffer; state: string; page: PageSignInState };
 
 /** Enough time to find a password, but not to leave the window open over lunch. */
 const page_minutes = 15;
@@ -128,7 +126,7 @@ export async function claimPageSignIn(
   ctx: Context,
   state: string,
   window: string,
-): Promise<{ client_id: string; link_token_hash: Buffer; page: PageSignInState } | undefined> {
+): Promise<ClaimedPageSignIn | undefined> {
   const [known] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM page_sign_ins WHERE state_hash = ${hashToken(state)}`;
   if (!known) return undefined;
@@ -142,16 +140,14 @@ export async function claimPageSignIn(
     const { link_token_hash } = row;
     const text = await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(link_token_hash));
     // Sealed by addPageSignIn from a value of this type.
-    return { ...known, link_token_hash, page: JSON.parse(text) };
+    return { ...known, link_token_hash, state, page: JSON.parse(text) };
   });
 }
 
 /** Stores the result: the EMR's grant or an error code. A sign-in started since is left alone. */
 export async function endPageSignIn(
   ctx: Context,
-  client_id: string,
-  link_token_hash: Buffer,
-  state: string,
+  { client_id, link_token_hash, state }: ClaimedPageSignIn,
   end: { grant: Grant } | { failure: string; message: string },
 ): Promise<void> {
   await ctx.db.tenant(client_id, async (tx) => {

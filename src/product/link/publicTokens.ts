@@ -1,11 +1,12 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newToken } from '../../catalog/ids.ts';
-import type { ConnectionReport, Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
+import type { ConnectionReport, Credentials, EmrEndpoint, Grant, SignIn } from '../../emr/connector.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
 import { bindings, findLinkedAccount, readAccount } from '../accounts/accounts.ts';
 import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
+import { connectorOf } from '../accounts/openAccount.ts';
 import { signOut } from '../accounts/signOutAccounts.ts';
 import type { Context } from '../context.ts';
 import { requestSyncAfterLink } from '../records/syncPasses.ts';
@@ -33,6 +34,13 @@ export type SignedInPerson = {
   report: ConnectionReport | undefined;
 };
 
+type SignInInput = {
+  credentials: Credentials;
+  one_time_code: string | undefined;
+  /** Tests of a sandbox may sign in with the client's key without an EMR app. */
+  key_without_app?: boolean;
+};
+
 /**
  * Signs in at the EMR. On failure the link token stays valid for another attempt. No transaction is open during the EMR
  * call: a slow EMR would occupy a connection that all clients share.
@@ -41,9 +49,7 @@ export async function signInForLink(
   ctx: Context,
   client_id: string,
   link_token: string,
-  given: { credentials: Credentials; one_time_code: string | undefined },
-  /** Tests of a sandbox may sign in with the client's key without an EMR app. */
-  { key_without_app = false } = {},
+  given: SignInInput,
 ): Promise<SignedInPerson> {
   const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
@@ -52,7 +58,8 @@ export async function signInForLink(
     return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, given.credentials), paged };
   });
   const { connector, way, pins } = resolved;
-  if (way?.app_required && purpose.emr_app_id === null && !key_without_app) throw appRequired(purpose.emr_address);
+  if (way?.app_required && purpose.emr_app_id === null && !given.key_without_app)
+    throw appRequired(purpose.emr_address);
   const on_page = way?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
@@ -67,7 +74,7 @@ export async function signInForLink(
   const { result: signed_in, report } = await attemptSignIn(ctx, link, async (emr) => {
     // As read with the credentials: what the owner changes in between belongs to other ones.
     const endpoint = { ...emr, pins };
-    const person = await signIn(ctx, purpose, connector, endpoint, input);
+    const person = await signIn(ctx, purpose, endpoint, input);
     await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
     return person;
   });
@@ -126,10 +133,10 @@ async function checkUser(
 async function signIn(
   ctx: Context,
   purpose: LinkPurpose,
-  connector: Connector,
   endpoint: EmrEndpoint,
   given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
+  const connector = connectorOf(ctx, purpose.connector);
   const outcome = await callEmr(connector, () =>
     connector.signIn(endpoint, given.credentials, given.one_time_code, given.page_grant),
   );

@@ -56,10 +56,9 @@ export const sandboxPublicTokenCreate = endpoint({
     one_time_code: 'sandbox#/one_time_code',
   },
   handle: async ({ ctx, client, body, inTransaction }) => {
-    const sign_in = { credentials: body.credentials ?? {}, one_time_code: body.one_time_code };
-    const person = await signInForLink(ctx, client.id, body.link_token, sign_in, { key_without_app: true }).catch(
-      (error: unknown) => ({ error }),
-    );
+    const { credentials = {}, one_time_code } = body;
+    const sign_in = { credentials, one_time_code, key_without_app: true };
+    const person = await signInForLink(ctx, client.id, body.link_token, sign_in).catch((error: unknown) => ({ error }));
     const response = await inTransaction(async (tx) => {
       // Thrown here, inside inTransaction: a repeated request finds its link token used but gets the first response.
       if ('error' in person) throw person.error;
