@@ -39,6 +39,11 @@ function canonicalJson(value: unknown): string {
 /** `input` is what the operation stores: from it a replay finds the id that the client was given. */
 type Accepted = { id: string; job_id: number; input?: unknown };
 
+type AcceptableRequest<Response> = {
+  accept: () => Promise<Accepted | undefined>;
+  respond: (accepted: Accepted) => Response;
+};
+
 /**
  * Accepts a request that stores its key together with its job (`accept` returns undefined if the key is in use), or
  * replays the response to the earlier request. The response is replayed even if the request would be rejected today:
@@ -48,8 +53,7 @@ export async function acceptOnce<Response>(
   ctx: Context,
   client_id: string,
   idempotency: IdempotencyKey | undefined,
-  accept: () => Promise<Accepted | undefined>,
-  respond: (accepted: Accepted) => Response,
+  { accept, respond }: AcceptableRequest<Response>,
 ): Promise<Response | Replayed> {
   const replay = async () => {
     const earlier = idempotency && (await findAccepted(ctx, client_id, idempotency));

@@ -111,7 +111,7 @@ async function build(bytes: Buffer, { start, end, object, commas, large }: Conta
         add(parsePart(bytes, from, edges[last] ?? end, object));
         first = last;
       }
-      const key = keyBefore(bytes, (edges[last] ?? start) + 1, child, to, object);
+      const key = keyBefore(bytes, child, { from: (edges[last] ?? start) + 1, to, object });
       const value = await build(bytes, child);
       if (object) entries.push([key, value]);
       else elements.push(value);
@@ -134,8 +134,12 @@ function parsePart(bytes: Buffer, from: number, to: number, object: boolean): un
   return JSON.parse(object ? `{${text}}` : `[${text}]`);
 }
 
-/** The field name of a large value; checks that nothing else is next to it. */
-function keyBefore(bytes: Buffer, from: number, { start, end }: Container, to: number, object: boolean): string {
+/** The field name of a large value; checks that nothing else is next to it between `from` and `to`. */
+function keyBefore(
+  bytes: Buffer,
+  { start, end }: Container,
+  { from, to, object }: { from: number; to: number; object: boolean },
+): string {
   const before = decode(bytes.subarray(from, start));
   const after = decode(bytes.subarray(end + 1, to));
   if (!isBlank(after) || (!object && !isBlank(before))) throw new SyntaxError('A comma is missing.');

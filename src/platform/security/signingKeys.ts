@@ -67,7 +67,7 @@ export function clientKeys(storage: Storage, client_id: string): ClientKeys {
     rotate: async () => {
       await ensureKeys(storage, client_id);
       const keys = await generateKeys();
-      return db.tenant(client_id, (tx) => addKeys(vault, tx, client_id, keys, hours_before_signing));
+      return db.tenant(client_id, (tx) => addKeys(vault, tx, client_id, { keys, hours_before_signing }));
     },
   };
 }
@@ -83,7 +83,7 @@ async function ensureKeys({ db, vault }: Storage, client_id: string): Promise<vo
   await db.tenant(client_id, async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`chartwire.signing_keys ${client_id}`}, 0))`;
     const [created] = await tx`SELECT FROM signing_keys WHERE client_id = ${client_id} LIMIT 1`;
-    if (!created) await addKeys(vault, tx, client_id, keys, 0);
+    if (!created) await addKeys(vault, tx, client_id, { keys, hours_before_signing: 0 });
   });
 }
 
@@ -106,14 +106,13 @@ async function addKeys(
   vault: Vault,
   tx: Tx,
   client_id: string,
-  keys: readonly NewKey[],
-  hours: number,
+  { keys, hours_before_signing }: { keys: readonly NewKey[]; hours_before_signing: number },
 ): Promise<string[]> {
   for (const { kid, alg, public_jwk, private_pem } of keys) {
     const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(kid), private_pem);
     await tx`INSERT INTO signing_keys (kid, client_id, alg, public_jwk, private_sealed, signs_from)
       VALUES (${kid}, ${client_id}, ${alg}, ${public_jwk}::text::json, ${sealed},
-              now() + make_interval(hours => ${hours}))`;
+              now() + make_interval(hours => ${hours_before_signing}))`;
   }
   return keys.map(({ kid }) => kid);
 }

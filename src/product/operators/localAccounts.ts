@@ -105,9 +105,8 @@ export async function resetOperator(
 export async function changePassword(
   ctx: Pick<Context, 'db'>,
   operator: Pick<Operator, 'id' | 'email' | 'name'>,
-  password: string,
-  session: string | undefined,
   recordInTransaction: RecordInTransaction,
+  { password, session }: { password: string; session: string | undefined },
 ): Promise<void> {
   const { id } = operator;
   await checkNewPassword(password, operator, 'new_password');

@@ -45,7 +45,7 @@ export async function deliver(
     const pause_ms = options.circuits?.admit(delivery.endpoint_id) ?? 0;
     if (pause_ms > 0) return await ctx.db.repeatable(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
     await ctx.telemetry.span(`webhook ${delivery.event_type}`, attemptSpan(delivery), () =>
-      attempt(ctx, lease, signal, { delivery, secrets }, options),
+      attempt(ctx, lease, { delivery, secrets }, { ...options, signal }),
     );
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error;
@@ -58,20 +58,19 @@ type Loaded = { delivery: Delivery; secrets: string[] };
 async function attempt(
   ctx: DeliveryContext,
   lease: Lease,
-  signal: AbortSignal,
   { delivery, secrets }: Loaded,
-  options: Options,
+  { signal, timeout_ms, circuits, random }: Options & { signal: AbortSignal },
 ): Promise<void> {
   const { url, event_id: id, body } = delivery;
   const number = delivery.attempts + 1;
   const webhook = { url, id, body, secrets, attempt: number };
-  const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms: options.timeout_ms });
-  options.circuits?.report(delivery.endpoint_id, healthOf(outcome));
+  const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms });
+  circuits?.report(delivery.endpoint_id, healthOf(outcome));
   if (outcome === undefined) {
     if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
     return ctx.db.repeatable(lease.client_id, (tx) => releaseDelivery(tx, lease));
   }
-  const state = await store(ctx, { lease, delivery, outcome }, options.random);
+  const state = await store(ctx, { lease, delivery, outcome }, random);
   ctx.notifications.notify('chartwire_live', `events ${lease.client_id}`);
   ctx.metrics.deliveries.observe({ outcome: state }, outcome.duration_ms / 1000);
   annotateAttempt(ctx, outcome, state);

@@ -41,18 +41,15 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
       // Path and body are validated by the two parts of the write's own schema.
       const request = { ...readPath(params ?? {}), ...body } as Static<Body>;
       auditPatients(patientsOf(request));
-      return acceptOnce(
-        ctx,
-        account.client_id,
-        idempotency,
-        () => requestWrite(ctx, { account, write, body: request, file, idempotency, audit: auditStatement }),
-        ({ id: operation_id, job_id, input }) => {
+      return acceptOnce(ctx, account.client_id, idempotency, {
+        accept: () => requestWrite(ctx, { account, write, body: request, file, idempotency, audit: auditStatement }),
+        respond: ({ id: operation_id, job_id, input }) => {
           // Stored by requestWrite from a value of this type.
           const id = write.recordId?.(input as Static<Body> & Lookups) ?? operation_id;
           auditSubject({ subject: id, job_id });
           return write.acceptedResponse({ id, job_id });
         },
-      );
+      });
     },
   });
 }

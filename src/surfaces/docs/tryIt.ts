@@ -32,7 +32,7 @@ function inputs({ operation }: Call, place: Parameter['in'], legend: string): Ht
   const field = (each: Parameter) => {
     const found = operation['x-found-in']?.[each.name] !== undefined;
     const value = found || each.in === 'header' ? '' : String(each.example ?? '');
-    return input(`${operation.operationId}.${each.name}`, each.name, each.required, each.schema, value, place);
+    return input({ ...each, id: `${operation.operationId}.${each.name}`, value });
   };
   return html`<fieldset><legend>${legend}</legend>${first.map(field)}
 ${more.length > 0 && html`<details class="more"><summary>${more.length} more</summary>${more.map(field)}</details>`}</fieldset>`;
@@ -42,7 +42,17 @@ function isShown(parameter: Parameter): boolean {
   return parameter.required || parameter.example !== undefined;
 }
 
-function input(id: string, name: string, required: boolean, schema: Schema, value: string, place: string): Html {
+/** `in`: where the request contains the value. */
+type Input = {
+  id: string;
+  name: string;
+  required: boolean;
+  schema: Schema;
+  value: string;
+  in: Parameter['in'] | 'form';
+};
+
+function input({ id, name, required, schema, value, in: place }: Input): Html {
   const label = html`<label for="try.${id}"><code>${name}</code>${required && html` <span class="required">required</span>`}</label>`;
   const choices = schema.enum ?? (schema.type === 'boolean' ? ['true', 'false'] : undefined);
   if (!choices) {
@@ -65,7 +75,8 @@ function formFields(operation: Operation, schema: Schema, example: unknown): Htm
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
     const id = `${operation.operationId}.${name}`;
     const required = schema.required?.includes(name) ?? false;
-    if (!field.contentMediaType) return input(id, name, required, field, String(values[name] ?? ''), 'form');
+    if (!field.contentMediaType)
+      return input({ id, name, required, schema: field, value: String(values[name] ?? ''), in: 'form' });
     return html`<label for="try.${id}"><code>${name}</code> <span class="required">required</span></label>
 <input id="try.${id}" name="${name}" data-in="file" type="file" accept=".pdf,.jpg,.jpeg,.png">`;
   });

@@ -141,11 +141,8 @@ export const syncCreate = endpoint({
   }),
   events: ['sync.completed', 'sync.failed'],
   handle: ({ ctx, account, idempotency, auditSubject, auditStatement }) =>
-    acceptOnce(
-      ctx,
-      account.client_id,
-      idempotency,
-      async () => {
+    acceptOnce(ctx, account.client_id, idempotency, {
+      accept: async () => {
         const target = { ...account, account_id: account.id };
         const { id, job_id } = await requestSync(ctx, ctx.db.service.pooled, target, {
           announce: true,
@@ -157,9 +154,9 @@ export const syncCreate = endpoint({
         ctx.notifications.notify('chartwire_jobs', account.client_id);
         return { id, job_id };
       },
-      ({ id, job_id }) => {
+      respond: ({ id, job_id }) => {
         auditSubject({ subject: id, job_id });
         return { success: true, message: 'Sync queued. A webhook event follows on completion.', job_id };
       },
-    ),
+    }),
 });

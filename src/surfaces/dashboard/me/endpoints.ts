@@ -47,7 +47,8 @@ export const me_endpoints: readonly Endpoint[] = [
     body: Type.Object({ new_password: secret({ maxLength: 1000 }) }),
     response: Type.Object({ success }),
     handle: async ({ ctx, headers, operator, body, recordInTransaction }) => {
-      await changePassword(ctx, operator, body.new_password, readSessionCookie(ctx, headers), recordInTransaction);
+      const session = readSessionCookie(ctx, headers);
+      await changePassword(ctx, operator, recordInTransaction, { password: body.new_password, session });
       endStreams(ctx, operator);
       return { success: true };
     },
