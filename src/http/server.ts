@@ -48,7 +48,30 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   server.addHook('onReady', shared.listen);
   const address_limit = openAddressLimit(shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)));
   server.decorate('address_limit', address_limit);
-  const maskPath = pathMask(endpoints);
+  addRequestHook(ctx, server, address_limit);
+  const other_methods = answerOtherMethods(server);
+  addResponseHooks(ctx, server, { address_limit, maskPath: pathMask(endpoints) });
+  server.setErrorHandler(async (error, request, reply) => {
+    const { status } = apiErrorOf(error, request);
+    const sent = await recordResponse(ctx, request, status).then(
+      () => error,
+      (failure: unknown) => failure,
+    );
+    return sendError(ctx, sent, request, reply);
+  });
+  server.setNotFoundHandler(async (request, reply) => other_methods.handle(request, reply));
+  acceptJson(server);
+  server.register(multipart);
+
+  const limit = shared.share('client', rateLimiter(rate_limit, rate_burst));
+  const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
+  for (const endpoint of endpoints) {
+    addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
+  }
+  return server;
+}
+
+function addRequestHook(ctx: Context, server: FastifyInstance, address_limit: AddressLimit): void {
   const https = ctx.config.base_url.startsWith('https:');
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
@@ -59,7 +82,13 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     if (address_limiting !== 'every_request') return done();
     address_limit.count(request, endpoint?.address_cost ?? 1).then(() => done(), done);
   });
-  const other_methods = answerOtherMethods(server);
+}
+
+function addResponseHooks(
+  ctx: Context,
+  server: FastifyInstance,
+  { address_limit, maskPath }: { address_limit: AddressLimit; maskPath: ReturnType<typeof pathMask> },
+): void {
   server.addHook('onSend', (_request, reply, payload, done) => {
     // Most responses contain health data or tokens. Those that may be cached say so (page files, public keys).
     if (!reply.hasHeader('cache-control') && !reply.raw.hasHeader('cache-control')) {
@@ -82,24 +111,6 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     if (isLogged(request, endpoint)) ctx.request_log.add(loggedRequest(request, endpoint, fields, maskPath));
     done();
   });
-  server.setErrorHandler(async (error, request, reply) => {
-    const { status } = apiErrorOf(error, request);
-    const sent = await recordResponse(ctx, request, status).then(
-      () => error,
-      (failure: unknown) => failure,
-    );
-    return sendError(ctx, sent, request, reply);
-  });
-  server.setNotFoundHandler(async (request, reply) => other_methods.handle(request, reply));
-  acceptJson(server);
-  server.register(multipart);
-
-  const limit = shared.share('client', rateLimiter(rate_limit, rate_burst));
-  const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
-  for (const endpoint of endpoints) {
-    addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
-  }
-  return server;
 }
 
 /** Node takes the first of several Host headers, a proxy may take the last. RFC 9112 requires to refuse them. */

@@ -38,19 +38,43 @@ export const faults_max = 100;
  * Reads in batches, each on its own, so that a trail of any length needs little memory and no long transaction.
  */
 export async function verifyAudit(
-  ctx: Pick<Context, 'db' | 'system_keys'>,
+  ctx: AuditContext,
   { anchors, onProgress = () => {}, batch = 2_000 }: VerifyOptions = {},
 ): Promise<AuditVerdict> {
   const { system } = ctx.db;
-  const { isGenuine } = openStamp(ctx.system_keys);
   const key = ctx.system_keys.key('audit.chain');
+  const findings = openFindings(ctx);
+  for (const name of await listAuditTriggers(system)) findings.fault('trigger', null, name);
+  const head = await intactHead(system, key);
+  if (!head) findings.fault('head_broken', null, null);
+  const end = head?.position ?? (await lastPosition(system.pooled));
+  const checked = await checkChain(ctx, findings, { head, end, batch, onProgress });
+  if (await hasRecordsBeyondHead(ctx, key)) findings.fault('beyond_head', end + 1, null);
+  for (const row of await readMisplaced(system.pooled, faults_max)) {
+    findings.fault('not_linked', row.position, row.id);
+    findings.checkMac(row, row.position);
+  }
+  const unsealed = await checkUnsealed(system, findings, batch);
+  findings.reportAbsent(anchors?.anchors ?? []);
+  if (anchors?.changed) findings.fault('anchor_changed', null, null);
+  for await (const { position, what } of anchorFaults(system, anchors?.anchors ?? [], end, batch)) {
+    findings.fault(what, position, null);
+  }
+  return { ok: findings.isEmpty(), checked, unsealed, faults: findings.faults };
+}
+
+type AuditContext = Pick<Context, 'db' | 'system_keys'>;
+type Findings = ReturnType<typeof openFindings>;
+
+/** Collects what does not match while the trail is walked. */
+function openFindings({ db: { system }, system_keys }: AuditContext) {
+  const { isGenuine } = openStamp(system_keys);
   const faults: AuditFault[] = [];
-  let [checked, unsealed, found] = [0, 0, 0];
+  let found = 0;
   const fault = (what: AuditFault['what'], position: number | null, id: string | null) => {
     found += 1;
     if (faults.length < faults_max) faults.push({ position, id, what });
   };
-
   const gaps: Gap[] = [];
   const missing = (after: number, until: number, ids: Pick<Gap, 'after' | 'before'>) => {
     for (let position = after + 1; position < until && faults.length < faults_max; position++) {
@@ -76,55 +100,61 @@ export async function verifyAudit(
     }
     for (const id of others) if (!present.has(id) && absent.size < faults_max) absent.add(id);
   };
+  const reportAbsent = (anchors: readonly Anchor[]) => {
+    for (const id of absent) {
+      if (isAccepted(id, anchors)) continue;
+      // A record that was part of the chain is one fault, with its position and its id.
+      const gap = gaps.find((each) => each.fault?.id === null && each.after < id && id < each.before);
+      if (gap?.fault) gap.fault.id = id;
+      else fault('missing', null, id);
+    }
+  };
+  return { faults, isEmpty: () => found === 0, fault, missing, checkMac, checkFollowed, reportAbsent };
+}
 
-  for (const name of await listAuditTriggers(system)) fault('trigger', null, name);
-  const head = await intactHead(system, key);
-  if (!head) fault('head_broken', null, null);
-  const end = head?.position ?? (await lastPosition(system.pooled));
+type Chain = { head: Head | undefined; end: number } & Required<Pick<VerifyOptions, 'batch' | 'onProgress'>>;
+
+/** Checks the records of the chain up to its end, and returns how many there are. */
+async function checkChain(
+  { db: { system }, system_keys }: AuditContext,
+  findings: Findings,
+  { head, end, batch, onProgress }: Chain,
+): Promise<number> {
+  const key = system_keys.key('audit.chain');
+  let checked = 0;
   let before: Head & { id: string } = { position: 0, chain: Buffer.alloc(0), id: first_id };
   for (;;) {
     const rows = await readChain(system.pooled, { after: before, up_to: end, limit: batch });
     for (const row of rows) {
       // After a gap the previous link is unknown; the missing records are reported.
       if (row.position > before.position + 1)
-        missing(before.position, row.position, { after: before.id, before: row.id });
-      else if (!row.chain?.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', row.position, row.id);
-      checkMac(row, row.position);
+        findings.missing(before.position, row.position, { after: before.id, before: row.id });
+      else if (!row.chain?.equals(linkOf(key, before, row.mac).chain))
+        findings.fault('not_linked', row.position, row.id);
+      findings.checkMac(row, row.position);
       before = { position: row.position, chain: row.chain ?? Buffer.alloc(0), id: row.id };
     }
-    await checkFollowed(rows);
+    await findings.checkFollowed(rows);
     checked += rows.length;
     onProgress({ checked, total: end });
     if (rows.length < batch) break;
   }
-  if (before.position < end) missing(before.position, end + 1, { after: before.id, before: last_id });
-  else if (head && !before.chain.equals(head.chain)) fault('not_linked', head.position, null);
-  if (await hasRecordsBeyondHead(ctx, key)) fault('beyond_head', end + 1, null);
+  if (before.position < end) findings.missing(before.position, end + 1, { after: before.id, before: last_id });
+  else if (head && !before.chain.equals(head.chain)) findings.fault('not_linked', head.position, null);
+  return checked;
+}
 
-  for (const row of await readMisplaced(system.pooled, faults_max)) {
-    fault('not_linked', row.position, row.id);
-    checkMac(row, row.position);
-  }
+/** Checks the records that are not in the chain yet, and returns how many there are. */
+async function checkUnsealed(system: Sql, findings: Findings, batch: number): Promise<number> {
+  let unsealed = 0;
   for (let after = first_id; ; ) {
     const rows = await readUnsealed(system.pooled, after, batch);
-    for (const row of rows) checkMac(row, null);
-    await checkFollowed(rows);
+    for (const row of rows) findings.checkMac(row, null);
+    await findings.checkFollowed(rows);
     unsealed += rows.length;
     after = rows.at(-1)?.id ?? after;
-    if (rows.length < batch) break;
+    if (rows.length < batch) return unsealed;
   }
-  for (const id of absent) {
-    if (isAccepted(id, anchors?.anchors ?? [])) continue;
-    // A record that was part of the chain is one fault, with its position and its id.
-    const gap = gaps.find((each) => each.fault?.id === null && each.after < id && id < each.before);
-    if (gap?.fault) gap.fault.id = id;
-    else fault('missing', null, id);
-  }
-  if (anchors?.changed) fault('anchor_changed', null, null);
-  for await (const { position, what } of anchorFaults(system, anchors?.anchors ?? [], end, batch)) {
-    fault(what, position, null);
-  }
-  return { ok: found === 0, checked, unsealed, faults };
 }
 
 const first_id = '0'.repeat(32);

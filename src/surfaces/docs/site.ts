@@ -36,58 +36,67 @@ export function serveDocs(
     opened ??= openSite(document(), tryItValues !== undefined);
     return opened;
   };
-  // Every text is rendered and compressed when it is first requested, and then cached.
-  const texts = new Map<string, Promise<PreparedText>>();
-  const textOf = (path: string, make: () => string) => {
-    const text = texts.get(path) ?? prepareText(make());
-    texts.set(path, text);
-    return text;
-  };
-  const serve = (
-    path: string,
-    make: () => string,
-    send: (reply: FastifyReply, text: PreparedText) => Promise<FastifyReply>,
-  ) => pages.get(path, async (_request, reply) => send(reply, await textOf(path, make)));
-  const asPage = (reply: FastifyReply, text: PreparedText) => sendPublicPage(reply, text, { isolated: true });
-  const as = (type: string) => (reply: FastifyReply, text: PreparedText) => sendPublicText(reply, text, type);
-  serve('/', homePage, asPage);
+  const textOf = cacheTexts();
+  const serve = (path: string, make: () => string, send: SendText) =>
+    pages.get(path, async (_request, reply) => send(reply, await textOf(path, make)));
+  serve('/', homePage, sendAsPage);
   for (const page of doc_pages) {
-    serve(page.path, () => site().html(page), asPage);
-    serve(markdownPath(page), () => site().markdown(page), as('text/markdown'));
+    serve(page.path, () => site().html(page), sendAsPage);
+    serve(markdownPath(page), () => site().markdown(page), sendAs('text/markdown'));
   }
-  serve('/docs/search.json', () => JSON.stringify(site().searchIndex()), as('application/json'));
-  serve('/llms.txt', () => site().llmsText(), as('text/plain'));
+  serve('/docs/search.json', () => JSON.stringify(site().searchIndex()), sendAs('application/json'));
+  serve('/llms.txt', () => site().llmsText(), sendAs('text/plain'));
   for (const path of ['/docs/', '/docs/quickstart'])
     pages.get(path, async (_request, reply) => reply.redirect('/docs'));
   pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/icon.svg'));
-  pages.register(
-    async (below) => {
-      // People follow links and type addresses. The error keeps its code for the logs; only the body is a page.
-      below.setNotFoundHandler(async (request, reply) => {
-        // A name with an extension is that of a file, which scripts and programs ask for.
-        if (!['GET', 'HEAD'].includes(request.method) || /\.\w+$/.test(request.url.split('?')[0] ?? ''))
-          throw routeNotFound(request);
-        request.code = 'route_not_found';
-        return asPage(reply.status(404), await textOf('not found', () => site().notFound()));
-      });
-      serveFiles(below, join(installation_folder, 'docs/images'), {
-        prefix: '/images/',
-        names: /\.webp$/,
-        cacheControl: () => 'no-cache',
-      });
-      servePageFiles(below, 'docs', {
-        prefix: '/',
-        only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
-        cacheControl: () => 'no-cache',
-      });
-    },
-    { prefix: '/docs' },
-  );
+  pages.register(async (below) => serveBelow(below, () => textOf('not found', () => site().notFound())), {
+    prefix: '/docs',
+  });
   if (!tryItValues) return;
   pages.get('/docs/sandbox.json', async (request, reply) => {
     const values = isOwnPage(request.socket.remoteAddress, request.headers) ? await tryItValues() : undefined;
     if (!values) throw apiError('sandbox_values_refused');
     return sendPageData(reply, values);
+  });
+}
+
+/** Every text is rendered and compressed when it is first requested, and then cached. */
+function cacheTexts(): (path: string, make: () => string) => Promise<PreparedText> {
+  const texts = new Map<string, Promise<PreparedText>>();
+  return (path, make) => {
+    const text = texts.get(path) ?? prepareText(make());
+    texts.set(path, text);
+    return text;
+  };
+}
+
+type SendText = (reply: FastifyReply, text: PreparedText) => Promise<FastifyReply>;
+
+const sendAsPage: SendText = (reply, text) => sendPublicPage(reply, text, { isolated: true });
+
+function sendAs(type: string): SendText {
+  return (reply, text) => sendPublicText(reply, text, type);
+}
+
+/** Serves the files below `/docs`, and a page where there is none. */
+function serveBelow(below: FastifyInstance, notFound: () => Promise<PreparedText>): void {
+  // People follow links and type addresses. The error keeps its code for the logs; only the body is a page.
+  below.setNotFoundHandler(async (request, reply) => {
+    // A name with an extension is that of a file, which scripts and programs ask for.
+    if (!['GET', 'HEAD'].includes(request.method) || /\.\w+$/.test(request.url.split('?')[0] ?? ''))
+      throw routeNotFound(request);
+    request.code = 'route_not_found';
+    return sendAsPage(reply.status(404), await notFound());
+  });
+  serveFiles(below, join(installation_folder, 'docs/images'), {
+    prefix: '/images/',
+    names: /\.webp$/,
+    cacheControl: () => 'no-cache',
+  });
+  servePageFiles(below, 'docs', {
+    prefix: '/',
+    only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
+    cacheControl: () => 'no-cache',
   });
 }
 

@@ -12,7 +12,23 @@ const syncs_looked_at = 10;
 
 /** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
 export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
-  const rows = await ctx.db.search<StoredRow>(
+  const rows = await readOrganizations(ctx, client_id);
+  const all = new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities));
+  const operations = [...all].filter(isOperation);
+  return rows.map((row) => {
+    const { display_name, limits, sampleIdentifiers } = connectorOf(ctx, row.emr);
+    return {
+      ...row,
+      emr_name: display_name,
+      mrn: sampleIdentifiers ? row.mrn : null,
+      measured_max: limits.measured_max ?? null,
+      accounts: row.accounts.map((account) => describeAccount(ctx, row, account, operations)),
+    };
+  });
+}
+
+function readOrganizations(ctx: Context, client_id: string): Promise<StoredRow[]> {
+  return ctx.db.search<StoredRow>(
     client_id,
     (sql) => sql`
       SELECT replace(organization.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
@@ -52,31 +68,24 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
            FROM accounts AS account WHERE account.organization_id = organization.id) AS accounts
         FROM organizations AS organization ORDER BY organization.created_at, organization.id`,
   );
-  const operations = [...new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities))].filter(
-    isOperation,
-  );
-  return rows.map((row) => {
-    const { display_name, limits, sampleIdentifiers } = connectorOf(ctx, row.emr);
-    const { measured_max = null } = limits;
-    return {
-      ...row,
-      emr_name: display_name,
-      mrn: sampleIdentifiers ? row.mrn : null,
-      measured_max,
-      accounts: row.accounts.map(({ discovered, known, document_bytes_max, measured, ...account }) => {
-        const all = capabilitiesOf(ctx, { connector: row.emr, capabilities: discovered });
-        const capabilities = all.filter(isOperation);
-        const max = row.settings.parallel_writes_max ?? measured_max;
-        return {
-          ...account,
-          capabilities,
-          evidence: withDocumentLimit(evidenceOf(capabilities, known, account.linked_at), document_bytes_max),
-          lacks: operations.filter((name) => !capabilities.includes(name)),
-          parallel_writes: measured_max !== null && max !== null ? { ...(measured ?? not_measured), max } : null,
-        };
-      }),
-    };
-  });
+}
+
+function describeAccount(
+  ctx: Context,
+  { emr, settings }: StoredRow,
+  { discovered, known, document_bytes_max, measured, ...account }: StoredAccountRow,
+  operations: readonly Capability[],
+): AccountRow {
+  const { measured_max = null } = connectorOf(ctx, emr).limits;
+  const capabilities = capabilitiesOf(ctx, { connector: emr, capabilities: discovered }).filter(isOperation);
+  const max = settings.parallel_writes_max ?? measured_max;
+  return {
+    ...account,
+    capabilities,
+    evidence: withDocumentLimit(evidenceOf(capabilities, known, account.linked_at), document_bytes_max),
+    lacks: operations.filter((name) => !capabilities.includes(name)),
+    parallel_writes: measured_max !== null && max !== null ? { ...(measured ?? not_measured), max } : null,
+  };
 }
 
 type Measured = Omit<NonNullable<AccountRow['parallel_writes']>, 'max'>;
