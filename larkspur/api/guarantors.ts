@@ -36,7 +36,7 @@ export const guarantorOperations = [
         throw new EmrError('RULE_BROKEN', 'A responsible party other than the patient needs a guarantorId.');
       }
       const values = { responsiblePartyCode, responsibleGuarantorId: guarantorId };
-      const change = await updateRecord(sql, patients, patientId, values, context.now());
+      const change = await updateRecord(sql, patients, patientId, { values, at: context.now() });
       return { record_id: patientId, changes: [change] };
     },
   }),

@@ -7,7 +7,6 @@ import { findMrn, patients } from '../charts/patients.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import { write } from '../http/operation.ts';
-import { todayAtPractice } from '../practice/practice.ts';
 import { flag } from '../records/fields.ts';
 import { foldName } from '../records/foldName.ts';
 import type { RecordChange } from '../records/history.ts';
@@ -38,7 +37,7 @@ export const insuranceOperations = [
       const at = context.now();
       const newGuarantor = guarantor ? [await addGuarantor(sql, patientId, guarantor, at)] : [];
       const guarantorId = newGuarantor[0]?.record_id ?? input.guarantorId ?? null;
-      const added = await addInsurance(sql, patientId, { ...input, guarantorId }, at, await todayAtPractice(sql, at));
+      const added = await addInsurance(sql, patientId, { ...input, guarantorId }, at);
       return { record_id: added.record_id, changes: [added, ...newGuarantor] };
     },
   }),
@@ -69,7 +68,8 @@ export const insuranceOperations = [
     patientMrn: (sql, params) => findMrn(sql, params.patientId),
     write: async ({ sql, context, session, params: { patientId }, body: { insuranceId = null } }) => {
       await getRecord(sql, patients, patientId);
-      const check = await requestEligibilityCheck(sql, patientId, insuranceId, session.displayName, context.now());
+      const request = { insuranceId, requestedBy: session.displayName, at: context.now() };
+      const check = await requestEligibilityCheck(sql, patientId, request);
       if (!check) throw new EmrError('RULE_BROKEN', 'The patient has no such active insurance.');
       return { record_id: check.record_id, changes: [check] };
     },
@@ -88,7 +88,8 @@ async function setSubscriber(
     return addGuarantor(sql, patientId, person, at);
   }
   const { sexCode, ...values } = person;
-  return updateRecord(sql, guarantors, present.guarantorId, { ...values, ...(sexCode && { sexCode }) }, at);
+  const given = { ...values, ...(sexCode && { sexCode }) };
+  return updateRecord(sql, guarantors, present.guarantorId, { values: given, at });
 }
 
 function hasName(guarantor: Guarantor, { firstName, lastName }: Static<typeof subscriberPerson>): boolean {

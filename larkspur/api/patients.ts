@@ -9,7 +9,7 @@ import { resolveDemographics } from '../charts/resolveDemographics.ts';
 import { EmrError } from '../errors.ts';
 import { type Call, read, write } from '../http/operation.ts';
 import { pharmacies } from '../practice/organizations.ts';
-import { requiredPatientFields, todayAtPractice } from '../practice/practice.ts';
+import { requiredPatientFields } from '../practice/practice.ts';
 import { birthDate, flag, sexCode, TEXT_MAX, text, usDate } from '../records/fields.ts';
 import type { RecordChange } from '../records/history.ts';
 import { createRecord, getRecord, requireActive, updateRecord } from '../records/recordKind.ts';
@@ -98,7 +98,8 @@ export const patientOperations = [
       const insurances = await addInsurances(call, patientId, responsibleParty[0]?.record_id);
       const changes = [chart, ...responsibleParty, ...insurances, ...(await addPharmacies(call, patientId))];
       if (body.checkEligibility === 'Y') {
-        const check = await requestEligibilityCheck(sql, patientId, null, session.displayName, context.now());
+        const request = { insuranceId: null, requestedBy: session.displayName, at: context.now() };
+        const check = await requestEligibilityCheck(sql, patientId, request);
         if (check) changes.push(check);
       }
       return { record_id: patientId, mrn: (await findMrn(sql, patientId)) ?? '', changes };
@@ -114,7 +115,7 @@ export const patientOperations = [
       const before = await getRecord(sql, patients, patientId, true);
       const resolved = await resolveDemographics(sql, fields, 'reject');
       const values = { ...plainColumns(fields), ...resolved };
-      const change = await updateRecord(sql, patients, patientId, values, context.now());
+      const change = await updateRecord(sql, patients, patientId, { values, at: context.now() });
       const after = await getRecord(sql, patients, patientId);
       const moved = Object.values(after.address).join('\n') !== Object.values(before.address).join('\n');
       if (keepAddressHistory === 'N' || !moved) return { record_id: patientId, changes: [change] };
@@ -151,7 +152,7 @@ async function addResponsibleParty({ sql, context, body }: CreateCall, patientId
   const input = { ...responsibleParty, relationshipCode: responsiblePartyCode };
   const added = await addGuarantor(sql, patientId, input, context.now());
   const link = { responsibleGuarantorId: added.record_id };
-  return [added, await updateRecord(sql, patients, patientId, link, context.now())];
+  return [added, await updateRecord(sql, patients, patientId, { values: link, at: context.now() })];
 }
 
 async function addInsurances(
@@ -163,7 +164,7 @@ async function addInsurances(
   for (const insurance of body.insurances ?? []) {
     const subscriberNumber = insurance.subscriberNumber ?? '';
     const input = { ...insurance, subscriberNumber, guarantorId: guarantorId ?? null };
-    changes.push(await addInsurance(sql, patientId, input, context.now(), await todayAtPractice(sql, context.now())));
+    changes.push(await addInsurance(sql, patientId, input, context.now()));
   }
   return changes;
 }

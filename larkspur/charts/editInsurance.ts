@@ -1,6 +1,7 @@
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
 import { findCompanyByName, insuranceCompanies } from '../practice/organizations.ts';
+import { todayAtPractice } from '../practice/practice.ts';
 import type { RecordChange } from '../records/history.ts';
 import { createRecord, getRecord, requireActive, updateRecord } from '../records/recordKind.ts';
 import { getGuarantor } from './guarantors.ts';
@@ -31,7 +32,6 @@ export async function addInsurance(
   patientId: string,
   input: InsuranceInput,
   at: Date,
-  today: string,
 ): Promise<RecordChange> {
   const { priority, planBegins, subscriberNumber, groupNumber = null, copayment = null } = input;
   const added = await createRecord(
@@ -45,7 +45,7 @@ export async function addInsurance(
       groupNumber,
       copayment,
       priority: priority ?? (await freePriority(sql, patientId)),
-      planBegins: planBegins ?? today,
+      planBegins: planBegins ?? (await todayAtPractice(sql, at)),
     },
     at,
   );
@@ -72,7 +72,7 @@ export async function updateInsurance(
     ...(priority ? { priority } : {}),
     ...(planBegins === undefined ? {} : { planBegins }),
   };
-  const updated = await updateRecord(sql, patientInsurances, insurance.insuranceId, values, at);
+  const updated = await updateRecord(sql, patientInsurances, insurance.insuranceId, { values, at });
   await updatePrimaryInsurance(sql, insurance.patientId, at);
   return updated;
 }

@@ -36,9 +36,7 @@ export async function listEligibilityChecks(sql: Query, patientId: string): Prom
 export async function requestEligibilityCheck(
   sql: Query,
   patientId: string,
-  insuranceId: string | null,
-  requestedBy: string,
-  at: Date,
+  { insuranceId, requestedBy, at }: { insuranceId: string | null; requestedBy: string; at: Date },
 ): Promise<RecordChange | undefined> {
   const active = (await listInsurances(sql, patientId)).filter((insurance) => insurance.activeFlag === 'Y');
   const insurance = insuranceId === null ? active[0] : active.find((one) => one.insuranceId === insuranceId);

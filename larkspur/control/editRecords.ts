@@ -72,7 +72,7 @@ export function serveRecordEdits(app: FastifyInstance, context: Context): void {
       `/control/${pathSegment(kind)}/:id`,
       async ({ body, params }) => {
         validate(editSchema(kind, 'update'), body);
-        await edit(context, (sql, at) => updateRecord(sql, kind, params.id, body, at));
+        await edit(context, (sql, at) => updateRecord(sql, kind, params.id, { values: body, at }));
         return getRecord(context.sql, kind, params.id);
       },
     );

@@ -42,12 +42,13 @@ export async function performWrite(
       const changes = fieldChanges(written.changes);
       const mrn = written.mrn === undefined ? {} : { mrn: written.mrn };
       const response = { ...mrn, corrections, changes: changes.map(withLabel) };
+      const { record_id: recordId } = written;
       await Promise.all([
         addHistory(sql, session.displayName, received.at, changes),
         recordApplied(sql, received, mrnBefore ?? written.mrn),
-        completeReceipt(sql, operation.name, marker, written.record_id, response),
+        completeReceipt(sql, { operation: operation.name, externalRef: marker, recordId, answer: response }),
       ]);
-      return { recordId: written.record_id, ...response };
+      return { recordId, ...response };
     });
   } catch (error) {
     await recordNotApplied(context.sql, received);

@@ -27,10 +27,7 @@ export async function claimReference(sql: Query, operation: string, externalRef:
 
 export async function completeReceipt(
   sql: Query,
-  operation: string,
-  externalRef: string,
-  recordId: string,
-  answer: Record<string, unknown>,
+  { operation, externalRef, recordId, answer }: Omit<Receipt, 'receivedAt'>,
 ): Promise<void> {
   await sql`
     update receipts set record_id = ${recordId}, answer = ${JSON.stringify(answer)}::text::jsonb

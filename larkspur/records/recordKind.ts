@@ -101,8 +101,7 @@ export async function updateRecord(
   sql: Query,
   kind: RecordKind,
   id: string,
-  values: object,
-  at: Date,
+  { values, at }: { values: object; at: Date },
 ): Promise<RecordChange> {
   const before = (await getRecord(sql, kind, id, true)) as Record<string, unknown>;
   const row = withUpdateTime(kind, pick(merge(before, values), Object.keys(values)), at);

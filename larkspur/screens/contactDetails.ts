@@ -30,7 +30,7 @@ export function serveContactDetails(app: FastifyInstance, context: Context): voi
     }
     await sql.begin(async (tx) => {
       const at = context.now();
-      const change = await updateRecord(tx, patients, patientId, patientValues(form), at);
+      const change = await updateRecord(tx, patients, patientId, { values: patientValues(form), at });
       await addHistory(tx, user.session.displayName, at, fieldChanges([change]));
     });
     return reply.redirect(`/patients/${encodeURIComponent(patientId)}`, 303);
@@ -61,14 +61,16 @@ function contactPage(frame: Frame, patient: Patient, form: ContactForm, errors: 
 ${Object.keys(errors).length > 0 && errorAlert('Not saved. Correct the marked fields.')}
 <form method="post" action="${chart}/edit">
 ${formToken(frame.user?.form_token ?? '')}
-${inputs.map(([field, label, hint]) => input(field, label, hint, form[field], errors[field]))}
+${inputs.map((each) => input(each, form, errors))}
 <div class="row"><button>Save</button><a class="button quiet" href="${chart}">Cancel</a></div>
 </form>
 </section>`,
   );
 }
 
-const inputs: [field: keyof ContactForm, label: string, hint: string][] = [
+type Input = [field: keyof ContactForm, label: string, hint: string];
+
+const inputs: Input[] = [
   ['cellPhone', 'Mobile phone', 'NNN-NNN-NNNN'],
   ['homePhone', 'Home phone', 'NNN-NNN-NNNN'],
   ['email', 'Email', ''],
@@ -79,9 +81,10 @@ const inputs: [field: keyof ContactForm, label: string, hint: string][] = [
   ['zip', 'ZIP code', ''],
 ];
 
-function input(field: keyof ContactForm, label: string, hint: string, value: string, error: string | undefined): Html {
+function input([field, label, hint]: Input, form: ContactForm, errors: ContactErrors): Html {
+  const error = errors[field];
   return html`<label for="${field}">${label}</label>
-<input id="${field}" name="${field}" value="${value}" maxlength="200" autocomplete="off" aria-describedby="${field}-note"${error !== undefined && html` aria-invalid="true"`}>
+<input id="${field}" name="${field}" value="${form[field]}" maxlength="200" autocomplete="off" aria-describedby="${field}-note"${error !== undefined && html` aria-invalid="true"`}>
 <p id="${field}-note" class="${error === undefined ? 'hint' : 'field-error'}">${error ?? hint}</p>`;
 }
 

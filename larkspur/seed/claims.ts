@@ -37,7 +37,7 @@ export function claimRows(chance: Chance, now: Date, sources: ClaimSources) {
   }
   const rows: ReturnType<typeof claim>[] = [];
   for (const [index, visit] of sources.visits.entries()) {
-    const billed = billedVisit(chance, now, visit, sources, coverages);
+    const billed = billedVisit(chance, now, visit, { ...sources, coverages });
     const nextId = () => String(200001 + rows.length);
     if (index % VOIDED_EVERY !== Math.floor(VOIDED_EVERY / 2)) {
       rows.push(claim(chance, billed, nextId(), {}));
@@ -57,8 +57,7 @@ function billedVisit(
   chance: Chance,
   now: Date,
   visit: SeenVisit,
-  { patients, providers, companies }: ClaimSources,
-  coverages: Map<string, Coverage[]>,
+  { patients, providers, companies, coverages }: ClaimSources & { coverages: ReadonlyMap<string, Coverage[]> },
 ) {
   return {
     now,

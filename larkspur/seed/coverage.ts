@@ -6,7 +6,9 @@ import type { Chance } from './random.ts';
 /** The primary insurances named in the patients' rows, some secondary and inactive ones, guarantors and checks. */
 export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[], companies: Company[]) {
   const insured = patients.filter((patient) => patient.primaryInsuranceName !== null);
-  const coverages = insured.map((patient, index) => coverageOf(chance, now, patient, index, companies));
+  const coverages = insured.map((patient, index) =>
+    coverageOf(chance, now, companies, { patient, first: index === 0 }),
+  );
   const guarantors = coverages
     .flatMap((coverage) => coverage.guarantor ?? [])
     .map((guarantor, index) => ({ guarantorId: String(80001 + index), ...guarantor }));
@@ -26,9 +28,15 @@ export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[
   return { guarantors, insurances, checks: checkRows(chance, now, insurances) };
 }
 
-function coverageOf(chance: Chance, now: Date, patient: SeededPatient, index: number, companies: Company[]) {
+/** The first patient is the subscriber and has two insurances. */
+function coverageOf(
+  chance: Chance,
+  now: Date,
+  companies: Company[],
+  { patient, first }: { patient: SeededPatient; first: boolean },
+) {
   const child = now.getUTCFullYear() - Number(patient.birthDate.slice(6)) < 18;
-  const dependent = index > 0 && (child || chance.happens(0.12));
+  const dependent = !first && (child || chance.happens(0.12));
   const company = companies.find(({ name }) => name === patient.primaryInsuranceName) ?? companies[0];
   const policy = (insurer: Company | undefined, priority: number, subscriberNumber: string, activeFlag: string) => ({
     patientId: patient.patientId,
@@ -48,7 +56,7 @@ function coverageOf(chance: Chance, now: Date, patient: SeededPatient, index: nu
   return {
     insurances: [
       policy(company, 1, patient.primarySubscriberNumber ?? '', 'Y'),
-      ...(index === 0 || chance.happens(0.25) ? [policy(another(), 2, number(), 'Y')] : []),
+      ...(first || chance.happens(0.25) ? [policy(another(), 2, number(), 'Y')] : []),
       ...(chance.happens(0.1) ? [policy(another(), 1, number(), 'N')] : []),
     ],
     guarantor: dependent ? guarantorOf(chance, now, patient, child) : undefined,

@@ -41,15 +41,20 @@ function weeklyHours(now: Date, index: number, days: Day[]): WeeklyHours {
 }
 
 function morning(now: Date, facilityId: string): Shift {
-  const visitRules = [rule('09:00', '10:00', 2, 'NP', 'New patient'), rule('10:00', '12:00', 6, 'FU', 'Follow-up')];
-  return { ...shift(now, facilityId, '09:00', '12:00', 'Morning clinic'), visitRules };
+  return {
+    ...shift(now, facilityId, { startTime: '09:00', endTime: '12:00', description: 'Morning clinic' }),
+    visitRules: [
+      { startTime: '09:00', endTime: '10:00', visits: 2, visitTypeCode: 'NP', visitTypeName: 'New patient' },
+      { startTime: '10:00', endTime: '12:00', visits: 6, visitTypeCode: 'FU', visitTypeName: 'Follow-up' },
+    ],
+  };
 }
 
 function afternoon(now: Date, facilityId: string, index: number): Shift {
-  const end = index % 2 === 0 ? '17:00' : '16:30';
+  const time = { startTime: '13:00', endTime: index % 2 === 0 ? '17:00' : '16:30' };
   return {
-    ...shift(now, facilityId, '13:00', end, 'Afternoon clinic'),
-    visitRules: [rule('13:00', end, 8, 'OV', 'Office visit')],
+    ...shift(now, facilityId, { ...time, description: 'Afternoon clinic' }),
+    visitRules: [{ ...time, visits: 8, visitTypeCode: 'OV', visitTypeName: 'Office visit' }],
   };
 }
 
@@ -61,14 +66,15 @@ function everyOtherSaturday(now: Date, facilityId: string): Shift {
     intervalAmount: 2,
     description: 'Every other Saturday',
   };
-  return { ...shift(now, facilityId, '09:00', '13:00', 'Saturday clinic'), recurrence };
+  const time = { startTime: '09:00', endTime: '13:00' };
+  return { ...shift(now, facilityId, { ...time, description: 'Saturday clinic' }), recurrence };
 }
 
-function shift(now: Date, facilityId: string, startTime: string, endTime: string, description: string): Shift {
+function shift(
+  now: Date,
+  facilityId: string,
+  { startTime, endTime, description }: Pick<Shift, 'startTime' | 'endTime' | 'description'>,
+): Shift {
   const open = { effectiveFrom: usDay(now, -DAYS_BACK), effectiveTo: null, recurrence: null };
   return { startTime, endTime, facilityId, description, ...open, visitRules: [] };
-}
-
-function rule(startTime: string, endTime: string, visits: number, visitTypeCode: string, visitTypeName: string) {
-  return { startTime, endTime, visits, visitTypeCode, visitTypeName };
 }

@@ -52,13 +52,8 @@ function currentRows(chance: Chance, now: Date, patients: SeededPatient[]) {
   // Every 150th appointment is for the example patient.
   const appointments = visits.map((visit, index) => {
     const statusCode = visit.day < 0 ? chance.pick(pastStatuses) : chance.pick(futureStatuses);
-    return appointment(
-      chance,
-      visit,
-      String(500001 + index),
-      statusCode,
-      patientFor(chance, visit, index % 150, patients),
-    );
+    const patient = patientFor(chance, visit, index % 150, patients);
+    return appointment(chance, visit, { appointmentId: String(500001 + index), statusCode, patient });
   });
   return { blocks, appointments };
 }
@@ -79,9 +74,10 @@ function earlierRows(chance: Chance, now: Date, patients: SeededPatient[], count
   const chosen = visits.filter(
     (_, n) => Math.floor((n * count) / visits.length) !== Math.floor(((n - 1) * count) / visits.length),
   );
-  return chosen.map((visit, index) =>
-    appointment(chance, visit, String(400001 + index), SEEN, patientFor(chance, visit, index % 25, patients)),
-  );
+  return chosen.map((visit, index) => {
+    const patient = patientFor(chance, visit, index % 25, patients);
+    return appointment(chance, visit, { appointmentId: String(400001 + index), statusCode: SEEN, patient });
+  });
 }
 
 /** The example patient if `turn` is 0 or the visit is before the picked patient's birth, otherwise any patient. */
@@ -121,9 +117,11 @@ function shiftVisits(
 function appointment(
   chance: Chance,
   visit: Visit,
-  appointmentId: string,
-  statusCode: string,
-  patient: SeededPatient | undefined,
+  {
+    appointmentId,
+    statusCode,
+    patient,
+  }: { appointmentId: string; statusCode: string; patient: SeededPatient | undefined },
 ) {
   const seen = statusCode === SEEN;
   const diagnoses = seen ? chance.sample(conditions, 1 + chance.below(2)) : [];
