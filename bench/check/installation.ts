@@ -48,7 +48,8 @@ export async function startInstallation(): Promise<Installation> {
       const client = await createClient(env, name);
       const linked: Api[] = [];
       try {
-        for (let n = 0; n < accounts; n++) linked.push(await linkUser(sandbox, client, emr.url, name, n));
+        for (let n = 0; n < accounts; n++)
+          linked.push(await linkUser(sandbox, client, { emr_url: emr.url, org_id: name, n }));
         return await work({ accounts: linked, setEmr: emr.setMode });
       } finally {
         // Ends the jobs and deliveries that are left.
@@ -85,9 +86,7 @@ async function deleteWebhooks(base_url: string, client: ClientCredentials): Prom
 async function linkUser(
   { base_url, larkspur }: Sandbox,
   client: ClientCredentials,
-  emr_url: string,
-  org_id: string,
-  n: number,
+  { emr_url, org_id, n }: { emr_url: string; org_id: string; n: number },
 ): Promise<Api> {
   const person = larkspur.staff[n % larkspur.staff.length];
   const link = { user_id: `user-${n}`, org_id, emr_url, person };

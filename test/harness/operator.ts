@@ -43,12 +43,12 @@ export function operatorOf(fixture: Fixture, { status, body, headers }: ApiRespo
   const sender =
     (method: string) =>
     (path: string, body: unknown = {}, headers: Headers = {}) =>
-      send(fixture, method, path, { ...own, ...headers }, body);
+      send(fixture, method, path, { headers: { ...own, ...headers }, body });
   return {
     cookie,
     device_cookie,
     csrf_token,
-    get: (path, headers = {}) => send(fixture, 'GET', path, { cookie, origin: null, ...headers }),
+    get: (path, headers = {}) => send(fixture, 'GET', path, { headers: { cookie, origin: null, ...headers } }),
     post: sender('POST'),
     patch: sender('PATCH'),
     delete: sender('DELETE'),
@@ -101,20 +101,20 @@ export function signIn(
   { email, password, code }: { email: string; password: string; code?: string },
   headers: Headers = {},
 ) {
-  return send(fixture, 'POST', 'session', headers, { email, password, ...(code === undefined ? {} : { code }) });
+  const body = { email, password, ...(code === undefined ? {} : { code }) };
+  return send(fixture, 'POST', 'session', { headers, body });
 }
 
 /** A POST of the dashboard's page without a session. */
 export function sendAnonymously(fixture: Fixture, path: string, body: unknown, headers: Headers = {}) {
-  return send(fixture, 'POST', path, headers, body);
+  return send(fixture, 'POST', path, { headers, body });
 }
 
 async function send(
   fixture: Fixture,
   method: string,
   path: string,
-  headers: Headers,
-  body?: unknown,
+  { headers, body }: { headers: Headers; body?: unknown },
 ): Promise<ApiResponse> {
   const { base_url, client_id } = fixture.sandbox;
   const url = (path.startsWith('/') ? path : `/dashboard/api/${path}`).replace('{client}', client_id);

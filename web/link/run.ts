@@ -196,7 +196,7 @@ function showSignInError(flow: Flow, form: Form, method: SignInMethod | undefine
   const fields = fieldsOf(flow, method);
   const rejected = rejections.includes(result.code);
   if (!rejected || !fields.some(({ known }) => known)) {
-    fail(flow, form, result, rejected ? fieldAtFault(fields, result.code)?.name : undefined, method);
+    fail(flow, form, result, { at: rejected ? fieldAtFault(fields, result.code)?.name : undefined, method });
     return;
   }
   for (const field of fields) field.known = false;
@@ -221,7 +221,7 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
     const result = await service.signIn(credentials);
     form.wait(undefined);
     if (!isError(result)) return finish(flow, result);
-    if (result.code !== 'emr_code_required') return fail(flow, form, result, 'code');
+    if (result.code !== 'emr_code_required') return fail(flow, form, result, { at: 'code' });
     host.event('code_resent');
     form.inform(t('sent_again'));
   };
@@ -252,13 +252,16 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
       form.wait(undefined);
       if (!isError(result)) return finish(flow, result);
       const at = result.code === 'emr_code_wrong' || result.code === 'emr_code_required' ? 'code' : undefined;
-      fail(flow, form, result.code === 'emr_code_required' ? { code: 'emr_code_wrong' } : result, at);
+      fail(flow, form, result.code === 'emr_code_required' ? { code: 'emr_code_wrong' } : result, { at });
     },
   };
   const form = showForm(card, parts, t);
 }
 
-function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, at?: string, method?: SignInMethod): void {
+/** `at`: the name of the input that is at fault. */
+type FailedInput = { at: string | undefined; method?: SignInMethod | undefined };
+
+function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, { at, method }: FailedInput): void {
   flow.host.event('error', code);
   // What the person agreed to is not what would happen.
   if (code.startsWith('consent_')) flow.restart(flow.t('consent_again'));

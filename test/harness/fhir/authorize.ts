@@ -30,13 +30,21 @@ export type Authorize = {
 };
 
 /** Authorization code with PKCE: the page on which a person authorizes an application. */
-export function openAuthorize(
-  clients: Map<string, RegisteredClient>,
-  people: readonly Person[],
-  base: string,
-  faults: FaultSwitches,
-  { page: signInPage, issued }: { page: { iss?: string }; issued: string[] },
-): Authorize {
+export function openAuthorize({
+  clients,
+  people,
+  base,
+  faults,
+  page: signInPage,
+  issued,
+}: {
+  clients: Map<string, RegisteredClient>;
+  people: readonly Person[];
+  base: string;
+  faults: FaultSwitches;
+  page: { iss?: string };
+  issued: string[];
+}): Authorize {
   const codes = new Map<string, Code>();
 
   function grant(query: URLSearchParams, form: URLSearchParams): HttpResponse {

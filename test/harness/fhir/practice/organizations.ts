@@ -5,6 +5,9 @@ export const payers = 8;
 export const pharmacies = 12;
 export const locations = 3;
 
+type NewOrganization = { id: string; name: string; code: string; text: string };
+const practice = { code: 'prov', text: 'Practice' };
+
 /** The practice, its locations, its payers and pharmacies. The last of each has only the required fields. */
 export function makeOrganizations(_: SeedContext): fhir.FhirResource[] {
   const address = (number: number): fhir.Address => ({
@@ -13,7 +16,7 @@ export function makeOrganizations(_: SeedContext): fhir.FhirResource[] {
     state: 'NY',
     postalCode: '12207',
   });
-  const organization = (id: string, name: string, code: string, text: string, number: number): fhir.Organization => ({
+  const organization = (number: number, { id, name, code, text }: NewOrganization): fhir.Organization => ({
     resourceType: 'Organization',
     id,
     active: number !== 5,
@@ -23,20 +26,24 @@ export function makeOrganizations(_: SeedContext): fhir.FhirResource[] {
     address: [address(number)],
   });
   return [
-    organization('org-practice', 'Meadowbrook Family Practice', 'prov', 'Practice', 0),
-    organization('org-elsewhere', 'Sampletown Specialists', 'prov', 'Practice', 1),
+    organization(0, { id: 'org-practice', name: 'Meadowbrook Family Practice', ...practice }),
+    organization(1, { id: 'org-elsewhere', name: 'Sampletown Specialists', ...practice }),
     ...times(payers, (index) => ({
-      ...organization(`payer-${index + 1}`, payerNames[index] ?? '', 'pay', 'Payer', index + 1),
+      ...organization(index + 1, {
+        id: `payer-${index + 1}`,
+        name: payerNames[index] ?? '',
+        code: 'pay',
+        text: 'Payer',
+      }),
       identifier: [{ system: 'urn:oid:2.16.840.1.113883.3.221.5', value: `TP${1000 + index}` }],
     })),
     ...times(pharmacies, (index): fhir.Organization => {
-      const pharmacy = organization(
-        `pharm-${index + 1}`,
-        `Exampleton Drug ${index + 1}`,
-        'prov',
-        'Pharmacy',
-        index + 1,
-      );
+      const pharmacy = organization(index + 1, {
+        id: `pharm-${index + 1}`,
+        name: `Exampleton Drug ${index + 1}`,
+        code: 'prov',
+        text: 'Pharmacy',
+      });
       const coding = { system: 'http://nucc.org/provider-taxonomy', code: '3336C0003X', display: 'Retail Pharmacy' };
       return { ...pharmacy, type: [{ coding: [...(pharmacy.type?.[0]?.coding ?? []), coding], text: 'Pharmacy' }] };
     }),

@@ -133,6 +133,9 @@ function Quotas({ name, range, options, errors, onChange }: Props) {
   );
 }
 
+/** `wire`: what the API calls the field, if not the same. */
+type QuotaInput = { wire?: string; label: string; type: string; w: number };
+
 function Quota({
   name,
   quota,
@@ -149,7 +152,7 @@ function Quota({
   onRemove: () => void;
 }) {
   const known = visit_types.some(({ value }) => value === quota.visit_type_id);
-  const input = (field: 'start_time' | 'end_time' | 'visits', wire: string, label: string, type: string, w: number) => (
+  const input = (field: 'start_time' | 'end_time' | 'visits', { wire = field, label, type, w }: QuotaInput) => (
     <TextInput
       id={inputId(quota.key, wire)}
       type={type}
@@ -163,8 +166,8 @@ function Quota({
   );
   return (
     <Group gap="xs" align="flex-start">
-      {input('start_time', 'start_time', 'from', 'time', 118)}
-      {input('end_time', 'end_time', 'to', 'time', 118)}
+      {input('start_time', { label: 'from', type: 'time', w: 118 })}
+      {input('end_time', { label: 'to', type: 'time', w: 118 })}
       <NativeSelect
         id={inputId(quota.key, 'visit_type_id')}
         size="xs"
@@ -175,7 +178,7 @@ function Quota({
         onChange={(event) => onChange({ ...quota, visit_type_id: event.currentTarget.value })}
         w={170}
       />
-      {input('visits', 'total_visits', 'visits', 'number', 80)}
+      {input('visits', { wire: 'total_visits', label: 'visits', type: 'number', w: 80 })}
       <Button size="compact-sm" mt={3} variant="subtle" color="red" aria-label={`Remove ${name}`} onClick={onRemove}>
         Remove
       </Button>
