@@ -156,7 +156,8 @@ function takeWork(tests, workOf) {
   });
 }
 
-const uses_build = /\b(spawnSandbox|startProcess|startServiceProcess|runCommand|openBrowser|startInstallation)\b|\bdist\//;
+const uses_build =
+  /\b(spawnSandbox|startProcess|startServiceProcess|runCommand|openBrowser|startInstallation)\b|\bdist\//;
 
 /** Whether a test, or what it imports next to it, spawns the program or opens pages. */
 function needsBuild(test, sources) {
