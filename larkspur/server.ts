@@ -6,7 +6,7 @@ import { EmrError, toErrorResponse } from './errors.ts';
 import { serveOperations } from './http/serve.ts';
 import { serveScreens } from './screens/serveScreens.ts';
 
-/** Builds the HTTP server with the EMR API, the control API and the clinic screens. */
+/** Builds the HTTP server with the EMR API, the control API and the screens. */
 export function buildServer(context: Context): FastifyInstance {
   const app = Fastify({
     logger: false,

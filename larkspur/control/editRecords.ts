@@ -56,7 +56,7 @@ export const editableKinds: RecordKind[] = [
   medications,
 ];
 
-/** Lets tests change records as if the clinic had done it, with the same fields as the API's lists. */
+/** Lets tests change records as if the practice had done it, with the same fields as the API's lists. */
 export function serveRecordEdits(app: FastifyInstance, context: Context): void {
   for (const kind of editableKinds) {
     app.get<{ Querystring: Record<string, unknown> }>(`/control/${pathSegment(kind)}`, async ({ query }) => {

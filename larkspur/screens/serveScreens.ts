@@ -14,7 +14,7 @@ import { serveSignIn } from './signIn.ts';
 import { logo, stylesheet } from './stylesheet.ts';
 import { frameFor, sendPage } from './user.ts';
 
-/** The clinic's screens: server-rendered pages and forms without scripts. */
+/** The practice's screens: server-rendered pages and forms without scripts. */
 export async function serveScreens(app: FastifyInstance, context: Context): Promise<void> {
   await app.register(cookie);
   await app.register(formbody);

@@ -132,7 +132,7 @@ function codesPage(frame: Frame, rows: Content[][], seconds_left: number): Html 
     frame,
     'One-time codes',
     html`<h1>One-time codes</h1>
-<p>In a real clinic, staff use an authenticator app. This sandbox shows everyone’s current code.
+<p>In a real practice, staff use an authenticator app. This sandbox shows everyone’s current code.
 The codes change in <strong>${seconds_left} seconds</strong>; this page then reloads.</p>
 <section class="card">
 ${table('One-time codes', ['User name', 'Name', 'Role', 'Code'], rows)}

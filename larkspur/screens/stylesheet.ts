@@ -1,4 +1,4 @@
-/** The stylesheet of the clinic screens, as a module so that the build need not copy it. */
+/** The stylesheet of the screens, as a module so that the build need not copy it. */
 export const stylesheet = `
 :root {
   color-scheme: light dark;

@@ -12,7 +12,7 @@ export type Sandbox = {
 };
 
 /**
- * Fills a new sandbox with a day of an ordinary clinic: calls that were saved, four causes of failures, an endpoint that
+ * Fills a new sandbox with a day of an ordinary practice: calls that were saved, four causes of failures, an endpoint that
  * works and one that does not. Stop the returned receivers after the last screenshot.
  */
 export async function seed(sandbox: Sandbox): Promise<{ stop: () => void }> {

@@ -27,7 +27,7 @@ test('shows appointments in the clinic’s time zone, wherever the operator is',
   const path = `${await recordsPath()}/appointments?start_date=${year}-07-01`;
   const page = await fixture.open(path, { timezoneId: 'Asia/Tokyo', locale: 'en-US' });
   const table = page.getByRole('table', { name: 'Appointments' });
-  await table.getByRole('columnheader', { name: 'Start (clinic time)' }).waitFor();
+  await table.getByRole('columnheader', { name: 'Start (practice time)' }).waitFor();
   await table.getByText(`Jul 9, ${year}, 10:00 PM EDT`).waitFor();
   await table.getByText(`Dec 9, ${year}, 9:30 AM EST`).waitFor();
   await table.getByRole('row').filter({ hasText: 'EDT' }).click();

@@ -61,21 +61,21 @@ test('shows working one-time codes, and locks and unlocks a user', async () => {
   const code = await avery.locator('code').innerText();
   const session = await signIn('/api/login/code', { challengeId, code, rememberDevice: 'N' });
   expect(session.sessionToken).toEqual(expect.any(String));
-  const clinic = page.getByRole('link', { name: 'Open clinic' });
+  const clinic = page.getByRole('link', { name: 'Open practice' });
   await expect.poll(() => clinic.getAttribute('href')).toBe(fixture.product.sandbox.larkspur.url);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 
 test('expires links and resets the clinic data only after confirmation', async () => {
   const page = await fixture.open('/sandbox');
-  await page.getByRole('button', { name: 'Reset clinic data' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Reset clinic data' });
+  await page.getByRole('button', { name: 'Reset practice data' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Reset practice data' });
   await dialog.waitFor();
   await expectAccessible(page);
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'hidden' });
   expect((await fixture.product.api.ledger()).length).toBeGreaterThan(0);
-  await page.getByRole('button', { name: 'Reset clinic data' }).click();
+  await page.getByRole('button', { name: 'Reset practice data' }).click();
   await dialog.getByRole('button', { name: 'Reset' }).click();
   await dialog.waitFor({ state: 'hidden' });
   await expect.poll(() => fixture.product.api.ledger()).toStrictEqual([]);

@@ -25,7 +25,7 @@ export function openApi(endpoints: readonly Endpoint[], info: { version: string;
     info: {
       title: 'Chartwire',
       version: info.version,
-      description: 'One HTTP API for the electronic medical records (EMRs) of clinics.',
+      description: 'One HTTP API for the electronic medical records (EMRs) of medical practices.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: info.base_url }],

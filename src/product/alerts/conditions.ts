@@ -42,7 +42,7 @@ const failing_s = 300;
 const without_workers_s = 60;
 
 const destination_hours = 24;
-/** Not `account.link`: the first link of a clinic is a new address too, which the link was created for. */
+/** Not `account.link`: the first link of a practice is a new address too, which the link was created for. */
 const destination_actions = [
   'webhook.create',
   'dashboard.webhooks.create',

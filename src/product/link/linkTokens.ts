@@ -238,7 +238,7 @@ export type LinkPurpose = {
 /** `exhausted`: too many failed sign-ins. */
 export type LinkState = 'open' | 'expired' | 'used' | 'exhausted';
 
-/** A link from the dashboard is sent to a clinic by email; an application opens its own link at once. */
+/** A link from the dashboard is sent to a practice by email; an application opens its own link at once. */
 export const link_minutes: Record<LinkPurpose['created_in'], number> = { api: 30, dashboard: 7 * 24 * 60 };
 /** A link takes two sign-ins (without and with the code). This many allow for mistakes but not for guessing. */
 export const sign_ins_max = 20;

@@ -100,7 +100,7 @@ export async function purgeInvitations({ pooled: sql }: Sql): Promise<void> {
 
 /**
  * Makes void what an operator has prepared that would still give access to someone: invitations, temporary passwords,
- * takeovers by single sign-on, and links for clinics. Called when the operator is disabled, demoted or reset. Revealed
+ * takeovers by single sign-on, and links for practices. Called when the operator is disabled, demoted or reset. Revealed
  * patient details end with the sessions.
  */
 export async function endPreparations(tx: Tx, operator_id: string): Promise<void> {

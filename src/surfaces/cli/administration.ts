@@ -183,7 +183,7 @@ function addEmrApps(program: Command, config: LoadConfig): void {
     .command('emr-apps [what]')
     .description('list, add, change or remove EMR apps: client IDs issued by an EMR, which staff then need not enter')
     .option('--client <client_id>', 'the client (required)')
-    .option('--name <name>', 'add, change: name of the clinic')
+    .option('--name <name>', 'add, change: name of the practice')
     .option('--emr <emr>', 'add: the EMR')
     .option('--credentials-file <file>', 'add, change: JSON file with the client ID that the EMR issued')
     .addOption(

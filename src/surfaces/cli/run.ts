@@ -30,7 +30,7 @@ export async function run(argv: string[], loadService: LoadService): Promise<voi
 
 function createProgram(loadService: LoadService): Command {
   const program = new Command('chartwire')
-    .description('Chartwire: one API for the electronic medical records of clinics.')
+    .description('Chartwire: one API for the electronic medical records of medical practices.')
     .version(version, '-v, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help')

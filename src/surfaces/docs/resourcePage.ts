@@ -40,10 +40,10 @@ const links = [
 export function homePage(): string {
   return document({
     title: 'Chartwire',
-    description: 'One HTTP API for the electronic medical records of clinics.',
+    description: 'One HTTP API for the electronic medical records of medical practices.',
     sandbox: false,
     body: html`<main id="main" class="home"><h1>${mark}Chartwire</h1>
-<p class="lead">One HTTP API for the electronic medical records of clinics.</p>
+<p class="lead">One HTTP API for the electronic medical records of medical practices.</p>
 <ul>${links.map(
       ([href, title, text]) => html`<li><a href="${href}">${title}</a> <span>${text}</span></li>`,
     )}</ul></main>`,

@@ -3,7 +3,7 @@ import { callControl, emr, fault_switches, type Switch } from './faultSwitches.t
 import type { Sandbox } from './seedSandbox.ts';
 
 export type SandboxState = {
-  /** The URL of the clinic's screens. */
+  /** The URL of the practice's screens. */
   clinic_url: string;
   clinic_name: string;
   /** `once`: it affects one request and then turns off. */

@@ -283,7 +283,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
   organizationsErase,
 ];
 
-/** Links are sent to clinics, so they use the service's public address (BASE_URL). */
+/** Links are sent to practices, so they use the service's public address (BASE_URL). */
 function describeLink(ctx: Context, link_token: string): CreatedLink {
   const minutes = link_minutes.dashboard;
   return {

@@ -100,7 +100,7 @@ export const new_link = Type.Object({
   language: Type.Optional(Type.Enum(['en', 'es'])),
 });
 
-/** A link to send to a clinic. Anyone who has it can sign in once, until it expires. */
+/** A link to send to a practice. Anyone who has it can sign in once, until it expires. */
 export const created_link = Type.Object({ url: Type.String(), minutes: Type.Integer(), expires_at: date_time });
 export type CreatedLink = Static<typeof created_link>;
 

@@ -12,7 +12,7 @@ export const fault_switch = Type.Object({
 });
 
 export const sandbox_state = Type.Object({
-  /** The URL of the clinic's screens. */
+  /** The URL of the practice's screens. */
   clinic_url: Type.String(),
   clinic_name: Type.String(),
   switches: Type.Array(fault_switch),

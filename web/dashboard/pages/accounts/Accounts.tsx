@@ -45,7 +45,7 @@ function AccountList() {
       <QueryResult query={accounts}>
         {() =>
           organizations.length === 0 ? (
-            <EmptyState>No accounts yet. Create a link and send it to a clinic.</EmptyState>
+            <EmptyState>No accounts yet. Create a link and send it to a practice.</EmptyState>
           ) : (
             <Stack>
               {organizations.map((organization) => (
@@ -99,7 +99,7 @@ function OrganizationCard({ organization }: { organization: Organization }) {
         rows={organization.accounts}
         columns={may('operator') ? [...columns, actions] : columns}
         keyOf={(account) => account.id}
-        empty="No linked accounts. Create a link and send it to the clinic."
+        empty="No linked accounts. Create a link and send it to the practice."
       />
     </Paper>
   );

@@ -12,7 +12,7 @@ import { useAccounts } from './useAccounts.ts';
 type Props = { organizations: readonly Organization[]; emrs: readonly Emr[] };
 type Created = { link: CreatedLink; org_id: string; user_id: string };
 
-/** Creates a link with which a clinic connects a new account. */
+/** Creates a link with which a practice connects a new account. */
 export function CreateLink(props: Props) {
   const { client_id } = useClient();
   const create = async (form: FormData): Promise<Created> => {
@@ -45,7 +45,7 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
       <Text size="sm">Anyone who opens the link can sign in to the EMR and connect their account.</Text>
       <Autocomplete
         label="Organization"
-        description="Clinic ID (existing or new)"
+        description="Organization ID (existing or new)"
         name="org_id"
         required
         data={organizations.map((organization) => organization.org_id)}
@@ -103,7 +103,7 @@ export function LanguageSelect() {
   );
 }
 
-/** The link to send to the clinic, and whether the account has been linked. */
+/** The link to send to the practice, and whether the account has been linked. */
 export function ShareLink({ link, org_id, user_id }: Created) {
   const { data } = useAccounts();
   const account = data?.organizations

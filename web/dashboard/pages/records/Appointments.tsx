@@ -32,7 +32,7 @@ export function Appointments() {
 }
 
 export const appointment_columns: Column<Appointment>[] = [
-  { head: 'Start (clinic time)', cell: (row) => <ClinicTime at={row.datetime} /> },
+  { head: 'Start (practice time)', cell: (row) => <ClinicTime at={row.datetime} /> },
   { head: 'Minutes', cell: (row) => row.duration, align: 'right' },
   { head: 'Type', cell: (row) => row.appointment_type },
   { head: 'Status', cell: (row) => row.status },

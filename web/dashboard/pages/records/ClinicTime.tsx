@@ -1,7 +1,7 @@
 import { Tooltip } from '@mantine/core';
 import { useOrganization } from './organization.tsx';
 
-/** A time in the clinic's time zone, which it names. The tooltip has the operator's. */
+/** A time in the practice's time zone, which it names. The tooltip has the operator's. */
 export function ClinicTime({ at }: { at: string }) {
   const { timezone } = useOrganization().organization;
   const date = new Date(at);

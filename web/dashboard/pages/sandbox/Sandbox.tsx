@@ -30,7 +30,7 @@ export default function Sandbox() {
               size="compact-sm"
               variant="light"
             >
-              Open clinic
+              Open practice
             </Button>
           )
         }
@@ -57,7 +57,7 @@ export default function Sandbox() {
               <Staff state={state} fetched_at={sandbox.dataUpdatedAt} editable={editable} />
             </Section>
             {editable && (
-              <Section title="Clinic data">
+              <Section title="Practice data">
                 <Reset clinic={state.clinic_name} />
               </Section>
             )}
@@ -107,7 +107,7 @@ function SignIns() {
           action={() => expire('link')}
         >
           <Text size="sm">
-            Every account linked to this clinic will need its password and a one-time code again for its next job.
+            Every account linked to this practice will need its password and a one-time code again for its next job.
             Re-link the accounts on the Accounts page.
           </Text>
         </FormDialog>
@@ -121,8 +121,8 @@ function Reset({ clinic }: { clinic: string }) {
     <Stack gap="xs" align="flex-start">
       <Text size="sm">Restores the original charts, schedules and claims.</Text>
       <FormDialog
-        opener="Reset clinic data"
-        title="Reset clinic data"
+        opener="Reset practice data"
+        title="Reset practice data"
         submit="Reset"
         danger
         action={() => call('sandbox.reset', {})}

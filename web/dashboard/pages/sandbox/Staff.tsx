@@ -8,7 +8,7 @@ import type { SandboxState } from '../../service/types.ts';
 
 type Person = SandboxState['staff'][number];
 
-/** The clinic's users with their current one-time codes. */
+/** The practice's users with their current one-time codes. */
 export function Staff(props: { state: SandboxState; fetched_at: number; editable: boolean }) {
   const { staff, seconds_left } = props.state;
   const remaining = useSecondsLeft(seconds_left, props.fetched_at);
@@ -19,11 +19,11 @@ export function Staff(props: { state: SandboxState; fetched_at: number; editable
         {remaining} s.
       </Text>
       <DataTable
-        label="Clinic staff"
+        label="Practice staff"
         rows={staff}
         columns={props.editable ? [...columns, actions] : columns}
         keyOf={(person) => person.user_name}
-        empty="The clinic has no staff. Reset the clinic data."
+        empty="The practice has no staff. Reset its data."
       />
     </>
   );

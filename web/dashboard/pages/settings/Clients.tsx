@@ -21,7 +21,7 @@ export function Clients() {
     <>
       <Group justify="space-between" mb="sm">
         <Text c="dimmed" size="sm">
-          Applications that use this service. Each can access only its own clinics.
+          Applications that use this service. Each can access only its own practices.
         </Text>
         {may('owner') && <AddClient />}
       </Group>

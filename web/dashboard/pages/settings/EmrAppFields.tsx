@@ -8,7 +8,7 @@ export function NameInput({ error, value }: { error: ApiError | null; value?: st
     <TextInput
       name="name"
       label="Name"
-      description="Shown in Link, for example the name of the clinic or EMR"
+      description="Shown in Link, for example the name of the practice or EMR"
       defaultValue={value}
       required
       maxLength={100}

@@ -23,7 +23,7 @@ import {
   wayNamed,
 } from './EmrAppFields.tsx';
 
-/** The registrations of a client at EMRs. With one, clinic staff see one button in Link instead of a form. */
+/** The registrations of a client at EMRs. With one, practice staff see one button in Link instead of a form. */
 export function EmrApps({ client_id }: { client_id: string }) {
   const { may } = useSession();
   const query = useQuery('emr-apps.list', { client_id });
@@ -39,7 +39,7 @@ export function EmrApps({ client_id }: { client_id: string }) {
               {may('owner') && <AddApp client_id={client_id} emrs={emrs} />}
             </Group>
             <Text size="sm" c="dimmed" mb="sm">
-              Client IDs issued to you by EMRs. With them, clinic staff connect in one click instead of entering
+              Client IDs issued to you by EMRs. With them, practice staff connect in one click instead of entering
               credentials.
             </Text>
             <DataTable
@@ -47,7 +47,7 @@ export function EmrApps({ client_id }: { client_id: string }) {
               rows={emr_apps}
               columns={columnsFor(client_id, emrs, may('owner'))}
               keyOf={(app) => app.id}
-              empty="No EMR apps yet. Until you add one, Link asks clinic staff for the client ID, and signing keys cannot be used."
+              empty="No EMR apps yet. Until you add one, Link asks practice staff for the client ID, and signing keys cannot be used."
             />
           </>
         )}

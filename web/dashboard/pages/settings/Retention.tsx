@@ -8,7 +8,7 @@ export function Retention() {
   return (
     <>
       <Text size="sm" c="dimmed" mb="sm">
-        How long data is kept. Clinic records are kept as long as the EMR has them.
+        How long data is kept. Records of practices are kept as long as the EMR has them.
       </Text>
       <QueryResult query={query}>
         {({ retention }) => (
