@@ -21,7 +21,7 @@ export const JobSummary = Type.Object(
     type: Job.properties.type,
     status: Job.properties.status,
     waiting_for_relink: Type.Boolean({
-      description: 'Whether the job is queued until the account is linked again',
+      description: 'Whether the job is queued until the account is re-linked',
       examples: [false],
     }),
     ...account_fields,
@@ -47,12 +47,12 @@ export const LinkedAccount = Type.Object(
     status: choices(
       {
         active: 'Requests and jobs work',
-        login_required: 'Requests are rejected and jobs wait until the account is linked again',
+        login_required: 'Requests are rejected and jobs wait until the account is re-linked',
         revoked: 'The account was unlinked',
       },
       { description: 'State of the link', examples: ['active'] },
     ),
-    linked_at: moment('When the account was linked, or linked again'),
+    linked_at: moment('When the account was linked, or re-linked'),
     last_sync: Type.Union(
       [
         Type.Object(
@@ -67,7 +67,7 @@ export const LinkedAccount = Type.Object(
       ],
       { description: 'The newest sync of the organization; null before the first one' },
     ),
-    waiting_jobs: Type.Integer({ description: 'Jobs that resume when the account is linked again', examples: [0] }),
+    waiting_jobs: Type.Integer({ description: 'Jobs that resume when the account is re-linked', examples: [0] }),
   },
   { schema_name: 'LinkedAccount', description: 'A linked EMR account, without its access token' },
 );

@@ -384,7 +384,7 @@ describe('a job whose session the EMR refused', () => {
     expect(await status()).toBe('active');
   });
 
-  test('leaves an account alone that was linked again before the job could open it', async () => {
+  test('leaves an account alone that was re-linked before the job could open it', async () => {
     const job = await runningJob();
     await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE id = ${fixture.tenant.account_id}`;
     await expect(openAccount(ctx(), job, signal)).rejects.toMatchObject({ kind: 'login_required' });

@@ -277,7 +277,7 @@ describe('a practice on a FHIR server', () => {
     ).toBe(true);
   });
 
-  test('continues from the last complete sync after the account was linked again', async () => {
+  test('continues from the last complete sync after the account was re-linked', async () => {
     await fixture.owner`UPDATE sync_passes SET synced_as_of = synced_as_of - interval '3 days'
       WHERE organization_id = ${await organizationId()}`;
     await runScheduledSync();

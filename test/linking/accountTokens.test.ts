@@ -127,7 +127,7 @@ describe('update mode', () => {
     expect((await steps.signIn(link_token, 4)).body.code).toBe('emr_user_mismatch');
   });
 
-  test('does not apply to an unlinked account, whose earlier jobs fail even if it is linked again at once', async () => {
+  test('does not apply to an unlinked account, whose earlier jobs fail even if it is re-linked at once', async () => {
     const user_id = newUser();
     const access_token = await fixture.api.link({ user_id, staff: 3 });
     const { job_id, patient_id } = await withJobsPaused(fixture, async () => {

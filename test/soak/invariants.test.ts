@@ -203,7 +203,7 @@ describe('a planted violation is found:', () => {
     ],
     ['a sign-in that nothing explains', () => addSignInRequest(now), [unneeded_sign_in]],
     [
-      'a sign-in of an account that had been linked again since the EMR ended the last one',
+      'a sign-in of an account that had been re-linked since the EMR ended the last one',
       async () => {
         evidence.interruptions.push(endedGrants(now - 3_000), linked(now - 2_000));
         await addSignInRequest(now);

@@ -212,7 +212,7 @@ export async function setGrant(tx: Tx, id: string, grant_sealed: Buffer): Promis
 
 /**
  * Stops offering a capability. `all` are those of the connector, for an account that offers all of them. Returns false
- * if the account no longer offers it, or was linked again since.
+ * if the account no longer offers it, or was re-linked since.
  */
 export async function withdrawCapability(
   tx: Tx,
@@ -239,7 +239,7 @@ export async function restoreCapabilities(tx: Tx, id: string, restored: readonly
 
 /**
  * Marks an account whose EMR refused the session that was used. Returns false if the account is not active, or has
- * another session by now: it was linked again or renewed, or its app has new credentials.
+ * another session by now: it was re-linked or renewed, or its app has new credentials.
  */
 export async function markLoginRequired(tx: Tx, id: string, used: UsedSession, reason: string): Promise<boolean> {
   const changed = await tx`UPDATE accounts SET status = 'login_required', status_reason = ${reason}
@@ -257,7 +257,7 @@ export async function noteUnexpectedEndpoint(tx: Tx, id: string, endpoint: strin
 
 /**
  * Makes the expired accounts of an app active again, because its credentials have changed. Returns their ids. The
- * others count as linked again too, so that a job that still uses the old credentials does not mark them.
+ * others count as re-linked too, so that a job that still uses the old credentials does not mark them.
  */
 export async function reactivateAccounts(tx: Tx, emr_app_id: string): Promise<string[]> {
   await tx`UPDATE accounts SET linked_at = clock_timestamp() WHERE emr_app_id = ${emr_app_id} AND status = 'active'`;
@@ -284,7 +284,7 @@ async function announceChange(tx: Tx): Promise<void> {
 /**
  * Marks an account as `login_required`, sends the event once and parks the account's queued jobs, in one transaction.
  * An account that was revoked, or whose session is no longer the one that this attempt used, is left alone. Returns
- * whether the account must be linked again.
+ * whether the account must be re-linked.
  */
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {
   const { client_id, account_id, session } = job;

@@ -28,7 +28,7 @@ const poll_ms = { first: 20, max: 250 };
  *
  * If the process ends between the EMR's response and the commit, the new refresh token is lost, and the stored one is
  * sent again after the lease. Servers with a grace period then issue another one; strict ones refuse it, and the account
- * must be linked again. So the response is stored before anything else is done, and again until the database takes it.
+ * must be re-linked. So the response is stored before anything else is done, and again until the database takes it.
  */
 export async function renewGrant(
   ctx: RenewalContext,
@@ -139,7 +139,7 @@ function storeRenewal(
     .then((stored) => stored ?? linkedAgain());
 }
 
-/** The stored session. Throws if the account was linked again or unlinked since it was opened. */
+/** The stored session. Throws if the account was re-linked or unlinked since it was opened. */
 async function readStored(ctx: RenewalContext, tx: Tx, account: StoredAccount): Promise<StoredGrant> {
   const present = await readAccount(tx, account.id);
   return isSameLink(present, account) ? unsealed(ctx, tx, present) : linkedAgain();

@@ -56,15 +56,15 @@ export type OpenAccount = {
 
 /**
  * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be
- * linked again, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
- * linked again since may belong to someone else. Sets the `session` that the job uses, also when it is renewed.
+ * re-linked, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
+ * re-linked since may belong to someone else. Sets the `session` that the job uses, also when it is renewed.
  */
 export async function openAccount(
   ctx: Context,
   job: { id?: number; client_id: string; account_id: string; session?: UsedSession },
   signal: AbortSignal,
 ): Promise<OpenAccount> {
-  // Read again for every job: an account may have been linked again, unlinked or renewed since the previous one.
+  // Read again for every job: an account may have been re-linked, unlinked or renewed since the previous one.
   const account = await readAccountTogether(ctx.db, job);
   if (account && job.id !== undefined && (await isUnlinked(ctx.db, account, job.id))) {
     throw new EmrFailure('refused', 'The account was unlinked.', { code: 'account_unlinked' });
@@ -110,7 +110,7 @@ export async function openAccount(
 }
 
 /**
- * An account that was linked with a signing key before that needed an EMR app must be linked again with one. The sandbox
+ * An account that was linked with a signing key before that needed an EMR app must be re-linked with one. The sandbox
  * links such accounts for tests.
  */
 function requireApp(
@@ -274,7 +274,7 @@ export function capabilitiesOf(
 
 /**
  * Stores what was learned about the server with its session, which becomes the one that is in use. If the session was
- * renewed or the account linked again in the meantime, the stored grant is kept, and this one is used by its caller only.
+ * renewed or the account re-linked in the meantime, the stored grant is kept, and this one is used by its caller only.
  */
 async function storeGrant(
   ctx: Context,

@@ -70,7 +70,7 @@ async function attempt(ctx: SignOutContext, account: StoredAccount, ended: Ended
   }
 }
 
-/** Deletes what was kept, and with the last of it the account's data key, unless the account was linked again. */
+/** Deletes what was kept, and with the last of it the account's data key, unless the account was re-linked. */
 async function finish(ctx: SignOutContext, account: StoredAccount, ended: EndedGrant, outcome: Outcome): Promise<void> {
   const { id, client_id } = account;
   await ctx.db.tenant(client_id, async (tx) => {

@@ -136,7 +136,7 @@ export async function createRelinkToken(
 type ChoiceContext = Pick<Context, 'vault' | 'connectors' | 'config'>;
 
 /**
- * The app for a link, found by the EMR's host. An account is linked again with what it was linked with: for another
+ * The app for a link, found by the EMR's host. An account is re-linked with what it was linked with: for another
  * client ID, many EMRs would see another user. One that needs an app and has none gets the app with its client ID.
  */
 export async function chooseEmrApp(

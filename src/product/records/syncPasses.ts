@@ -217,7 +217,7 @@ export async function requestSyncAfterLink(ctx: Context, tx: Tx, target: SyncTar
 
 /**
  * Queues a sync of each organization whose rule for MRNs changed: with the rule of its own, or with that of its app. It
- * reads the records again in full. Organizations without a usable account are synced when one is linked again.
+ * reads the records again in full. Organizations without a usable account are synced when one is re-linked.
  */
 export async function requestSyncForRule(
   ctx: Context,

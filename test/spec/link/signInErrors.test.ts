@@ -221,7 +221,7 @@ describe('GET /link/emrs', () => {
   });
 });
 
-test('a revoked account gets a new access token when it is linked again, and the old one stays invalid', async () => {
+test('a revoked account gets a new access token when it is re-linked, and the old one stays invalid', async () => {
   const { api, owner } = fixture;
   const first = await api.link({ user_id: 'revoked-user', staff: 5 });
   await owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;

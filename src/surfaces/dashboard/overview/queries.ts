@@ -68,7 +68,7 @@ export function listFailureGroups(db: Database, client_id: string): Promise<Atte
   );
 }
 
-/** A client's accounts that must be linked again, and why. */
+/** A client's accounts that must be re-linked, and why. */
 export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
   return db.search<Attention['accounts'][number]>(
     client_id,
