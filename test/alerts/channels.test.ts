@@ -155,7 +155,7 @@ describe('a message that cannot be sent', () => {
     expect((await messages())[0]).toMatchObject({ channel: 'email', attempts: 11, sent: false, waiting: false });
   });
 
-  test('whose alerts were erased is dropped', async () => {
+  test('drops a message whose alerts were erased', async () => {
     await fixture.setReviews(1);
     const { evaluate, send } = startProcess();
     await evaluate('2026-06-01T12:00:00Z');
@@ -168,7 +168,7 @@ describe('a message that cannot be sent', () => {
 });
 
 describe('a mail server', () => {
-  test('that never responds is given up in time, and the webhook is sent meanwhile', async () => {
+  test('a mail server that never responds is given up in time, and the webhook is sent meanwhile', async () => {
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -191,7 +191,7 @@ describe('a mail server', () => {
     expect((await messages())[0]).toMatchObject({ channel: 'email', sent: false, waiting: true });
   });
 
-  test('that stores an email but never confirms it is given up in time', async () => {
+  test('a mail server that stores an email but never confirms it is given up in time', async () => {
     mail.behavior = 'hang';
     // The total timeout is intercepted, and expires once the email is stored.
     const total_ms = 12_345;
@@ -223,7 +223,7 @@ describe('a mail server', () => {
     );
   });
 
-  test('with a certificate that is not trusted gets nothing', async () => {
+  test('a mail server with a certificate that is not trusted gets nothing', async () => {
     const secure = await startMailServer({ secure: true });
     onTestFinished(secure.close);
     await expect(sendEmail(serverAt(`smtps://localhost:${secure.port}`), email)).rejects.toThrow(
@@ -232,7 +232,7 @@ describe('a mail server', () => {
     expect(secure.received).toStrictEqual([]);
   });
 
-  test('on another machine gets nothing without TLS', async () => {
+  test('a mail server on another machine gets nothing without TLS', async () => {
     // 0.0.0.0 connects to this machine, but is not one of its loopback addresses.
     const server = serverAt(`smtp://user:secret@0.0.0.0:${mail.port}`);
     expect(server.require_tls).toBe(true);
@@ -240,7 +240,7 @@ describe('a mail server', () => {
     expect(mail.received).toStrictEqual([]);
   });
 
-  test('that accepts only some recipients is reported', async () => {
+  test('a mail server that accepts only some recipients is reported', async () => {
     const picky = await startMailServer({
       onRcptTo: ({ address }, _session, done) => (address.startsWith('gone') ? done(new Error('No')) : done()),
     });

@@ -61,7 +61,7 @@ test('an installation without problems has no open alerts', async () => {
 });
 
 describe('an alert is open', () => {
-  test('while an endpoint is disabled because of failures', async () => {
+  test('an alert is open while an endpoint is disabled because of failures', async () => {
     const receiver = await startReceiver(respondWith(410));
     onTestFinished(receiver.close);
     const headers = { access_token: null };
@@ -78,7 +78,7 @@ describe('an alert is open', () => {
     await openAlerts('endpoint_failing', 0);
   });
 
-  test('once an endpoint has been failing for five minutes, but not before, and not if an operator disabled it', async () => {
+  test('an alert is open once an endpoint has been failing for five minutes, but not before, and not if an operator disabled it', async () => {
     const receiver = await startReceiver(respondWith(500));
     onTestFinished(receiver.close);
     const headers = { access_token: null };
@@ -95,7 +95,7 @@ describe('an alert is open', () => {
     await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
   });
 
-  test('while the outcome of a write is unknown', async () => {
+  test('an alert is open while the outcome of a write is unknown', async () => {
     const { job_id } = await lostCall(fixture);
     expect(await openAlerts('jobs_need_review', 1)).toMatchObject([
       { summary: expect.stringContaining('1 job has an unknown outcome.'), page: page('/jobs?state=unresolved') },
@@ -105,7 +105,7 @@ describe('an alert is open', () => {
     await openAlerts('jobs_need_review', 0);
   });
 
-  test('while removals are held back and not confirmed; the overview shows it', async () => {
+  test('an alert is open while removals are held back and not confirmed; the overview shows it', async () => {
     const { body } = await fixture.api.call('GET', '/v1/pharmacies');
     for (const { ehr_id } of body.pharmacies.slice(0, 11)) {
       await fixture.api.control('DELETE', `/control/pharmacies/${ehr_id}`);
@@ -123,7 +123,7 @@ describe('an alert is open', () => {
     expect((await attention()).alerts).toStrictEqual([]);
   });
 
-  test('while an account must be re-linked; the overview shows the account, not the alert', async () => {
+  test('an alert is open while an account must be re-linked; the overview shows the account, not the alert', async () => {
     await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
     await fixture.api.callIn();
     const [alert] = await openAlerts('account_login_required', 1);
@@ -136,7 +136,7 @@ describe('an alert is open', () => {
     await openAlerts('account_login_required', 0);
   });
 
-  test('while work that could run does not', async () => {
+  test('an alert is open while work that could run does not', async () => {
     // A job that ended meanwhile would make its lane ready anew.
     await until('no job to run', async () => (await fixture.owner`SELECT FROM lanes`).length === 0);
     await withJobsPaused(fixture, async () => {
@@ -150,7 +150,7 @@ describe('an alert is open', () => {
     await openAlerts('queue_stalled', 0);
   });
 
-  test('while an EMR has not responded for five minutes; the overview shows it', async () => {
+  test('an alert is open while an EMR has not responded for five minutes; the overview shows it', async () => {
     await setFault(fixture.api, 'create_telephone_encounter', 'error_500', { times: 1000 });
     onTestFinished(async () => void (await fixture.api.control('DELETE', '/control/faults')));
     await fixture.api.callIn();
@@ -165,14 +165,14 @@ describe('an alert is open', () => {
     await openAlerts('emr_unreachable', 0);
   });
 
-  test('while no process runs jobs', async () => {
+  test('an alert is open while no process runs jobs', async () => {
     await openAlerts('no_workers', 0);
     await fixture.owner`UPDATE processes SET seen_at = now() - interval '61 seconds'`;
     expect(await openAlerts('no_workers', 1)).toMatchObject([{ page: '/' }]);
     await openAlerts('no_workers', 0);
   });
 
-  test('while a transaction is older than 15 minutes', async () => {
+  test('an alert is open while a transaction is older than 15 minutes', async () => {
     await openAlerts('old_transaction', 0);
     // Nobody waits 15 minutes: the clock by which ages are measured goes 14 minutes and 55 seconds ahead.
     const [{ definition = '' } = {}] = await fixture.owner<{ definition: string }[]>`
@@ -192,7 +192,7 @@ describe('an alert is open', () => {
     await openAlerts('old_transaction', 0);
   });
 
-  test('while a record has not joined the chain of the audit log for five minutes', async () => {
+  test('an alert is open while a record has not joined the chain of the audit log for five minutes', async () => {
     await withoutSealing(async () => {
       await operator.get('clients/{client}');
       await openAlerts('audit_sealing_stalled', 0);
@@ -206,7 +206,7 @@ describe('an alert is open', () => {
   });
 
   // Last: it changes the audit log for good.
-  test('after the audit log was changed, until a verification finds nothing', async () => {
+  test('an alert is open after the audit log was changed, until a verification finds nothing', async () => {
     await sealAudit(fixture.ctx);
     await openAlerts('audit_verification_failed', 0);
     const verify = async () => {

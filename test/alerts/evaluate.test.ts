@@ -37,7 +37,7 @@ describe('an alert', () => {
     ]);
   });
 
-  test('that is gone within a minute is not sent', async () => {
+  test('an alert that is gone within a minute is not sent', async () => {
     const { tick } = startProcess();
     await fixture.setLoginRequired();
     await tick('2026-06-01T12:00:00Z');
@@ -46,7 +46,7 @@ describe('an alert', () => {
     expect(subjects()).toStrictEqual([]);
   });
 
-  test('that comes back is a new one', async () => {
+  test('an alert that comes back is a new one', async () => {
     const { tick } = startProcess();
     for (const [at, required] of [
       ['12:00', true],
@@ -84,7 +84,7 @@ describe('an alert', () => {
     expect(subjects()).toStrictEqual(['Warning: Account needs re-linking']);
   });
 
-  test('of a code that only a newer version knows is left to that version', async () => {
+  test('an alert of a code that only a newer version knows is left to that version', async () => {
     await fixture.owner`INSERT INTO alerts (id, code, subject, summary, page, count, opened_at, last_seen_at)
       VALUES (gen_random_uuid(), 'from_the_future', 'x', 'x', '/', 1, '2026-06-01T10:00:00Z', '2026-06-01T10:00:00Z')`;
     await startProcess().tick('2026-06-01T12:00:00Z');
@@ -121,7 +121,7 @@ describe('reminders', () => {
 });
 
 describe('quiet hours', () => {
-  test('let only critical alerts through; the rest follows in one message', async () => {
+  test('quiet hours let only critical alerts through; the rest follows in one message', async () => {
     const { tick } = startProcess({ ALERT_QUIET_HOURS: '22:00-07:00 Europe/Berlin' });
     const { account_id } = await fixture.addAccount('user-night');
     await fixture.setLoginRequired();
@@ -157,7 +157,7 @@ describe('quiet hours', () => {
     expect(subjects()).toHaveLength(1);
   });
 
-  test('within one day end on the same day', async () => {
+  test('quiet hours within one day end on the same day', async () => {
     const { tick } = startProcess({ ALERT_QUIET_HOURS: '12:00-13:00' });
     await fixture.setLoginRequired();
     await tick('2026-06-01T12:10:00Z');

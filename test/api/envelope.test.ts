@@ -91,7 +91,7 @@ describe('caching', () => {
 });
 
 describe('an error', () => {
-  test('for an unknown route names method and path without the query, for every caller', async () => {
+  test('an error for an unknown route names method and path without the query, for every caller', async () => {
     const response = await fixture.api.call('GET', '/v1/nowhere?patient=Jane', { headers: { client_id: null } });
     expectApiError(response, 404, 'No such endpoint: GET /v1/nowhere');
   });

@@ -183,7 +183,7 @@ describe('characters', () => {
     ['a lone high surrogate', '\\ud83d'],
     ['a lone low surrogate', '\\ude00'],
     ['surrogates in the wrong order', '\\ude00\\ud83d'],
-  ])('that cannot be stored are rejected with the field name: %s', async (_case, written) => {
+  ])('characters that cannot be stored are rejected with the field name: %s', async (_case, written) => {
     const response = await fixture.api.call('POST', '/link/token/create', {
       body: `{"user_id":"a${written}b","org_id":"o"}`,
     });
@@ -196,7 +196,7 @@ describe('characters', () => {
     expectApiError(name, 400, `A field name ${unstorable}`);
   });
 
-  test('beyond ASCII are preserved', async () => {
+  test('characters beyond ASCII are preserved', async () => {
     const org_id = 'Ωrg 🏥 \u{1F468}‍👩‍👧 é';
     const body = {
       user_id: 'usér-🙂',

@@ -55,7 +55,7 @@ describe('the same key with the same request', () => {
     }
   });
 
-  test('sent 30 times concurrently queues one job and returns 30 equal responses', async () => {
+  test('a request sent 30 times concurrently with the same key queues one job and returns 30 equal responses', async () => {
     const key = randomUUID();
     const before = await jobs();
     const responses = await Promise.all(
@@ -67,7 +67,7 @@ describe('the same key with the same request', () => {
     expect(await jobs()).toBe(before + 1);
   });
 
-  test('sent 30 times concurrently registers one webhook', async () => {
+  test('a registration sent 30 times concurrently with the same key registers one webhook', async () => {
     const key = randomUUID();
     const body = { webhook_url: `http://127.0.0.1:9/${key}` };
     const post = () => fixture.api.call('POST', '/v1/webhook', { body, headers: keyed(key) });
@@ -78,7 +78,7 @@ describe('the same key with the same request', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('also works for a sync', async () => {
+  test('a sync requested twice with the same key runs once', async () => {
     const key = randomUUID();
     const first = await sync(key);
     const replay = await sync(key);
@@ -153,7 +153,7 @@ describe('a key', () => {
     expect((await sync(key)).status).toBe(200);
   });
 
-  test('that a proxy has repeated is one key; two different ones are rejected', async () => {
+  test('a key that a proxy has repeated is one key; two different ones are rejected', async () => {
     const { base_url, client_id, client_secret, access_token } = fixture.sandbox;
     const send = (keys: string[]) =>
       new Promise<{ status: number | undefined; replayed: unknown }>((resolve, reject) => {
@@ -229,7 +229,7 @@ describe('a key', () => {
     }
   });
 
-  test('whose first request is still running gets 409 after 5 seconds', async () => {
+  test('a key whose first request is still running gets 409 after 5 seconds', async () => {
     const key = randomUUID();
     const running = await holdKey(fixture, key);
     const timed = async (request: Promise<ApiResponse>) => {

@@ -129,7 +129,7 @@ describe('examples', () => {
     for (const [host] of shown.matchAll(/https?:\/\/[^/"]+/g)) expect(host).toMatch(/example\.org$|127\.0\.0\.1/);
   });
 
-  test('with found_in refer to values that exist', () => {
+  test('examples with found_in refer to values that exist', () => {
     for (const [id, , operation] of named) {
       for (const [name, source] of Object.entries(operation['x-found-in'] ?? {})) {
         const [place = '', pointer = ''] = source.split('#');

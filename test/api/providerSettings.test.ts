@@ -133,7 +133,7 @@ describe('a provider’s settings', () => {
     expect(body.message).toBe('hours[0].shifts[0] must not have both recurrence and set_recur');
   });
 
-  test('of an unknown provider are 404, by either id', async () => {
+  test('the settings of an unknown provider are 404, by either id', async () => {
     expect((await patch({ status: 'active' }, '999')).body.message).toBe("Provider with EMR ID '999' not found.");
     const id = 'f'.repeat(32);
     const response = await fixture.api.call('PATCH', `/v1/providers/${id}`, { body: { status: 'active' } });

@@ -109,7 +109,7 @@ describe('a doctor’s name', () => {
     expect(updated.pcpId).toBe(referringId);
   });
 
-  test('of an inactive doctor is not resolved by PATCH', async () => {
+  test('the name of an inactive doctor is not resolved by PATCH', async () => {
     const { first_name, last_name } = await inactive('referring-providers');
     const own = await charts.created();
     const response = await charts.patch(own.id, { phone: '518-555-0126', ...names('pcp', first_name, last_name) });

@@ -94,7 +94,7 @@ describe('an optional field that is blank or null', () => {
     }
   });
 
-  test('of a list is not an element that counts as absent', () => {
+  test('an element of a list that is blank or null does not count as absent', () => {
     expect(() => read(schema, { list: ['a', null] })).toThrow('list[1] must be a string');
   });
 });

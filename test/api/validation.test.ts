@@ -13,20 +13,20 @@ const posts = ['/v1/telephone-encounters', '/v1/sync', '/v1/webhook', '/link/tok
 
 describe('a body', () => {
   test.each(['{', '{"a":1,}', "{'a':1}", 'undefined', '{"a":NaN}', '{} {}', '\u0000', '"', '[', 'nul', '{"a":"\t"}'])(
-    'that is not JSON returns 400: %j',
+    'a body that is not JSON returns 400: %j',
     async (body) => {
       for (const path of posts) expectApiError(await post(path, body), 400, 'Request body is not valid JSON.');
     },
   );
 
   test.each(['[]', '[{"user_id":"u"}]', '"text"', '5', 'true', 'null'])(
-    'that is JSON but not an object returns 400: %s',
+    'a body that is JSON but not an object returns 400: %s',
     async (body) => {
       for (const path of posts) expectApiError(await post(path, body), 400, 'Request body must be a JSON object.');
     },
   );
 
-  test('that is empty or missing counts as an empty object', async () => {
+  test('a body that is empty or missing counts as an empty object', async () => {
     for (const body of ['', '  \n ', undefined]) {
       expectApiError(await post('/v1/telephone-encounters', body), 400, 'Missing required field: patient_mrn');
       expectApiError(await post('/v1/webhook', body), 400, 'Missing required field: webhook_url', 'webhook_url');
@@ -114,7 +114,7 @@ describe('a query', () => {
     '/link/emrs',
     '/v1/jobs/1',
   ])(
-    'with an unknown parameter is rejected, so that a mistyped filter does not return everything: %s',
+    'a query with an unknown parameter is rejected, so that a mistyped filter does not return everything: %s',
     async (path) => {
       expectApiError(
         await fixture.api.call('GET', `${path}?nmae=Jane`),
@@ -138,7 +138,7 @@ describe('a query', () => {
     expectApiError(response, 400, 'Unexpected query parameters: b, a, __proto__');
   });
 
-  test('with an unknown parameter is rejected by write endpoints too', async () => {
+  test('a query with an unknown parameter is rejected by write endpoints too', async () => {
     const response = await fixture.api.call('POST', '/v1/sync?x=1', { body: {} });
     expectApiError(response, 400, 'Unexpected query parameters: x');
   });
@@ -162,7 +162,7 @@ describe('a query', () => {
     }
   });
 
-  test('with NUL in a value or name is rejected', async () => {
+  test('a query with NUL in a value or name is rejected', async () => {
     const value = await fixture.api.call('GET', '/v1/patients?last_name=a%00b');
     expectApiError(value, 400, 'last_name contains a character that cannot be stored.', 'last_name');
     const name = await fixture.api.call('GET', '/v1/patients?a%00b=1');

@@ -143,7 +143,7 @@ describe.each(attacks)('if %s', (_name, fault, attack) => {
 });
 
 describe('no alarm is raised', () => {
-  test('after a crash between the commit of the head and the anchor', async () => {
+  test('no alarm is raised after a crash between the commit of the head and the anchor', async () => {
     await startAnchored();
     // Sealed, and the process was killed before it anchored the new head.
     await addRecords(4);
@@ -155,7 +155,7 @@ describe('no alarm is raised', () => {
     expect(JSON.parse(await readFile(join(data_dir, 'audit.anchor'), 'utf8'))).toMatchObject({ position: 9 });
   });
 
-  test('after a crash that left an empty or a cut anchor, or a draft of one', async () => {
+  test('no alarm is raised after a crash that left an empty or a cut anchor, or a draft of one', async () => {
     const file = join(data_dir, 'audit.anchor');
     await startAnchored();
     const whole = await readFile(file, 'utf8');
@@ -170,7 +170,7 @@ describe('no alarm is raised', () => {
     }
   });
 
-  test('while processes seal and anchor concurrently', async () => {
+  test('no alarm is raised while processes seal and anchor concurrently', async () => {
     const processes = [openProcess(), openProcess(), openProcess()];
     const anchors = await Promise.all(processes.map(({ ctx }) => openAnchor(ctx)));
     for (let round = 0; round < 5; round++) {
@@ -249,7 +249,7 @@ describe('copies of the anchor', () => {
     expect(await intact('anchor')).toBe(0);
   });
 
-  test('that cannot be delivered are a warning without the URL', async () => {
+  test('copies of the anchor that cannot be delivered are a warning without the URL', async () => {
     const AUDIT_ANCHOR_URL = 'http://127.0.0.1:9/?token=secret';
     const { anchor, lines } = await startAnchored(1, { AUDIT_ANCHOR_URL });
     await anchor.close();

@@ -80,7 +80,7 @@ test('a record of a transaction is missed if it was committed, and only then', a
   await expectMissing(gone);
 });
 
-test('of a long series of deleted records, each is reported after its process has stored others', async () => {
+test('each of a long series of deleted records is reported after its process has stored others', async () => {
   const { audit } = fixture.ctx;
   const subjects = Array.from({ length: 250 }, () => newId());
   for (const subject of subjects) await record(subject);

@@ -45,7 +45,7 @@ describe('a URL in the audit log', () => {
 });
 
 describe('the record of a change says where data went before and goes now', () => {
-  test('for a webhook endpoint: created, registered again, moved, filtered, disabled, enabled, rotated, deleted', async () => {
+  test('the record of a change of a webhook endpoint says where data went before and goes now', async () => {
     const created = await register({ webhook_url: 'https://one.example.org/in?key=5', event_types: ['sync.failed'] });
     const { webhook_id } = created.body;
     const url = 'https://one.example.org/in';
@@ -94,7 +94,7 @@ describe('the record of a change says where data went before and goes now', () =
     });
   });
 
-  test('for the callback URLs and frame origins of an application', async () => {
+  test('the record of a change of callback URLs or frame origins says where data went before and goes now', async () => {
     const { client } = (await operator.get('clients/{client}')).body;
     onTestFinished(
       async () => void (await operator.patch('clients/{client}', { callback_urls: client.callback_urls })),
@@ -114,7 +114,7 @@ describe('the record of a change says where data went before and goes now', () =
     });
   });
 
-  test('for a link to the EMR of a new organization, and for the organization once it is linked', async () => {
+  test('the records of a link to a new EMR and of the linked organization say where data went before and goes now', async () => {
     const { larkspur, org_id } = fixture.sandbox;
     const emr = new URL(larkspur.url).origin;
     const link = (org: string) =>

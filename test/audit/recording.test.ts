@@ -63,7 +63,7 @@ describe('a read', () => {
     });
   });
 
-  test('of claims, orders and appointments is recorded with their patients', async () => {
+  test('a read of claims, orders and appointments is recorded with their patients', async () => {
     const [mrn = ''] = await mrnsOf('/v1/patients?page_size=1', 'patients', 'mrn');
     const claims = await fixture.api.call('GET', '/v1/claims?page_size=10');
     const [claimed] = await fixture.owner<{ mrns: string[] }[]>`
@@ -81,13 +81,13 @@ describe('a read', () => {
     expect(await recordOf(appointment)).toMatchObject({ subject: row?.id, patients: hashesOf(row?.mrn ?? '') });
   });
 
-  test('that searches for an unknown MRN is recorded with that MRN', async () => {
+  test('a read that searches for an unknown MRN is recorded with that MRN', async () => {
     for (const path of ['/v1/patients?mrn=NOBODY', '/v1/claims?patient_mrn=NOBODY']) {
       expect((await recordOf(await fixture.api.call('GET', path)))?.patients).toStrictEqual(hashesOf('NOBODY'));
     }
   });
 
-  test('that is rejected is recorded with its status', async () => {
+  test('a read that is rejected is recorded with its status', async () => {
     const response = await fixture.api.call('GET', '/v1/appointments/LK100001');
     // The path may contain an MRN by mistake, so only ids of ours are stored.
     expect(await recordOf(response)).toMatchObject({ outcome: '404', subject: null, patients: [] });
@@ -95,7 +95,7 @@ describe('a read', () => {
     expect(await recordOf(expired)).toMatchObject({ action: 'patients.list', outcome: '400' });
   });
 
-  test('of an unauthenticated caller is not recorded', async () => {
+  test('a read of an unauthenticated caller is not recorded', async () => {
     const response = await fixture.api.call('GET', '/v1/patients', { headers: { client_secret: 'wrong' } });
     expect(response.status).toBe(401);
     expect(await recordOf(response)).toBeUndefined();
@@ -127,7 +127,7 @@ describe('a write', () => {
     expect(await recordOf(resent)).toMatchObject({ outcome: '200', subject: id, patients: hashesOf(mrn) });
   });
 
-  test('that is rejected is recorded with its status and without a job', async () => {
+  test('a write that is rejected is recorded with its status and without a job', async () => {
     const [before] = await fixture.owner`SELECT count(*) AS n FROM jobs`;
     const response = await fixture.api.callIn({ provider_id: '599' });
     expect(await recordOf(response)).toMatchObject({
@@ -146,7 +146,7 @@ describe('a write', () => {
     expect(second).toMatchObject({ outcome: '200', subject: first?.subject ?? '' });
   });
 
-  test('that creates a patient is recorded with the new MRN', async () => {
+  test('a write that creates a patient is recorded with the new MRN', async () => {
     const body = { first_name: 'Nova', last_name: 'Audited', dob: '1990-05-14', sex: 'female' };
     const created = await fixture.api.call('POST', '/v1/patients', { body });
     const event = await fixture.api.untilEvent(created.body.job_id);
@@ -164,7 +164,7 @@ describe('a write', () => {
     });
   });
 
-  test('that fetches charts is recorded with every patient found', async () => {
+  test('a write that fetches charts is recorded with every patient found', async () => {
     const [listed_first] = (await fixture.api.call('GET', '/v1/patients?page_size=1')).body.patients;
     const body = { search_by: 'dob', dob: listed_first.dob };
     const accepted = await fixture.api.call('POST', '/v1/patients/fetch', { body });
@@ -176,7 +176,7 @@ describe('a write', () => {
     expect((await recordOf(listed))?.patients).toStrictEqual(hashesOf(...mrns));
   });
 
-  test('of a sync is one record with the record counts', async () => {
+  test('a sync is one audit record with the record counts', async () => {
     const before = (await recordsOf('job.sync')).length;
     await fixture.api.sync();
     const [latest] = (await recordsOf('job.sync')).slice(before);

@@ -73,7 +73,7 @@ describe('a request of a client or a practice', () => {
     return rows.map(({ id }) => id);
   }
 
-  test('that was erased meanwhile is not stored', async () => {
+  test('a request of a client or a practice that was erased meanwhile is not stored', async () => {
     const [stored, of_client, of_account] = [newId(), newId(), newId()];
     const requests = [
       { id: stored, client_id, account_id },
@@ -83,7 +83,7 @@ describe('a request of a client or a practice', () => {
     expect(await store(requests, 'SELECT 1')).toStrictEqual([stored]);
   });
 
-  test('that is being erased is not stored, and does not delay others', async () => {
+  test('a request of a client or a practice that is being erased is not stored, and does not delay others', async () => {
     const [of_client, of_account] = [newId(), newId()];
     const requests = [
       { id: of_client, client_id, account_id: null },

@@ -10,7 +10,7 @@ const sealed = (content: Buffer) => buffer(encrypt('passphrase', chunks(content)
 const opened = (content: Buffer, passphrase = 'passphrase') => buffer(decrypt(passphrase, chunks(content)));
 
 describe('an encrypted stream', () => {
-  test.each([0, 65_536, 200_000])('of %d bytes is decrypted to the same bytes', async (bytes) => {
+  test.each([0, 65_536, 200_000])('an encrypted stream of %d bytes is decrypted to the same bytes', async (bytes) => {
     const content = randomBytes(bytes);
     const encrypted = await sealed(content);
     expect((await opened(encrypted)).equals(content)).toBe(true);
@@ -25,14 +25,14 @@ describe('an encrypted stream', () => {
     await expect(opened(await sealed(Buffer.from('x')), 'another')).rejects.toThrow('The passphrase is wrong');
   });
 
-  test('that was cut off anywhere, also between two frames, is rejected', async () => {
+  test('an encrypted stream that was cut off anywhere, also between two frames, is rejected', async () => {
     const encrypted = await sealed(randomBytes(3 * 65_536));
     for (const end of [32 + 2 * 65_552, encrypted.length - 1]) {
       await expect(opened(encrypted.subarray(0, end))).rejects.toThrow(/incomplete or was changed|passphrase is wrong/);
     }
   });
 
-  test('whose frames were swapped or changed, or whose header was changed, is rejected', async () => {
+  test('an encrypted stream whose frames were swapped or changed, or whose header was changed, is rejected', async () => {
     const encrypted = await sealed(randomBytes(3 * 65_536));
     const frame = (n: number) => encrypted.subarray(32 + n * 65_552, 32 + (n + 1) * 65_552);
     const swapped = Buffer.concat([encrypted.subarray(0, 32), frame(0), frame(2), frame(1)]);
@@ -44,7 +44,7 @@ describe('an encrypted stream', () => {
     }
   });
 
-  test('of another program is rejected', async () => {
+  test('an encrypted stream of another program is rejected', async () => {
     await expect(opened(Buffer.from('PK\x03\x04'.padEnd(100)))).rejects.toThrow('not a backup of Chartwire');
     await expect(opened(Buffer.alloc(0))).rejects.toThrow('not a backup of Chartwire');
   });
@@ -76,7 +76,7 @@ describe('an archive', () => {
     expect(known).toStrictEqual({ ...end(), files: 3, bytes: 1_000 });
   });
 
-  test('with a changed byte of a file, without its end, or with more after it, is rejected', async () => {
+  test('an archive with a changed byte of a file, without its end, or with more after it, is rejected', async () => {
     const packed = await buffer(pack(start, files(), end));
     const changed = Buffer.from(packed);
     const position = packed.indexOf(contents['a/b']) + 500;

@@ -58,7 +58,7 @@ describe('a FHIR server', () => {
       { conditional_create: false, search_by_identifier: false },
     ],
     ['is read-only', { withheld: read_only }],
-  ])('that %s passes every check', { timeout: 300_000 }, async ([, switches]) => {
+  ])('a FHIR server that %s passes every check', { timeout: 300_000 }, async ([, switches]) => {
     expectNoFailure(await certifyFhir({ switches }));
   });
 });

@@ -15,7 +15,7 @@ test('a record that is too large is shortened in its own lists, and stays comple
   expect(truncated).toContain(`event.data.patients[0].encounters (first ${kept} of 400)`);
 });
 
-test('of several records that are each too large, one is shown, shortened', () => {
+test('one of several records that are each too large is shown, shortened', () => {
   const claim = (id: number) => ({ id, lines: Array.from({ length: 300 }, (_, n) => visit(n)) });
   const { truncated, claims } = JSON.parse(boundResult({ claims: [claim(1), claim(2), claim(3)] }, ['page_size']));
   expect(claims).toHaveLength(1);

@@ -68,7 +68,7 @@ describe('an endpoint', () => {
     ['https://h.example/x%2fy/z', null, undefined],
     ['https://h.example//z', null, undefined],
     ['https://h.example/', null, undefined],
-  ])('at %s has the tenant at %s: %s', (address, tenant_path, tenant) => {
+  ])('an endpoint at %s has the tenant at %s: %s', (address, tenant_path, tenant) => {
     const urls = pinnedUrls('https://a.example/{tenant}/token', address, tenant_path);
     expect(urls).toEqual(tenant === undefined ? [] : [`https://a.example/${tenant}/token`]);
   });
@@ -96,7 +96,7 @@ describe('a revocation endpoint', () => {
     // On the host of the EMR, the first segment may be another tenant.
     ['https://emr.example.org/token', 'https://emr.example.org/evil', false],
     ['https://emr.example.org/oauth2/token', 'https://emr.example.org/oauth2/revoke', true],
-  ])('of the pinned token endpoint %s may be %s: %s', (token, revocation, expected) => {
+  ])('a revocation endpoint of the pinned token endpoint %s may be %s: %s', (token, revocation, expected) => {
     expect(trusted(token, revocation, token)).toBe(expected);
   });
 

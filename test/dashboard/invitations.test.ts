@@ -71,7 +71,7 @@ test('creates the operator with the invited access and signs in, once', async ()
   expect((await signIn(fixture, { email, password })).status).toBe(200);
 });
 
-test('of two requests with the same link, one is accepted', async () => {
+test('one of two requests with the same link is accepted', async () => {
   const { token } = await invite('twice@example.org');
   const responses = await Promise.all([accept(token), accept(token)]);
   expect(responses.map(({ status }) => status).sort()).toStrictEqual([200, 410]);

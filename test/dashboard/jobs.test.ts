@@ -191,7 +191,7 @@ describe('a job', () => {
     expect(changes[0].note).toContain('518-555-0199');
   });
 
-  test('that is waiting shows its next attempt or the job it waits for', async () => {
+  test('a job that is waiting shows its next attempt or the job it waits for', async () => {
     await setFault(fixture.api, 'list_patients', 'error_500', { times: 50 });
     const first = (await fixture.api.callIn({ patient_mrn: patient(40).mrn })).body.job_id;
     await until('a failed try', async () => (await getJob(first)).next_try_at);
@@ -201,13 +201,13 @@ describe('a job', () => {
     await fixture.api.untilEvent(second);
   });
 
-  test('with an unknown or malformed id returns 404', async () => {
+  test('a job with an unknown or malformed id returns 404', async () => {
     for (const id of ['999999', 'x', '9'.repeat(30)]) {
       expect((await operator.get(`clients/{client}/jobs/${id}`)).status).toBe(404);
     }
   });
 
-  test('with an unknown outcome is listed as unresolved until it is reviewed', async () => {
+  test('a job with an unknown outcome is listed as unresolved until it is reviewed', async () => {
     const { job_id } = await lostCall(fixture);
     expect(ids(await list('?state=unresolved'))).toContain(job_id);
     const review = { outcome: 'done', note: 'The encounter is in the chart.' };

@@ -77,7 +77,7 @@ async function listenAs({ cookie }: TestOperator): Promise<string[]> {
   return topics;
 }
 
-test('of two operators at the same time, each learns only of changes at their own client', async () => {
+test('each of two operators at the same time learns only of changes at their own client', async () => {
   const owner = await openOperator(fixture);
   const other = await newClient(fixture);
   const operatorOf = (client_id: string) =>

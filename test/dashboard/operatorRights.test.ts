@@ -74,7 +74,7 @@ describe('what an operator has prepared is void once the operator', () => {
     expect((await preparing.get('session')).body.session).toBeNull();
   });
 
-  test('but not when the operator may do more than before', async () => {
+  test('what an operator has prepared stays valid when the operator may do more than before', async () => {
     const preparing = await newOperator(fixture, 'operator');
     const { body } = await preparing.post('clients/{client}/links', { user_id: 'u', org_id: 'o-more', ...larkspur() });
     expect((await owner.patch(`operators/${preparing.id}`, { role: 'owner' })).status).toBe(200);

@@ -187,7 +187,7 @@ describe('a registration', () => {
     expect(response.body.code).toBe('passkey_not_registered');
   });
 
-  test('and a deletion need a recent sign-in, which a passkey can confirm', async () => {
+  test('the registration and the deletion of a passkey need a recent sign-in, which a passkey can confirm', async () => {
     const me = await newOperator(fixture, 'operator');
     const { authenticator } = await register(me);
     const [row] = (await me.get('me/passkeys')).body.passkeys;

@@ -62,7 +62,7 @@ describe('a fault', () => {
     expect(await faults()).toHaveLength(0);
   });
 
-  test('without a switch returns 404', async () => {
+  test('a fault without a switch returns 404', async () => {
     expect((await turn('lightning', 'on')).status).toBe(404);
     expect((await turn('slow', 'sideways')).status).toBe(400);
   });

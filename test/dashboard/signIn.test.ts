@@ -184,7 +184,7 @@ describe('an authenticator app', () => {
 });
 
 describe('password checks', () => {
-  test('that succeed are not limited, whatever browser they come from', async () => {
+  test('password checks that succeed are not limited, whatever browser they come from', async () => {
     const operator = await newOperator(fixture, 'operator');
     for (let n = 0; n < 12; n++) expect((await signIn(fixture, operator)).status).toBe(200);
     const cookie = operator.device_cookie;
@@ -196,7 +196,7 @@ describe('password checks', () => {
     ).toHaveLength(10);
   });
 
-  test('that succeed give back one attempt each, not those of strangers', async () => {
+  test('password checks that succeed give back one attempt each, not those of strangers', async () => {
     const operator = await newOperator(fixture, 'operator');
     const wrong = { email: operator.email, password: 'a guess' };
     for (let n = 0; n < 9; n++) {
@@ -207,7 +207,7 @@ describe('password checks', () => {
     expect((await signIn(fixture, operator)).body.code).toBe('operator_locked');
   });
 
-  test('of a right password do not count before the code is entered, and count with a wrong one', async () => {
+  test('checks of a right password do not count before the code is entered, and count with a wrong one', async () => {
     const { me, secret, codes } = await operatorWithTotp();
     const { email, password } = me;
     for (let n = 0; n < 12; n++) {
@@ -220,7 +220,7 @@ describe('password checks', () => {
     expect((await signIn(fixture, { email, password, code: codes[0] ?? '' })).body.code).toBe('operator_locked');
   });
 
-  test('of unknown browsers have a total for the installation, which does not affect known ones', async () => {
+  test('password checks of unknown browsers have a total for the installation, which does not affect known ones', async () => {
     const operator = await newOperator(fixture, 'operator');
     const [known, unknown] = [{ cookie: operator.device_cookie }, {}];
     expect((await signIn(fixture, operator, unknown)).status).toBe(200);
@@ -267,7 +267,7 @@ describe('recovery codes', () => {
     expect(record).toStrictEqual({ outcome: 'signed in', detail: { method: 'password_totp', recovery_code: true } });
   });
 
-  test('of another operator are refused', async () => {
+  test('recovery codes of another operator are refused', async () => {
     const [one, other] = [await operatorWithTotp(), await operatorWithTotp()];
     const { email, password } = one.me;
     const response = await signIn(fixture, { email, password, code: other.codes[0] ?? '' });

@@ -232,7 +232,7 @@ describe('the role', () => {
     }
   });
 
-  test('that was lowered ends what the operator has prepared', async () => {
+  test('a role that was lowered ends what the operator has prepared', async () => {
     const person = newPerson({ roles: 'owners' });
     const browser = newBrowser();
     await signIn(browser, person);
@@ -248,7 +248,7 @@ describe('the role', () => {
     expect((await newBrowser().api('POST', 'invitations/accept', accepted)).body.code).toBe('invitation_invalid');
   });
 
-  test('of owner cannot be given outside of the provider from a session of single sign-on', async () => {
+  test('the role of owner cannot be given outside of the provider from a session of single sign-on', async () => {
     const browser = newBrowser();
     const person = newPerson({ roles: 'owners' });
     await signIn(browser, person);
@@ -282,7 +282,7 @@ describe('the role', () => {
     expect(log).toContain('"reason":"sso_role_missing"');
   });
 
-  test('that was lost ends the sessions of the operator', async () => {
+  test('a role that was lost ends the sessions of the operator', async () => {
     const person = newPerson();
     const [first, second] = [newBrowser(), newBrowser()];
     await signIn(first, person);
@@ -293,7 +293,7 @@ describe('the role', () => {
 });
 
 describe('an operator', () => {
-  test('who is disabled stays refused', async () => {
+  test('an operator who is disabled stays refused', async () => {
     const person = newPerson();
     await signIn(newBrowser(), person);
     await owner.patch(`operators/${await operatorId(person)}`, { disabled: true });
@@ -468,7 +468,7 @@ describe('a callback is refused', () => {
     expect(await copy.session()).toBeNull();
   });
 
-  test('in another browser, which does not use it up', async () => {
+  test('a callback is refused in another browser, which does not use it up', async () => {
     provider.current = newPerson();
     const [browser, other] = [newBrowser(), newBrowser()];
     const url = await visitProvider(browser);
@@ -493,7 +493,7 @@ describe('a callback is refused', () => {
     expect(await browser.session()).toBeNull();
   });
 
-  test('after ten minutes', async () => {
+  test('a callback is refused after ten minutes', async () => {
     provider.current = newPerson();
     const browser = newBrowser();
     const url = await visitProvider(browser);
@@ -521,7 +521,7 @@ describe('a callback is refused', () => {
     ['with another nonce', { nonce: 'another' }],
     ['that has expired', { exp: Math.floor(Date.now() / 1000) - 3600 }],
     ['signed with a key that the provider does not publish', {}],
-  ])('with an ID token %s', async (_, forgery) => {
+  ])('a callback is refused with an ID token %s', async (_, forgery) => {
     const person = newPerson();
     provider.current = person;
     const browser = newBrowser();

@@ -180,7 +180,7 @@ describe('a search by part of a name', () => {
     }
   });
 
-  test('of all practices finds the client’s patients whose names contain all words', async () => {
+  test('a search of all practices finds the client’s patients whose names contain all words', async () => {
     for (const needle of needles) {
       const words = fold(needle)
         .split(/[\s,]+/)
@@ -275,7 +275,7 @@ describe('the suffixes of names', () => {
     expect(await versions()).toStrictEqual(before);
   });
 
-  test('of one patient are replaced by a sync that changes a name', async () => {
+  test('the suffixes of one patient are replaced by a sync that changes a name', async () => {
     const renamed = await idOf('1');
     const before = (await versions()).filter(({ id }) => id !== renamed);
     await storeNames(scope, 2, [names[0], ['Zoë', 'Married'], names[2]]);

@@ -34,7 +34,7 @@ const statementsOf = (sql: Query) => sql.unsafe('SELECT name FROM pg_prepared_st
 test.each([
   ['off', 0],
   ['on', 1],
-])('with DATABASE_PREPARE=%s, a connection keeps %i statements', async (setting, count) => {
+])('DATABASE_PREPARE=%s lets a connection keep %i statements', async (setting, count) => {
   const { service } = await openPooled(setting === 'on');
   await service.begin(async (tx) => {
     expect(await tx`SELECT ${1}::int AS n`).toStrictEqual([{ n: 1 }]);

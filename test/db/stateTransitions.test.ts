@@ -39,13 +39,13 @@ async function allowedTransitions(
 }
 
 describe('the database allows exactly the declared transitions', () => {
-  test('of a patient', async () => {
+  test('the database allows exactly the declared transitions of a patient', async () => {
     const [patient] = await fixture.owner<{ id: string }[]>`SELECT id FROM patients LIMIT 1`;
     const allowed = await allowedTransitions('patients', patient?.id ?? '', 'status', Object.keys(patient_statuses));
     expect(new Set(allowed.map(String))).toStrictEqual(new Set(patient_transitions.map(String)));
   });
 
-  test('of a job', async () => {
+  test('the database allows exactly the declared transitions of a job', async () => {
     const [job] = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE NOT parked LIMIT 1`;
     const allowed = await allowedTransitions('jobs', job?.id ?? 0, 'state', job_states);
     expect(new Set(allowed.map(String))).toStrictEqual(new Set(job_transitions.map(String)));

@@ -67,7 +67,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('are executed for every read, and for at least one write of every resource', () => {
+test('samples are executed for every read, and for at least one write of every resource', () => {
   const writes = executed.filter(({ method }) => method !== 'GET');
   const with_writes = new Set(endpoints.filter(({ method }) => method !== 'GET').map(({ group }) => group));
   // The sandbox has one endpoint, which the browser test of the reference sends.
@@ -80,7 +80,7 @@ test('are executed for every read, and for at least one write of every resource'
   ]);
 });
 
-test('in curl succeed', async () => {
+test('the samples in curl succeed', async () => {
   await prepare();
   const statuses: Record<string, string> = {};
   for (const endpoint of executed) {
@@ -93,7 +93,7 @@ test('in curl succeed', async () => {
   expect(statuses).toStrictEqual(success);
 });
 
-test('in TypeScript succeed', async () => {
+test('the samples in TypeScript succeed', async () => {
   await prepare();
   for (const endpoint of executed) {
     await writeFile(join(folder, `${endpoint.id}.mjs`), await sample(endpoint, 'TypeScript'));
@@ -111,7 +111,7 @@ process.stdout.write(JSON.stringify(statuses));`,
   expect(JSON.parse(stdout)).toStrictEqual(success);
 });
 
-test.skipIf(!has_python)('in Python succeed', async () => {
+test.skipIf(!has_python)('the samples in Python succeed', async () => {
   await prepare();
   for (const endpoint of executed) {
     await writeFile(join(folder, `${endpoint.id}.py`), await sample(endpoint, 'Python'));

@@ -17,7 +17,7 @@ async function filesWith(folder: string, words: readonly string[]): Promise<stri
   return found;
 }
 
-test('after an erasure neither the most detailed log nor a file contains what was erased', async () => {
+test('neither the most detailed log nor a file contains what was erased', async () => {
   const installation = await spawnSandbox({ small: true });
   onTestFinished(() => installation.close());
   const service = await installation.start('all', { LOG_LEVEL: 'trace' });

@@ -65,7 +65,7 @@ describe('a patient', () => {
     expect(await tablesWith(fixture, tenant, word), 'a sync does not bring the patient back').toStrictEqual([]);
   });
 
-  test('with an unfinished job is refused, and the job runs', async () => {
+  test('the erasure of a patient with an unfinished job is refused, and the job runs', async () => {
     const tenant = await newTenant(fixture, 'busypatient');
     const { mrn, id } = await createPatient(tenant.linked, 'Busysurname');
     const { client_id, organization_id } = { client_id: tenant.id, organization_id: tenant.organization_id };

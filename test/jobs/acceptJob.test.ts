@@ -79,7 +79,7 @@ describe('jobs that arrive together', () => {
     expect(new Set(rows.map(({ xmin }) => xmin)).size).toBe(3);
   });
 
-  test('with the same key are one job, the first one', async () => {
+  test('jobs with the same key that arrive together are one job, the first one', async () => {
     const shared = key();
     const jobs = [newJob(), newJob({ key: shared }), newJob({ key: shared }), newJob({ key: key() })];
     const ids = await Promise.all(jobs.map(accept));
@@ -118,7 +118,7 @@ describe('jobs that arrive together', () => {
     for (const { xmin } of records) expect(xmin).toBe(row?.xmin);
   });
 
-  test('of several clients are stored by a transaction of each', async () => {
+  test('jobs of several clients that arrive together are stored by a transaction of each', async () => {
     const other = await createTenant(fixture.owner);
     const jobs = Array.from({ length: 20 }, (_, n) => newJob({ of: n % 2 ? other : fixture.tenant }));
     await Promise.all(jobs.map(accept));
@@ -129,7 +129,7 @@ describe('jobs that arrive together', () => {
     expect([...transactions.values()].sort()).toStrictEqual([fixture.tenant.client_id, other.client_id].sort());
   });
 
-  test('of one patient share a lane, also if only some of them know the id of the patient', async () => {
+  test('jobs of one patient that arrive together share a lane, also if only some of them know the id of the patient', async () => {
     const jobs = [
       newJob({ lane: 'mrn:A1' }),
       newJob({ lane: 'patient:a1', earlier_lane: 'mrn:A1' }),
@@ -141,7 +141,7 @@ describe('jobs that arrive together', () => {
 });
 
 describe('one job of many', () => {
-  test('that violates a constraint fails alone', async () => {
+  test('one job of many that violates a constraint fails alone', async () => {
     const jobs = [newJob(), newJob({ account_id: newId() }), newJob(), newJob({ key: key() })];
     const results = await Promise.allSettled(jobs.map(accept));
     expect(results.map(({ status }) => status)).toStrictEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
@@ -149,7 +149,7 @@ describe('one job of many', () => {
     expect(await stored(jobs)).toHaveLength(3);
   });
 
-  test('whose key another transaction holds waits alone, and is stored once the key is free', async () => {
+  test('one job of many whose key another transaction holds waits alone, and is stored once the key is free', async () => {
     const held = key();
     const release = await holdKey(held);
     const jobs = [newJob(), newJob({ key: held }), newJob({ key: key() })];
@@ -161,7 +161,7 @@ describe('one job of many', () => {
     expect(await stored(jobs)).toHaveLength(3);
   });
 
-  test('that is large is stored by a statement of its own', async () => {
+  test('one job of many that is large is stored by a statement of its own', async () => {
     const large = newJob();
     large.operation.input = { text: 'x'.repeat(100_000) };
     const jobs = [newJob(), large, newJob()];

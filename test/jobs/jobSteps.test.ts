@@ -65,7 +65,7 @@ describe('a step', () => {
     ]);
   });
 
-  test('of a connector that announces its requests is noted when it is sent, not while it reads', async () => {
+  test('a step of a connector that announces its requests is noted when it is sent, not while it reads', async () => {
     const crash = new Error('The process was killed.');
     let [reads, crashes_at] = [0, 'read'];
     const write: EmrWrite<string, { ehr_id: string }> = {
@@ -92,7 +92,7 @@ describe('a step', () => {
     await expect((await load()).write('create', write, 'x')).rejects.toThrow(NeedsReview);
   });
 
-  test('whose response was lost is found by its marker and not sent again', async () => {
+  test('a step whose response was lost is found by its marker and not sent again', async () => {
     const emr = fakeEmr({ response: 'lost' });
     await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('No response.');
     const again = await load();
@@ -102,7 +102,7 @@ describe('a step', () => {
     expect(emr.received).toHaveLength(1);
   });
 
-  test('that never arrived is looked up and then sent again', async () => {
+  test('a step that never arrived is looked up and then sent again', async () => {
     const emr = fakeEmr({ response: new EmrFailure('unknown_outcome', 'No response.') });
     await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('No response.');
     delete emr.behavior.response;
@@ -110,7 +110,7 @@ describe('a step', () => {
     expect(emr.received).toHaveLength(2);
   });
 
-  test('that the EMR accepted but does not return is looked up and never sent again', async () => {
+  test('a step that the EMR accepted but does not return is looked up and never sent again', async () => {
     const emr = fakeEmr({ response: new EmrFailure('unknown_outcome', 'Accepted.', { accepted: true }) });
     await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('Accepted.');
     delete emr.behavior.response;
@@ -164,7 +164,7 @@ describe('a step', () => {
     });
   });
 
-  test('that the EMR rejected has no unknown outcome', async () => {
+  test('a step that the EMR rejected has no unknown outcome', async () => {
     const emr = fakeEmr({ response: new EmrFailure('unavailable', 'Busy.'), findable: false });
     await expect((await load()).write('create', emr.write, 'x')).rejects.toThrow('Busy.');
     delete emr.behavior.response;
@@ -249,7 +249,7 @@ describe('a step of a job that a restored backup contained', () => {
     expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
   });
 
-  test('with a stored outcome is not looked up', async () => {
+  test('a step with a stored outcome is not looked up after a restore', async () => {
     const emr = fakeEmr({ findable: false });
     await (await load()).write('create', emr.write, 'x');
     await restore();

@@ -121,7 +121,7 @@ describe('a claim', () => {
     expect(snapshot.recent).toBeLessThan(snapshot.all / 5);
   });
 
-  test('of a worker finds new, old and expired work', async () => {
+  test('a worker’s claim finds new, old and expired work', async () => {
     const claimNext = createClaimer(fixture.db.system, 'lanes', { owner: 'w', lease_ms: 10_000 });
     expect(await claimNext(4)).toHaveLength(0);
     await fixture.queue('new');
@@ -183,7 +183,7 @@ describe('a claim', () => {
 });
 
 describe('a lease', () => {
-  test('that expired during a failing EMR call discards the failure and logs it once', async () => {
+  test('a lease that expired during a failing EMR call discards the failure and logs it once', async () => {
     const id = await fixture.queue('p');
     const lease = only(await claim(1, 'frozen'));
     const lines: string[] = [];
@@ -210,7 +210,7 @@ describe('a lease', () => {
     expect(steps.map(({ name }) => name)).toStrictEqual(['started']);
   });
 
-  test('of a hanging EMR is given back without counting an attempt', async () => {
+  test('the lease of a job at a hanging EMR is given back without counting an attempt', async () => {
     const id = await fixture.queue('p');
     const lease = only(await claim(2));
     const circuits = openCircuits({ failures_max: 1 });
@@ -242,7 +242,7 @@ describe('a lease', () => {
     expect(only([...rows]).left).toBeGreaterThan(50);
   });
 
-  test('that was released is not extended by a heartbeat in progress', async () => {
+  test('a lease that was released is not extended by a heartbeat in progress', async () => {
     await fixture.queue('p');
     await fixture.queue('p');
     const lease = only(await claim(1));
@@ -253,7 +253,7 @@ describe('a lease', () => {
     expect(await claim(1)).toHaveLength(1);
   });
 
-  test('that expired prevents the start and the end of a job from being committed', async () => {
+  test('a lease that expired prevents the start and the end of a job from being committed', async () => {
     await fixture.queue('p');
     const late = only(await claim(1, 'late'));
     const job = await start(late);

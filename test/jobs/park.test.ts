@@ -90,7 +90,7 @@ describe('parking', () => {
     expect(await startAll()).toStrictEqual([first]);
   });
 
-  test('for more than 14 days returns the job to its lane, keeping parked_since', async () => {
+  test('parking for more than 14 days returns the job to its lane, keeping parked_since', async () => {
     const id = await fixture.queue('p');
     await tenant((tx) => parkJobs(tx, fixture.tenant.account_id));
     expect(await findExpiredParkedJobs(fixture.db.system, 10)).toHaveLength(0);

@@ -283,7 +283,7 @@ describe('a renewed session', () => {
     expect(await storedGrant()).toMatchObject({ session_token: 'of the re-link' });
   });
 
-  test('of an account that is unlinked meanwhile is the one that the EMR is asked to revoke', async () => {
+  test('the EMR is asked to revoke the renewed session of an account that is unlinked during the renewal', async () => {
     const access = await open();
     const emr = heldEmr();
     const renewal = access.renewGrant(access.grant, emr.renew);

@@ -157,7 +157,7 @@ describe('jobs that end together', () => {
   });
 });
 
-test('of intents that are recorded together, only those of held lanes are sent', async () => {
+test('intents that are recorded in one batch are sent only for lanes whose lease is still valid', async () => {
   const started = await startAll();
   await loseLease(started[1]?.lease as Lease);
   const sent: string[] = [];

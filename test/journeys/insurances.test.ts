@@ -130,7 +130,7 @@ describe('an insurance', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('of another patient is not updated', async () => {
+  test('an insurance of another patient is not updated', async () => {
     const other = await added(patient(23).mrn);
     const { body } = await update(patient(24).mrn, other.emr_insurance_id, { member_id: 'STOLEN' });
     const event = await fixture.api.untilEvent(body.job_id);

@@ -176,7 +176,7 @@ describe('an expired link', () => {
   });
 
   test(
-    'of more than 14 days fails the parked jobs, each with one event',
+    'a link that has been expired for more than 14 days fails the parked jobs, each with one event',
     async () => {
       const { api, owner } = fixture;
       const accepted = await expireInMidBatch(6, 3);

@@ -27,7 +27,7 @@ describe('order', () => {
   const writes = figure('ORDER_WRITES', 100);
   const timeout_ms = timeoutFor(writes, 500);
 
-  test(`of ${writes} writes for 5 patients, accepted in parallel, is kept per patient`, {
+  test(`the order of ${writes} writes for 5 patients, accepted in parallel, is kept per patient`, {
     timeout: timeout_ms,
   }, async () => {
     const { api, owner } = fixture;

@@ -131,7 +131,7 @@ describe('a new patient', () => {
     });
   });
 
-  test('that duplicates a chart fails with the MRN of that chart, and can be corrected', async () => {
+  test('a new patient that duplicates a chart fails with the MRN of that chart, and can be corrected', async () => {
     const person = newPatient();
     const first = await fixture.api.untilEvent((await create(person)).body.job_id);
     const { body } = await create(person);

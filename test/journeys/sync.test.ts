@@ -143,7 +143,7 @@ describe('a sync', () => {
     (['truncate', 'html', 'empty', 'reset', 'error_500'] as const).flatMap((kind) =>
       ['providers', 'patients'].map((list) => [kind, list as List] as const),
     ),
-  )('that gets %s instead of the list of %s deletes nothing and completes on a retry', async (kind, list) => {
+  )('a sync that gets %s instead of the list of %s deletes nothing and completes on a retry', async (kind, list) => {
     const before = await read(fixture, list);
     await setFault(fixture.api, `list_${list}`, kind);
     const accepted = await fixture.api.call('POST', '/v1/sync');
@@ -155,7 +155,7 @@ describe('a sync', () => {
     expect(await read(fixture, list)).toStrictEqual(before);
   });
 
-  test('that fails for an hour ends in sync.failed with a readable reason', async () => {
+  test('a sync that fails for an hour ends in sync.failed with a readable reason', async () => {
     await setFault(fixture.api, 'list_patients', 'html', { times: 50 });
     const { job_id } = (await fixture.api.call('POST', '/v1/sync')).body;
     await untilFailedAttempt(fixture.api, job_id);

@@ -52,7 +52,7 @@ function headersOf(receiver: Receiver, n: number): Record<string, string> {
 }
 
 describe('an event is sent to a registered endpoint', () => {
-  test('once, with signatures that the standardwebhooks package and an old client verify', async () => {
+  test('an event is sent once, with signatures that the standardwebhooks package and an old client verify', async () => {
     const { receiver, secret } = await register();
     const event = await write({ reason: 'Signed — “é 💊”' });
     await untilReceived(receiver, 1);
@@ -79,7 +79,7 @@ describe('an event is sent to a registered endpoint', () => {
     expect(Math.abs(Number(sent_at) * 1000 - Date.now())).toBeLessThan(60_000);
   });
 
-  test('again with the same id and a valid signature after a failed attempt', async () => {
+  test('an event is sent again with the same id and a valid signature after a failed attempt', async () => {
     const { receiver, secret } = await register();
     receiver.respond = respondWith(500);
     const event = await write();
@@ -99,7 +99,7 @@ describe('an event is sent to a registered endpoint', () => {
     expect(() => new Webhook(secret).verify(receiver.received[1]?.body ?? '', headersOf(receiver, 1))).not.toThrow();
   });
 
-  test('again on a resend, also to an endpoint that was added later', async () => {
+  test('an event is sent again on a resend, also to an endpoint that was added later', async () => {
     const early = await register();
     const event = await write();
     await untilReceived(early.receiver, 1);
@@ -130,7 +130,7 @@ describe('an endpoint', () => {
     expect(all.receiver.received).toHaveLength(2);
   });
 
-  test('that was removed gets nothing more, not even pending events', async () => {
+  test('an endpoint that was removed gets nothing more, not even pending events', async () => {
     const kept = await register();
     const removed = await register();
     removed.receiver.respond = respondWith(503);

@@ -176,7 +176,7 @@ test('returns 404 naming an unknown record, 422 if not allowed, 400 if malformed
   expect(await broken.json()).toMatchObject({ errorCode: 'BAD_REQUEST' });
 });
 
-test('of twenty concurrent writes with one reference, one is applied and the others return its record id', async () => {
+test('one of twenty concurrent writes with one reference is applied, and the others return its record id', async () => {
   const responses = await Promise.all(Array.from({ length: 20 }, () => post(ENCOUNTERS, encounterBody('twenty'))));
   const [winner, ...more] = responses.filter((response) => response.status === 201);
   expect(more).toEqual([]);

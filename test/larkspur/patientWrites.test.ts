@@ -121,7 +121,7 @@ test('rejects a duplicate patient, ignoring case, accents, apostrophes, hyphens 
   expect((await post('/api/patients', twin)).status).toBe(201);
 });
 
-test('of ten concurrent requests for one new patient, exactly one creates the chart', async () => {
+test('exactly one of ten concurrent requests for one new patient creates the chart', async () => {
   const responses = await Promise.all(
     Array.from({ length: 10 }, (_, n) => post('/api/patients', { ...newPatient('race'), externalRef: `race${n}` })),
   );

@@ -118,7 +118,7 @@ test('preventDoubleBooking rejects overlaps and names the conflict; adjacent tim
   expect((await strict('c9', { providerId: '504', startsAt: '03/15/2026 12:05' })).status).toBe(409);
 });
 
-test('of twelve concurrent bookings of one hour, exactly one succeeds', async () => {
+test('exactly one of twelve concurrent bookings of one hour succeeds', async () => {
   const responses = await Promise.all(
     Array.from({ length: 12 }, (_, n) => {
       const providers = n % 2 === 0 ? { providerId: '505', secondaryProviderId: '506' } : { providerId: '506' };

@@ -52,7 +52,7 @@ async function listed(org_id?: string): Promise<Listed[]> {
 }
 
 describe('a connection report', () => {
-  test('of a linked account lists discovery, scopes and probes', async () => {
+  test('the connection report of a linked account lists discovery, scopes and probes', async () => {
     const api = await link();
     const report = await reportOf(api);
     expect(report).toMatchObject({ address: server.url, error_code: null });
@@ -95,11 +95,11 @@ describe('a connection report', () => {
     expect((await reportOf(api)).error_code).toBeNull();
   });
 
-  test('of an EMR without one is null', async () => {
+  test('the connection report of an EMR without one is null', async () => {
     expect(await reportOf(fixture.api)).toBeNull();
   });
 
-  test('of a failed link is in the dashboard until the link succeeds', async () => {
+  test('the connection report of a failed link is in the dashboard until the link succeeds', async () => {
     const org_id = 'never-linked';
     const token = await createLinkToken({ org_id });
     server.fail({ kind: 'error_503', path: 'smart-configuration' });
@@ -125,14 +125,14 @@ describe('a connection report', () => {
     expect((await operator.get(`${path}/${report?.id}`)).status).toBe(404);
   });
 
-  test('of a failed link is deleted with its link token', async () => {
+  test('the connection report of a failed link is deleted with its link token', async () => {
     const org_id = 'purged';
     expect((await signIn(await createLinkToken({ org_id }), { ...bySecret(), client_secret: 'x' })).status).toBe(400);
     await fixture.owner`DELETE FROM link_tokens WHERE org_id = ${org_id}`;
     expect(await listed(org_id)).toEqual([]);
   });
 
-  test('of a sign-in on the EMR’s page covers all of its parts', async () => {
+  test('the connection report of a sign-in on the EMR’s page covers all of its parts', async () => {
     const token = await createLinkToken();
     const credentials = { way: 'authorization_code', client_id: 'by-page' };
     const headers = { access_token: null, client_id: null, client_secret: null, 'link-token': token };

@@ -93,7 +93,7 @@ describe('an EMR app', () => {
     expectApiError(missing, 404, `EMR app with ID '${'0'.repeat(32)}' not found.`, 'emr_app_id');
   });
 
-  test('of another client does not exist', async () => {
+  test('an EMR app of another client does not exist', async () => {
     const emr_app_id = await addApp();
     const other = await newClient(fixture);
     const body = { user_id: 'other', org_id: 'other', emr_app_id, emr_instance_domain: server.url };
@@ -109,7 +109,7 @@ describe('an EMR app', () => {
     expect(linked.status, JSON.stringify(linked.body)).toBe(200);
   });
 
-  test('with a new secret signs its accounts in again, also those that have expired meanwhile', async () => {
+  test('an EMR app with a new secret signs its accounts in again, also those that have expired meanwhile', async () => {
     const registered = (client_secret: string) => ({ client_id: 'rotating', client_secret });
     server.register(registered('first-synthetic-secret'));
     const id = await addApp({ credentials: { way: 'client_secret', ...registered('first-synthetic-secret') } });
@@ -125,7 +125,7 @@ describe('an EMR app', () => {
     expect((await api.call('GET', '/v1/patients')).status).toBe(200);
   });
 
-  test('that is added later does not replace what an account was linked with', async () => {
+  test('an EMR app that is added later does not replace what an account was linked with', async () => {
     const who = { user_id: 'without-app', org_id: 'without-app' };
     const first = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...who });
     const linked = await steps.signIn(first, 0, { credentials: by_secret(), one_time_code: undefined });

@@ -37,7 +37,7 @@ async function link(credentials: Record<string, string>, body = {}): Promise<Api
 }
 
 describe('a FHIR server is linked', () => {
-  test('with a bearer token, with client ID and secret, and with our published keys', async () => {
+  test('a FHIR server is linked with a bearer token, with client ID and secret, and with our published keys', async () => {
     for (const credentials of [
       bearerCredentials(),
       { way: 'client_secret', ...server.clients.confidential },
@@ -54,7 +54,7 @@ describe('a FHIR server is linked', () => {
     expect(headers.get('cache-control')).toContain('max-age');
   });
 
-  test('by key without counting the creation of the first keys against the time of the sign-in', async () => {
+  test('a FHIR server is linked by key without counting the creation of the first keys against the time of the sign-in', async () => {
     await fixture.owner`DELETE FROM signing_keys`;
     const order: string[] = [];
     const generate = crypto.subtle.generateKey.bind(crypto.subtle);
@@ -76,7 +76,7 @@ describe('a FHIR server is linked', () => {
     expect(order.slice(0, 3)).toStrictEqual(['key created', 'key created', 'time limit started']);
   });
 
-  test('and its credentials are stored encrypted', async () => {
+  test('the credentials of a FHIR server are stored encrypted', async () => {
     const credentials = bearerCredentials();
     await link(credentials);
     const rows = await fixture.owner`SELECT accounts::text AS row FROM accounts`;
@@ -109,14 +109,14 @@ describe('credentials with several sign-in methods', () => {
     }
   });
 
-  test('that the EMR rejects can be corrected with the same link token', async () => {
+  test('credentials that the EMR rejects can be corrected with the same link token', async () => {
     const link_token = await createLinkToken();
     const wrong = await signIn(link_token, { way: 'bearer_token', bearer_token: 'never issued' });
     expectApiError(wrong, 400, 'FHIR R4 rejected these credentials.');
     expect((await signIn(link_token, bearerCredentials())).status).toBe(200);
   });
 
-  test('for the EMR’s sign-in page are rejected without the page', async () => {
+  test('credentials for the EMR’s sign-in page are rejected without the page', async () => {
     const response = await signIn(await createLinkToken(), { way: 'authorization_code', client_id: 'by-page' });
     expectApiError(response, 400, 'FHIR R4 requires sign-in on its own page. Open it in Link.');
   });
@@ -243,7 +243,7 @@ describe('the capabilities of a server', () => {
     expectApiError(response, 400, "Field 'release_of_info' is only supported for Larkspur EMR.", 'release_of_info');
   });
 
-  test('of Larkspur are always the same', async () => {
+  test('the capabilities of Larkspur are always the same', async () => {
     const { capabilities } = (await fixture.api.call('GET', '/v1/settings')).body.data;
     expect(capabilities).toContain('createTelephoneEncounter');
   });
@@ -348,7 +348,7 @@ describe('a sign-in on the EMR’s page', () => {
     expectApiError(await finish(await signInOnPage(late.url), late.window), 400, unknown);
   });
 
-  test('that was declined or failed is reported and can be started again', async () => {
+  test('a sign-in on the EMR’s page that was declined or failed is reported and can be started again', async () => {
     const link_token = await createLinkToken();
     const first = await startPageSignIn(link_token);
     const declined = await finish(await signInOnPage(first.url, 'deny'), first.window);

@@ -86,7 +86,7 @@ describe('GET /link/v1/session', () => {
     expect(response.headers.get('set-cookie')).toBeNull();
   });
 
-  test('in update mode returns the known fields, with the user name and without the password', async () => {
+  test('GET /link/v1/session in update mode returns the known fields, with the user name and without the password', async () => {
     const access_token = await fixture.api.link({ user_id: 'known', staff: 1 });
     const { org_id, larkspur } = fixture.sandbox;
     const { body } = await session(await steps.linkToken({ user_id: 'known', org_id, access_token }));

@@ -39,7 +39,7 @@ async function linkByApp(server: FhirServer, who: { user_id: string; org_id: str
 }
 
 describe('a signing key', () => {
-  test('of one client does not sign for the client ID that another client has registered', async () => {
+  test('the signing key of one client does not sign for the client ID that another client has registered', async () => {
     const { meadow, fixture, steps, owner } = hosts;
     const credentials = { way: 'backend_services', client_id: 'registered-by-me' };
     const id = await hosts.addApp(mine, meadow, credentials);
@@ -102,7 +102,7 @@ describe('a signing key', () => {
     }
   });
 
-  test('of an account that was linked without an EMR app is not used anymore, until it is linked with one', async () => {
+  test('the signing key of an account that was linked without an EMR app is not used anymore, until it is linked with one', async () => {
     const { meadow, steps, fixture } = hosts;
     const credentials = { way: 'backend_services', client_id: 'linked-before' };
     meadow.register({ client_id: 'linked-before', jwks_url: sandboxKeySet(fixture) });
@@ -161,7 +161,7 @@ describe('a sign-in page', () => {
     },
   );
 
-  test('that another server took the place of does not get the code or the verifier to the first one', async () => {
+  test('a hostile sign-in page that sends the person on to an honest one gets neither the code nor the verifier', async () => {
     const { meadow, hostile } = hosts;
     hostile.published.issuer = undefined;
     meadow.page.iss = meadow.issuer;
@@ -180,7 +180,7 @@ describe('a sign-in page', () => {
     expect(tokenRequests(hostile)).toBe(0);
   });
 
-  test('of one EMR cannot answer at the redirect URI of another', async () => {
+  test('the sign-in page of one EMR cannot answer at the redirect URI of another', async () => {
     const { meadow, hostile } = hosts;
     const [at_meadow, at_hostile] = [await started(meadow), await started(hostile)];
     const [one, other] = [callbackOf(at_meadow.url), callbackOf(at_hostile.url)];
@@ -270,7 +270,7 @@ function nameEndpointsOf(server: FhirServer, { issuer }: FhirServer) {
 describe('a stored secret', () => {
   const way = 'authorization_code';
 
-  test('that a person entered is not sent to the token endpoint of an EMR app', async () => {
+  test('a stored secret that a person entered is not sent to the token endpoint of an EMR app', async () => {
     const { meadow, larch } = hosts;
     const who = { user_id: 'entered-before', org_id: 'entered-before' };
     await registerPage(meadow, { client_id: 'entered', client_secret: 'secret-that-a-person-entered' });
@@ -285,7 +285,7 @@ describe('a stored secret', () => {
     expect(foreignBytes(larch, [], ['secret-that-a-person-entered'])).toEqual([]);
   });
 
-  test('of an EMR app is not sent anywhere after its owner has removed it', async () => {
+  test('a stored secret of an EMR app is not sent anywhere after its owner has removed it', async () => {
     const { meadow, larch, owner } = hosts;
     const who = { user_id: 'removed-secret', org_id: 'removed-secret' };
     const client_id = 'removed-secret';
@@ -333,7 +333,7 @@ describe('a stored secret', () => {
     expect([renamed.status, renamed.body.field]).toEqual([400, 'credentials.client_secret']);
   });
 
-  test('of an EMR app is not used by a link that was created without the app', async () => {
+  test('a stored secret of an EMR app is not used by a link that was created without the app', async () => {
     const { meadow, steps } = hosts;
     const who = { user_id: 'app-meanwhile', org_id: 'app-meanwhile' };
     for (const client_id of ['entered-id', 'app-id']) meadow.register({ client_id, client_secret: `of-${client_id}` });
@@ -350,7 +350,7 @@ describe('a stored secret', () => {
     expect(tokenRequests(meadow)).toBe(before);
   });
 
-  test('of an EMR app is not sent if the app is deleted while a person is on the page', async () => {
+  test('a stored secret of an EMR app is not sent if the app is deleted while a person is on the page', async () => {
     const { meadow, owner } = hosts;
     const credentials = { way, client_id: 'deleted', app_secret: 'secret-of-a-deleted-app' };
     const id = await hosts.addApp(mine, meadow, credentials);

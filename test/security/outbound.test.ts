@@ -90,7 +90,7 @@ describe('a request', () => {
 });
 
 describe('a failure', () => {
-  test('before sending: refused port, unknown name, no TLS', async () => {
+  test('a refused port, an unknown name or missing TLS is a failure before sending', async () => {
     const closed = await serve(() => {});
     await closed.close();
     expect(await failure(sandbox(), closed.url)).toMatchObject({
@@ -113,7 +113,7 @@ describe('a failure', () => {
     });
   });
 
-  test('after sending: connection reset, partial response, invalid HTTP', async () => {
+  test('a connection reset, a partial response or invalid HTTP is a failure after sending', async () => {
     const reset = await serve((request) => request.socket.resetAndDestroy());
     const partial = await serve((request, response) => {
       response.writeHead(200, { 'content-length': 100 });

@@ -190,7 +190,7 @@ test('a known key is rejected while data keys need another one, and the error ha
   await expect(checkMasterKey(sql, before)).rejects.toThrow(StartFailure);
 });
 
-test('of several concurrent first starts with different keys, one succeeds', async () => {
+test('one of several concurrent first starts with different keys succeeds', async () => {
   const keys = Array.from({ length: 8 }, () => identified(randomBytes(32)));
   const outcomes = await Promise.allSettled(keys.map((current) => checkMasterKey(sql, { current })));
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

@@ -249,7 +249,7 @@ describe('a planted violation is found:', () => {
     expect(await broken()).toStrictEqual(names);
   });
 
-  test('at least one of each invariant', () => {
+  test('a violation of each invariant is planted', () => {
     const found = new Set(planted.flatMap(([, , names]) => names));
     expect(invariants.map(({ name }) => name).filter((name) => !found.has(name))).toStrictEqual([]);
   });
@@ -321,14 +321,14 @@ describe('is no violation:', () => {
     expect(await broken()).toStrictEqual([]);
   });
 
-  test('but not a webhook that another worker sent', async () => {
+  test('a webhook that another worker sent again is a violation', async () => {
     repeatWebhook();
     const deliveries = [{ url, webhook_id: newId() }];
     evidence.interruptions.push({ kind: 'process', frozen: false, at: now + 100, deliveries, renewals: [] });
     expect(await broken()).toStrictEqual([repeated_webhook]);
   });
 
-  test('but not a webhook or a redemption that a process was interrupted in long before', async () => {
+  test('a webhook or a redemption that a process was interrupted in long before is a violation', async () => {
     repeatWebhook();
     evidence.token_uses.push(redemption('a', now + 1_000));
     const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
@@ -337,7 +337,7 @@ describe('is no violation:', () => {
     expect(await broken()).toStrictEqual([repeated_webhook, redeemed_twice]);
   });
 
-  test('but not a webhook that was sent again after a freeze alone, or after a crash that came too late for it', async () => {
+  test('a webhook that was sent again after a freeze alone, or after a crash that came too late for it, is a violation', async () => {
     repeatWebhook();
     evidence.interruptions.push({ kind: 'process', frozen: true, at: now + 700, deliveries: [], renewals: [] });
     expect(await broken()).toStrictEqual([repeated_webhook]);
@@ -345,12 +345,12 @@ describe('is no violation:', () => {
     expect(await broken()).toStrictEqual([repeated_webhook]);
   });
 
-  test('but not a refused refresh token that had been redeemed before', async () => {
+  test('a refused refresh token that had been redeemed before is a violation', async () => {
     evidence.token_uses.push(redemption('a', now + 1_000, false));
     expect(await broken()).toStrictEqual([redeemed_twice]);
   });
 
-  test('but not a webhook that was accepted long before the database was down', async () => {
+  test('a webhook that was accepted long before the database was down is a violation', async () => {
     repeatWebhook();
     evidence.interruptions.push({ kind: 'database', at: now + 60_000, until: now + 63_000 });
     expect(await broken()).toStrictEqual([repeated_webhook]);

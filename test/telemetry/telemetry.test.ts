@@ -147,7 +147,7 @@ describe('a traceparent header', () => {
     expect(parseTraceparent(header)).toBeUndefined();
   });
 
-  test('of a later version may have more fields', () => {
+  test('a traceparent header of a later version may have more fields', () => {
     expect(parseTraceparent(`01-${trace_id}-b7ad6b7169203331-03-more`)).toMatchObject({ trace_id, flags: 3 });
   });
 

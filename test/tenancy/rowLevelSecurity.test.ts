@@ -185,7 +185,7 @@ describe('every table', () => {
     }
   });
 
-  test('of the installation is not accessible to the service role', async () => {
+  test('every table of the installation is inaccessible to the service role', async () => {
     // Erasures note the names of the tables they touch.
     for (const table of installation_tables.filter((each) => each !== 'erased_tables')) {
       await expect(service`SELECT * FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });

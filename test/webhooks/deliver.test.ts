@@ -125,7 +125,7 @@ describe('an attempt', () => {
     [500, 'The receiver responded with 500.'],
     [404, 'The receiver responded with 404.'],
     [302, 'The receiver responded with 302; redirects are not followed.'],
-  ])('with the response %i fails', async (status, problem) => {
+  ])('an attempt with the response %i fails', async (status, problem) => {
     const elsewhere = await startReceiver();
     const { receiver, id: endpoint_id } = await startEndpoint(
       fixture,
@@ -144,7 +144,7 @@ describe('an attempt', () => {
     expect(await healthOf(endpoint_id)).toMatchObject({ failing: true, status: 'enabled' });
   });
 
-  it('without a response in time fails', async () => {
+  it('an attempt without a response in time fails', async () => {
     const { receiver } = await startEndpoint(fixture, () => {});
     const id = await emit(fixture);
     await deliverDue(fixture, { timeout_ms: 1_000 });
@@ -157,7 +157,7 @@ describe('an attempt', () => {
     expect(attempt?.duration_ms).toBeGreaterThanOrEqual(950);
   });
 
-  it('that is refused, cut off or sent to a forbidden address fails', async () => {
+  it('an attempt that is refused, cut off or sent to a forbidden address fails', async () => {
     const closed = await startEndpoint(fixture);
     await closed.receiver.close();
     await startEndpoint(fixture, (response) => response.destroy());
@@ -325,7 +325,7 @@ describe('the health of an endpoint', () => {
   it.each([
     ['4 days 23 hours', 'enabled'],
     ['5 days 1 second', 'disabled'],
-  ])('after %s of failures it is %s', async (age, status) => {
+  ])('an endpoint that has failed for %s is %s', async (age, status) => {
     const { id: endpoint_id } = await startEndpoint(fixture, respondWith(500));
     const id = await emit(fixture);
     await fixture.owner`
@@ -403,7 +403,7 @@ describe('a lease', () => {
     expect(fixture.lines.join('')).toContain('lease lost');
   });
 
-  it('to a receiver that hangs is postponed without counting an attempt', async () => {
+  it('a delivery to a receiver that hangs is postponed without counting an attempt', async () => {
     const { receiver, id: endpoint_id } = await startEndpoint(fixture);
     const id = await emit(fixture);
     const circuits = openCircuits({ failures_max: 1 });
@@ -414,7 +414,7 @@ describe('a lease', () => {
     expect(await claim(fixture)).toHaveLength(0);
   });
 
-  it('that expired before the attempt sends nothing', async () => {
+  it('a lease that expired before the attempt sends nothing', async () => {
     const { receiver } = await startEndpoint(fixture);
     const id = await emit(fixture);
     const [lease] = await claim(fixture);

@@ -80,7 +80,7 @@ describe('an event', () => {
     expect(rows.map(({ event_id }) => event_id)).toEqual(events);
   });
 
-  it('without a subscribed endpoint has no delivery status', async () => {
+  it('an event without a subscribed endpoint has no delivery status', async () => {
     await add(['sync.failed']);
     const id = await emit(fixture, synced, tenant);
     expect(await deliveriesOf(fixture, id)).toEqual([]);

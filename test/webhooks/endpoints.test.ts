@@ -118,7 +118,7 @@ describe('endpoints', () => {
     expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toBeUndefined();
   });
 
-  it('that are being removed do not block a running delivery, which would be a deadlock', async () => {
+  it('endpoints that are being removed do not block a running delivery, which would be a deadlock', async () => {
     // Deliveries of other tests have URLs that must not be called.
     await fixture.owner`UPDATE deliveries SET ready_at = NULL`;
     const { id, receiver } = await startEndpoint(fixture, undefined, {}, tenant);
@@ -131,7 +131,7 @@ describe('endpoints', () => {
     expect(await statusOf(fixture, event_id)).toBe('success');
   });
 
-  it('that are disabled get nothing more, and pending deliveries fail unless claimed', async () => {
+  it('endpoints that are disabled get nothing more, and pending deliveries fail unless claimed', async () => {
     const { id } = await add();
     const taken = await emit(fixture, synced, tenant);
     await claim(fixture);
@@ -154,7 +154,7 @@ describe('secrets', () => {
     expect(row?.secret_sealed.toString('latin1')).not.toContain(secret.slice(6, 20));
   });
 
-  it('that were rotated stay valid for 24 hours', async () => {
+  it('secrets that were rotated stay valid for 24 hours', async () => {
     const { id, secret } = await add();
     const rotated = await rotate(id);
     expect(rotated?.id).toBe(id);

@@ -19,7 +19,7 @@ describe('the retry schedule', () => {
     [7, 14 * h],
     [8, 20 * h],
     [9, 24 * h],
-  ])('after %i attempts pauses within 20 %% of %i ms', (attempts, plain) => {
+  ])('the pause after %i attempts is within 20 %% of %i ms', (attempts, plain) => {
     expect(nextAttemptDelay(attempts, undefined, () => 0)).toBe(plain * 0.8);
     expect(nextAttemptDelay(attempts, undefined, () => 0.5)).toBe(plain);
     expect(nextAttemptDelay(attempts, undefined, () => 1 - 1e-12)).toBe(plain * 1.2);

@@ -134,7 +134,7 @@ describe('a worker', () => {
     expect(signals[1]?.reason).toBe('shutdown');
   });
 
-  test('on stop, claims nothing more, waits for running work, then aborts it', async () => {
+  test('claims nothing more on stop, waits for running work, then aborts it', async () => {
     const ids = ['a'];
     const { source, running, done } = fakeSource(ids);
     const worker = startWorker(source, { slots: 1, lease_ms: 30_000, onError });
@@ -184,7 +184,7 @@ describe('the pause between attempts', () => {
     [6, 32_000],
     [7, 60_000],
     [1_000, 60_000],
-  ])('after failure %i is %i ms with 20 %% jitter', (failures, plain) => {
+  ])('the pause after failure %i is %i ms with 20 %% jitter', (failures, plain) => {
     expect(backoffMs(failures, () => 0.5)).toBe(plain);
     expect(backoffMs(failures, () => 0)).toBe(plain * 0.8);
     expect(backoffMs(failures, () => 1)).toBe(plain * 1.2);

@@ -129,9 +129,9 @@ export const attackPromises: readonly PromiseRow[] = [
       ...test('promises/trust', 'promise 45: $way (EMR app: $app) gives no server anything of another'),
       ...test(
         'linking/signInAttacks',
-        'of one client does not sign for the client ID that another client has registered',
+        'the signing key of one client does not sign for the client ID that another client has registered',
         'signs nothing for the token endpoint of another EMR that a server names',
-        'that another server took the place of does not get the code or the verifier to the first one',
+        'a hostile sign-in page that sends the person on to an honest one gets neither the code nor the verifier',
         'are sent to the hosts that its owner listed, and to no other server that is linked',
       ),
     ],

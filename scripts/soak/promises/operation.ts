@@ -80,10 +80,7 @@ export const operationPromises: readonly PromiseRow[] = [
         'is erased with its accounts, records, jobs and keys; other practices stay',
         'a client is erased with everything but its audit records',
       ),
-      ...test(
-        'erasure/erasedFiles',
-        'after an erasure neither the most detailed log nor a file contains what was erased',
-      ),
+      ...test('erasure/erasedFiles', 'neither the most detailed log nor a file contains what was erased'),
     ],
   },
   {

@@ -59,7 +59,7 @@ export const jobPromises: readonly PromiseRow[] = [
     promise: 'Each ends in its documented code; no raw body or stack trace in `failure_reason`',
     tests: [
       ...test('journeys/faults', 'error_429: is sent again', 'refuse: fails with the EMR’s message'),
-      ...test('connectors/larkspur/writeFaults', 'with the fault %s succeeds', 'times out after 10 s'),
+      ...test('connectors/larkspur/writeFaults', 'a write with the fault %s succeeds', 'times out after 10 s'),
       ...test('journeys/failureCodes', '%s is %s in the job and the event'),
     ],
   },
@@ -93,7 +93,10 @@ export const webhookPromises: readonly PromiseRow[] = [
     promise:
       'All delivered within the retry schedule; `webhook-id` constant, timestamp new and signature valid at every attempt, checked with the `standardwebhooks` package and by hand; not sent again after it was accepted, unless a crash came between; no deadlock',
     tests: [
-      ...test('journeys/webhooks', 'again with the same id and a valid signature after a failed attempt'),
+      ...test(
+        'journeys/webhooks',
+        'an event is sent again with the same id and a valid signature after a failed attempt',
+      ),
       ...test('webhooks/deliver', 'makes ten attempts with the same id, new timestamps and valid signatures'),
       ...test('webhooks/flappingReceiver', 'do not deadlock: %s'),
     ],
@@ -103,7 +106,7 @@ export const webhookPromises: readonly PromiseRow[] = [
     row: 12,
     fault: 'The retry schedule',
     promise: 'Every pause within ±20 % of the table; `Retry-After` honored',
-    tests: test('webhooks/retrySchedule', 'pauses within 20 %', 'waits for Retry-After, up to 24 hours'),
+    tests: test('webhooks/retrySchedule', 'attempts is within 20 %', 'waits for Retry-After, up to 24 hours'),
   },
   {
     row: 13,

@@ -18,7 +18,7 @@ export const responsePromises: readonly PromiseRow[] = [
     row: 28,
     fault: 'Parallel bookings of one slot with `prevent_double_booking`',
     promise: 'Exactly one succeeds',
-    tests: test('spec/appointments/booking', 'of several concurrent bookings of one slot, exactly one succeeds'),
+    tests: test('spec/appointments/booking', 'exactly one of several concurrent bookings of one slot succeeds'),
   },
   {
     row: 29,

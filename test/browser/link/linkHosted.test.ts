@@ -80,7 +80,7 @@ describe('hosted page', () => {
     await window.page.context().close();
   });
 
-  test('of a dashboard link returns no public token, and the access token works', async () => {
+  test('the hosted page of a dashboard link returns no public token, and the access token works', async () => {
     const { ctx, sandbox, api, owner } = fixture.product;
     const [client] = await owner<
       { id: string }[]

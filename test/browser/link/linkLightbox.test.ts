@@ -106,22 +106,25 @@ describe('closing Link', () => {
     ],
     ['exit()', 'exited', ({ page }) => page.evaluate('handle.exit()')],
   ];
-  test.each(ways)('by %s calls onExit once, restores the page and the focus', async (_way, reason, act) => {
-    const window = await fixture.open();
-    const before = await window.page.content();
-    const frame = await window.start(await fixture.steps.linkToken());
-    await focused(frame, 'username');
-    await act(window);
-    await untilClosed(window);
-    await window.page.evaluate('handle.exit(); handle.destroy(); handle.destroy()');
-    expect(await endings(window)).toStrictEqual([['exit', reason]]);
-    expect(await window.page.content()).toBe(before);
-    await expect.poll(() => focusedId(window)).toBe('start');
-    await expect.poll(() => window.page.frames()).toHaveLength(1);
-    await window.page.context().close();
-  });
+  test.each(ways)(
+    'closing Link by %s calls onExit once, restores the page and the focus',
+    async (_way, reason, act) => {
+      const window = await fixture.open();
+      const before = await window.page.content();
+      const frame = await window.start(await fixture.steps.linkToken());
+      await focused(frame, 'username');
+      await act(window);
+      await untilClosed(window);
+      await window.page.evaluate('handle.exit(); handle.destroy(); handle.destroy()');
+      expect(await endings(window)).toStrictEqual([['exit', reason]]);
+      expect(await window.page.content()).toBe(before);
+      await expect.poll(() => focusedId(window)).toBe('start');
+      await expect.poll(() => window.page.frames()).toHaveLength(1);
+      await window.page.context().close();
+    },
+  );
 
-  test('by destroy() calls nothing, restores the page and prevents reopening', async () => {
+  test('closing Link by destroy() calls nothing, restores the page and prevents reopening', async () => {
     const window = await fixture.open();
     const before = await window.page.content();
     await focused(await window.start(await fixture.steps.linkToken()), 'username');
@@ -189,7 +192,7 @@ describe('opening Link twice', () => {
     await window.page.context().close();
   });
 
-  test('through the SDK resolves the first with the reason replaced', async () => {
+  test('opening Link twice through the SDK resolves the first with the reason replaced', async () => {
     const window = await fixture.open();
     const module = readFileSync(new URL('../../../dist/sdk/link.js', import.meta.url)).toString('base64');
     const [first, second] = [await fixture.steps.linkToken(), await fixture.steps.linkToken()];

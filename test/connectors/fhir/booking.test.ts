@@ -123,7 +123,7 @@ describe.each([
   ['keeps the slots', 'server', true],
   ['books by slot', 'bound', true],
 ] as const)('on a server that %s', (_what, slots_kept_by, foreign_identifiers) => {
-  test('of several bookings of a slot at the same time, exactly one succeeds', async () => {
+  test('exactly one of several bookings of a slot at the same time succeeds', async () => {
     server.faults.slots_kept_by = slots_kept_by;
     server.faults.foreign_identifiers = foreign_identifiers;
     const date = newDay();
@@ -143,7 +143,7 @@ describe.each([
   });
 });
 
-test('of two overlapping bookings of several slots, the one that loses frees what it claimed', async () => {
+test('the loser of two overlapping bookings of several slots frees what it claimed', async () => {
   const date = newDay();
   const ids = await addSlots(date, [
     ['10:00', '10:30'],

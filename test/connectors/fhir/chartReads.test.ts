@@ -221,7 +221,7 @@ describe('an incremental list', () => {
     expect(await collect(incrementalList(emr, ids)())).toStrictEqual(['a']);
   });
 
-  test('that is cut off silently is read to its end', async () => {
+  test('an incremental list that is cut off silently is read to its end', async () => {
     const records = Array.from({ length: 9 }, (_, n) => at(`r${n}`, n));
     const { emr } = await fakeServerWith((searches) => {
       const from = (searches.get('_lastUpdated') ?? 'ge').slice(2);

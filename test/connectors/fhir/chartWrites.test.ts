@@ -224,7 +224,7 @@ describe('a concurrent change', () => {
     return ehr_id;
   };
 
-  test('of another field is kept', async () => {
+  test('a concurrent change of another field is kept', async () => {
     const ehr_id = await race((patient) => {
       patient.birthDate = '1991-01-01';
     });
@@ -233,7 +233,7 @@ describe('a concurrent change', () => {
     expect(await charts.emr.findPatient(ehr_id)).toMatchObject({ dob: '1991-01-01', cell_phone: '212-555-0102' });
   });
 
-  test('of the same field is not overwritten', async () => {
+  test('a concurrent change of the same field is not overwritten', async () => {
     const ehr_id = await race((patient) => {
       patient.telecom = [{ system: 'phone', use: 'mobile', value: '315-555-0103' }];
     });
@@ -339,12 +339,15 @@ describe('language, race and ethnicity', () => {
     ['language', 'Klingonese', /no language 'Klingonese'/],
     ['race', 'Purple', /no race 'Purple'. Available: American Indian or Alaska Native, Asian/],
     ['ethnicity', 'X', /Available: Hispanic or Latino, Not Hispanic or Latino/],
-  ])('that FHIR does not know (%s) are refused with the accepted values', async (field, value, message) => {
-    const marker = newMarker();
-    const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
-    expect(failure).toMatchObject({ code: 'unknown_value', message: expect.stringMatching(message) });
-    expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
-  });
+  ])(
+    'a language, race or ethnicity that FHIR does not know (%s) is refused with the accepted values',
+    async (field, value, message) => {
+      const marker = newMarker();
+      const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
+      expect(failure).toMatchObject({ code: 'unknown_value', message: expect.stringMatching(message) });
+      expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
+    },
+  );
 
   test('are refused by name on a server without US Core', async () => {
     server.faults.us_core = false;
@@ -463,7 +466,7 @@ describe('an appointment', () => {
     });
   });
 
-  test('that overlaps another one is refused as a conflict with prevent_double_booking', async () => {
+  test('an appointment that overlaps another one is refused as a conflict with prevent_double_booking', async () => {
     await charts.emr.createAppointment.send(at('2031-07-02T09:00:00'), newMarker());
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-02T09:10:00'), newMarker()));
     const details = 'The provider has an appointment from 09:00 to 09:20.';
@@ -476,7 +479,7 @@ describe('an appointment', () => {
     await charts.emr.createAppointment.send(at('2031-07-02T09:10:00', { prevent_double_booking: false }), newMarker());
   });
 
-  test('that overlaps one in which the provider participates through a role is refused too', async () => {
+  test('an appointment that overlaps one in which the provider participates through a role is refused too', async () => {
     await server.storeUnchecked({
       resourceType: 'Appointment',
       id: 'by-role',
@@ -489,7 +492,7 @@ describe('an appointment', () => {
     expect(failure.details).toMatchObject({ conflict_type: 'appointment' });
   });
 
-  test('at a blocked time is refused as a block', async () => {
+  test('an appointment at a blocked time is refused as a block', async () => {
     await server.storeUnchecked({
       resourceType: 'Slot',
       id: 'closed',
@@ -502,7 +505,7 @@ describe('an appointment', () => {
     expect(failure).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'block' } });
   });
 
-  test('that is booked twice concurrently exists once', async () => {
+  test('an appointment that is booked twice concurrently exists once', async () => {
     const others = await Promise.all([1, 2, 3].map(() => openCharts(server)));
     const outcomes = await Promise.allSettled(
       others.map(({ emr }) => emr.createAppointment.send(at('2031-07-04T11:00:00'), newMarker())),
@@ -518,26 +521,26 @@ describe('an appointment', () => {
   test.each([
     ['an unknown visit type', { visit_type: 'XYZ' }, 'unknown_value', /has no visit type 'XYZ'/],
     ['a flag that FHIR does not have', { new_patient: true }, 'not_supported', /'new_patient' is not supported/],
-  ])('with %s is refused', async (_what, more, code, message) => {
+  ])('an appointment with %s is refused', async (_what, more, code, message) => {
     const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
     expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringMatching(message) });
   });
 
-  test('without a duration, and without one in the schedule, gets the given default', async () => {
+  test('an appointment without a duration, and without one in the schedule, gets the given default', async () => {
     const input = at('2031-07-08T11:00:00-04:00', { minutes: null, default_minutes: 25 });
     const { ehr_id } = await charts.emr.createAppointment.send(input, newMarker());
     expect(await charts.emr.getAppointment(ehr_id)).toMatchObject({ minutes: 25 });
   });
 
   test.each(['2027-11-07T01:30:00-04:00', '2027-11-07T01:30:00-05:00'])(
-    'at %s, in an hour that occurs twice, keeps its instant',
+    'an appointment at %s, in an hour that occurs twice, keeps its instant',
     async (starts) => {
       const { ehr_id } = await charts.emr.createAppointment.send(at(starts), newMarker());
       expect((await charts.emr.getAppointment(ehr_id))?.starts).toBe(starts);
     },
   );
 
-  test('without a duration uses that of the free slot', async () => {
+  test('an appointment without a duration uses that of the free slot', async () => {
     await server.storeUnchecked({
       resourceType: 'Slot',
       id: 'open',

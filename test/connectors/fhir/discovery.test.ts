@@ -98,7 +98,7 @@ describe('the token endpoint', () => {
     });
   });
 
-  test('in a document that is nested too deeply is not read', async () => {
+  test('the token endpoint in a document that is nested too deeply is not read', async () => {
     const raw = `{"token_endpoint":"https://x.example/token","more":${'['.repeat(120)}${']'.repeat(120)}}`;
     const authority = await discovered(
       { '/r4/.well-known/smart-configuration': { raw } },
@@ -107,7 +107,7 @@ describe('the token endpoint', () => {
     expect(authority).toMatchObject({ token_endpoint: 'https://stated.example/token' });
   });
 
-  test('that is not published leads to the advice to use a bearer token', async () => {
+  test('the token endpoint that is not published leads to the advice to use a bearer token', async () => {
     expect(await discovered({})).toMatchObject({
       kind: 'refused',
       message: 'The server does not publish its token endpoint. Use a bearer token instead.',
@@ -222,7 +222,7 @@ describe('scopes', () => {
     expect(scopesFor('system', supported)).toBe(requested);
   });
 
-  test('of a person include offline access, and the identity if the server supports it', () => {
+  test('the scopes of a person include offline access, and the identity if the server supports it', () => {
     expect(scopesFor('user', ['openid', 'fhirUser', 'offline_access', 'user/*.*'])).toBe(
       'openid fhirUser offline_access user/*.*',
     );

@@ -60,20 +60,20 @@ describe('a list is read to its end', () => {
     expect(await idsOf()).toHaveProperty('size', many);
   });
 
-  test('with included records separate from the matches', async () => {
+  test('a list is read to its end, with included records separate from the matches', async () => {
     const pages: { matches: fhir.Coverage[]; included: fhir.FhirResource[] }[] = [];
     for await (const page of client.search<fhir.Coverage>('Coverage', { _include: 'Coverage:payor' })) pages.push(page);
     expect(pages.flatMap(({ matches }) => matches)).toMatchObject([{ id: 'c1' }]);
     expect(pages.flatMap(({ included }) => included)).toMatchObject([{ resourceType: 'Organization', id: 'o1' }]);
   });
 
-  test('and may be empty', async () => {
+  test('a list may be empty', async () => {
     expect(await client.searchAll<fhir.Patient>('Patient', { family: 'Nobody' })).toEqual([]);
   });
 });
 
 describe('a list that was cut off fails, because missing records would be deleted', () => {
-  test.each([true, false])('with (%s) or without a total', async (total) => {
+  test.each([true, false])('a list that was cut off fails (with a total: %s)', async (total) => {
     Object.assign(server.faults, { paging: 'cut', total });
     const failure = await failureOf(idsOf());
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR returned an incomplete list.' });
@@ -90,7 +90,7 @@ describe('a list that was cut off fails, because missing records would be delete
     await fake.close();
   });
 
-  test('also in the middle, and when the server has dropped the search', async () => {
+  test('a list that was cut off in the middle, or whose search the server has dropped, fails', async () => {
     for (const kind of ['error_500', 'reset', 'truncated', 'html_200', 'empty', 'not_fhir', 'too_many'] as const) {
       server.fail({ kind, path: '_getpages' });
       expect([kind, (await failureOf(idsOf())).kind]).toEqual([kind, 'unavailable']);
@@ -204,7 +204,7 @@ describe('a search by a parameter that the server does not support', () => {
 });
 
 describe('the next page of a list', () => {
-  test('under an internal host name is read at the linked address', async () => {
+  test('the next page of a list under an internal host name is read at the linked address', async () => {
     const other_server = await startFakeServer(() => ({ json: bundle() }));
     server.faults.link_origin = other_server.url;
     expect(await idsOf()).toHaveProperty('size', many);
@@ -212,7 +212,7 @@ describe('the next page of a list', () => {
     await other_server.close();
   });
 
-  test('at another host and path is not followed, and gets no token', async () => {
+  test('a next page at another host and path is not followed, and gets no token', async () => {
     const headers_received: unknown[] = [];
     const other_server = await startFakeServer(({ headers }) => {
       headers_received.push(headers);
@@ -226,7 +226,7 @@ describe('the next page of a list', () => {
   });
 
   test.each(['the same page', 'a page before', 'ever new addresses of the same records', 'nothing readable'])(
-    'at %s fails instead of continuing forever',
+    'the next page of a list at %s fails instead of continuing forever',
     async (where) => {
       let page = 0;
       const fake = await fakeFhirServer((_path, base) => {

@@ -28,7 +28,7 @@ describe('on a server that drops our marker, a lost create of a patient', () => 
     expect(await named('Lostonce')).toMatchObject([{ id: ehr_id }]);
   });
 
-  test('that did not arrive is sent again, although an older chart has the same name and birth date', async () => {
+  test('a lost create of a patient that did not arrive is sent again, although an older chart has the same name and birth date', async () => {
     Object.assign(server.faults, drops_markers);
     const { emr } = await openCharts(server);
     const input = { ...empty_patient, last_name: 'Namesake' };
@@ -81,7 +81,7 @@ describe('on a server that has not shown that it keeps markers, a lost create of
   const appointments = async (starts_at: string) =>
     (await server.resources<fhir.Appointment>('Appointment')).filter(({ start }) => start?.startsWith(starts_at));
 
-  test('that did not arrive is found to be absent by patient and start, and is sent again', async () => {
+  test('a lost create of an appointment that did not arrive is found to be absent by patient and start, and is sent again', async () => {
     const { emr } = await openCharts(server);
     server.fail({ kind: 'reset', method: 'POST', path: 'R4/Appointment' });
     const input = { ...booking, starts_at: '2031-03-04T10:00:00' };
@@ -89,7 +89,7 @@ describe('on a server that has not shown that it keeps markers, a lost create of
     expect(await appointments('2031-03-04T10:00')).toMatchObject([{ id: ehr_id }]);
   });
 
-  test('that arrived is not sent again, even if the server drops the marker', async () => {
+  test('a lost create of an appointment that arrived is not sent again, even if the server drops the marker', async () => {
     Object.assign(server.faults, drops_markers);
     const { emr } = await openCharts(server);
     const input = { ...booking, starts_at: '2031-03-05T10:00:00' };
@@ -101,7 +101,7 @@ describe('on a server that has not shown that it keeps markers, a lost create of
     expect(await appointments('2031-03-05T10:00')).toHaveLength(1);
   });
 
-  test('that arrived is not sent again, even if the account may not see appointments', async () => {
+  test('a lost create of an appointment that arrived is not sent again, even if the account may not see appointments', async () => {
     server.faults.conditional_create = false;
     server.faults.hidden = ['Appointment'];
     const { emr } = await openCharts(server);

@@ -144,13 +144,13 @@ const wrong_kinds = {
 };
 
 describe.each(bare)('a %s', (_name, schema, map) => {
-  test('without any field is mapped to a valid record', () => {
+  test('a record without any field is mapped to a valid one', () => {
     const mapped = map({});
     expect(mapped).toBeDefined();
     expect([...Compile(schema).Errors(mapped)]).toStrictEqual([]);
   });
 
-  test('with fields of wrong types is mapped to a valid record', () => {
+  test('a record with fields of wrong types is mapped to a valid one', () => {
     expect([...Compile(schema).Errors(map(wrong_kinds))]).toStrictEqual([]);
   });
 });
@@ -288,7 +288,7 @@ describe('hours', () => {
     ['23:59:58', 'T23:59:00'],
     ['18:00:00', undefined],
     ['06:00:00', undefined],
-  ])('from 18:00 until %s end at %s', (availableEndTime, end) => {
+  ])('hours from 18:00 until %s end at %s', (availableEndTime, end) => {
     const late = { daysOfWeek: ['mon' as const], availableStartTime: '18:00:00', availableEndTime };
     const hours = toHours([{ ...role, availableTime: [late] }], [], timezone);
     expect(hours[0]?.shifts[0]?.end).toBe(end);

@@ -47,7 +47,7 @@ describe('the identifier that is the MRN is guessed', () => {
     expect(guessMrnRule(patientsWith(make))).toStrictEqual(rule);
   });
 
-  test('only if there are enough patients', () => {
+  test('the identifier that is the MRN is guessed only if there are enough patients', () => {
     const make: Make = (n) => [typed('MR', `M${n}`)];
     expect(guessMrnRule(patientsWith(make, 2))).toBeUndefined();
     expect(guessMrnRule(patientsWith(make, 3))).toStrictEqual({ type: 'MR' });

@@ -44,7 +44,7 @@ describe('locations', () => {
     expect(await ids()).toEqual(['by-role', 'by-schedule', 'by-visit', 'managed', 'typed']);
   });
 
-  test('that are coded as homes are not listed, even if an appointment took place there', async () => {
+  test('locations that are coded as homes are not listed, even if an appointment took place there', async () => {
     const participant = [{ status: 'accepted', actor: { reference: 'Location/typed-home' } }];
     await store({ resourceType: 'Appointment', id: 'home-visit', status: 'booked', participant });
     expect(await ids()).not.toContain('typed-home');
@@ -211,7 +211,7 @@ describe('patients', () => {
     expect(listed.get('p3')).toMatchObject({ deceased: true });
   });
 
-  test('that were merged are found as the chart they were merged into', async () => {
+  test('patients that were merged are found as the chart they were merged into', async () => {
     const identifier = [{ type: { coding: [{ code: 'MR' }] }, value: 'OLD-1' }];
     const replaced = (id: string) => [{ type: 'replaced-by', other: { reference: `Patient/${id}` } }];
     await store({ resourceType: 'Patient', id: 'm1', identifier, link: replaced('m2') });

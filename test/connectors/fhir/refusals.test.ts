@@ -107,18 +107,21 @@ describe('on a server that does not check references', () => {
 });
 
 describe('a server that refuses a declared operation', () => {
-  test.each([404, 405, 501])('as a whole with %s does not offer it', async (create) => {
-    server.faults.refused_writes = { Patient: { create } };
-    const { emr } = await openCharts(server);
-    expect(await failureOf(emr.createPatient.send(empty_patient, newMarker()))).toMatchObject({
-      kind: 'refused',
-      code: 'not_supported',
-      not_offered: true,
-      message: `The server does not accept new Patient records (${create}).`,
-    });
-  });
+  test.each([404, 405, 501])(
+    'a server that refuses a declared operation as a whole with %s does not support it',
+    async (create) => {
+      server.faults.refused_writes = { Patient: { create } };
+      const { emr } = await openCharts(server);
+      expect(await failureOf(emr.createPatient.send(empty_patient, newMarker()))).toMatchObject({
+        kind: 'refused',
+        code: 'not_supported',
+        not_offered: true,
+        message: `The server does not accept new Patient records (${create}).`,
+      });
+    },
+  );
 
-  test('for lack of rights does not offer it', async () => {
+  test('a server that refuses a declared operation for missing rights does not support it', async () => {
     server.faults.refused_writes = { DocumentReference: { create: 403 }, Binary: { create: 403 } };
     const { emr } = await openCharts(server);
     expect(await failureOf(emr.uploadDocument.send(document, newMarker()))).toMatchObject({
@@ -129,7 +132,7 @@ describe('a server that refuses a declared operation', () => {
     });
   });
 
-  test('for a part of the request still offers the operation, and names the field', async () => {
+  test('a server that refuses a part of a request still supports the operation, and names the field', async () => {
     server.faults.refused_writes = { RelatedPerson: { create: 404 } };
     const opened = await openCharts(server);
     const failure = await failureOf(opened.emr.addPatientInsurance.send(insurance, newMarker()));
@@ -211,7 +214,7 @@ describe('a server without Coverage', () => {
     expect(writes()).toBe(before);
   });
 
-  test('that refuses it in spite of its statement no longer takes insurance fields after the next sync', async () => {
+  test('a server that refuses Coverage in spite of its statement no longer supports insurance fields after the next sync', async () => {
     server.faults.refused_writes = { Coverage: { create: 404 } };
     const opened = await openCharts(server);
     const coverages = [{ company: { name: 'Mock Mutual' }, member_id: null, priority: 1 as const }];

@@ -122,7 +122,7 @@ describe('a response of the server', () => {
     }
   });
 
-  test('with a body that is not a record is unreadable', async () => {
+  test('a response with a body that is not a record is unreadable', async () => {
     for (const response of [
       { json: { ok: true } },
       { raw: '{"resourceType":' },
@@ -142,13 +142,13 @@ describe('a response of the server', () => {
     ['100 levels', patient('['.repeat(100) + ']'.repeat(100))],
     ['4 MB of brackets', patient('['.repeat(4_000_000))],
     ['100,000 values', patient(`[${'{},'.repeat(100_000)}{}]`)],
-  ])('that exceeds %s is rejected', async (_limit, raw) => {
+  ])('a response that exceeds %s is rejected', async (_limit, raw) => {
     const { read, create } = await exchange({ raw });
     expect(read).toMatchObject({ kind: 'unavailable', message: too_large });
     expect(create).toMatchObject({ kind: 'unknown_outcome', message: too_large });
   });
 
-  test('with a rejection that is too large or too complex is still a rejection', async () => {
+  test('a rejection that is too large or too complex is still a rejection', async () => {
     for (const raw of [Buffer.alloc(300_000, ' '), '['.repeat(1000)]) {
       const { read, create } = await exchange({ status: 422, raw });
       expect(read).toMatchObject({ kind: 'refused', message: 'The EMR did not accept the request (422).' });
@@ -156,7 +156,7 @@ describe('a response of the server', () => {
     }
   });
 
-  test('with a page of a list may be larger than one with a record', async () => {
+  test('a response with a page of a list may be larger than one with a record', async () => {
     const resource = { resourceType: 'Patient', id: '1', text: { div: 'x'.repeat(10_000_000) } };
     const fake = await startFakeServer(() => ({ json: { resourceType: 'Bundle', total: 1, entry: [{ resource }] } }));
     const found = await clientOf(fake.url).searchAll<fhir.Patient>('Patient', {});
@@ -164,7 +164,7 @@ describe('a response of the server', () => {
     expect(found).toStrictEqual([resource]);
   });
 
-  test('that rejects a request is quoted if it is readable text', async () => {
+  test('a response that rejects a request is quoted if it is readable text', async () => {
     const messageFor = async (diagnostics: string) =>
       (await exchange({ status: 422, json: outcome(diagnostics) })).create;
     expect(await messageFor('Patient.birthDate must not be in the future')).toMatchObject({
@@ -187,7 +187,7 @@ describe('a response of the server', () => {
     expect(await messageFor('x'.repeat(5000))).toMatchObject({ message: expect.stringMatching(/^.{300,330}$/) });
   });
 
-  test('that reports a concurrent change is retried', async () => {
+  test('a response that reports a concurrent change is retried', async () => {
     for (const code of ['lock-error', 'transient', 'throttled']) {
       const { create } = await exchange({ status: 409, json: outcome('busy', code) });
       expect(create).toMatchObject({ kind: 'unavailable' });
@@ -225,13 +225,16 @@ describe('a response of the server', () => {
     ['business-rule', visit, 'emr_refused'],
     ['processing', person, 'emr_refused'],
     ['constructor', person, 'emr_refused'],
-  ])('with an issue of type %s is a failure with a code of the catalogue: %j', async (issue, resource, code) => {
-    const fake = await startFakeServer(() => ({ status: 422, json: outcome('In words.', issue) }));
-    const failure = await failureOf(clientOf(fake.url).create(resource, 'marker'));
-    await fake.close();
-    expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringContaining('In words.') });
-    if (code === 'duplicate_patient') expect(failure.message).toContain('duplicate');
-  });
+  ])(
+    'a response with an issue of type %s is a failure with a code of the catalogue: %j',
+    async (issue, resource, code) => {
+      const fake = await startFakeServer(() => ({ status: 422, json: outcome('In words.', issue) }));
+      const failure = await failureOf(clientOf(fake.url).create(resource, 'marker'));
+      await fake.close();
+      expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringContaining('In words.') });
+      if (code === 'duplicate_patient') expect(failure.message).toContain('duplicate');
+    },
+  );
 
   test('takes its failure code from the first error with a meaning of its own', async () => {
     const issue = (severity: string, code: string) => ({ severity, code, diagnostics: 'In words.' });
@@ -251,11 +254,11 @@ describe('a response of the server', () => {
     [405, 'not_supported'],
     [410, 'patient_not_found'],
     [501, 'not_supported'],
-  ])('with the status %i is a failure with the code %s', async (status, code) => {
+  ])('a response with the status %i is a failure with the code %s', async (status, code) => {
     expect((await exchange({ status, json: outcome('In words.') })).create).toMatchObject({ code });
   });
 
-  test('that the operation is not supported is a refusal', async () => {
+  test('a response that the operation is not supported is a refusal', async () => {
     for (const status of [404, 405, 501]) {
       expect((await exchange({ status, raw: '' })).create).toMatchObject({
         kind: 'refused',

@@ -40,7 +40,7 @@ describe('a token that expires early', () => {
     expect(await client.findByMarker('Patient', 'at-once')).toBeDefined();
   });
 
-  test('after every renewal needs a person', async () => {
+  test('a token that expires early after every renewal needs a person', async () => {
     const { client } = await linkedClient(server);
     server.expireTokens('access');
     server.faults.token_uses_max = 0;
@@ -57,7 +57,7 @@ describe('a token that expires early', () => {
     expect(saved).toHaveLength(1);
   });
 
-  test('whose renewal gets no response fails as unavailable, writes too, and is renewed by the next call', async () => {
+  test('a token whose renewal gets no response fails as unavailable, writes too, and is renewed by the next call', async () => {
     const { client } = await linkedClient(server);
     server.expireTokens('access');
     for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'html_200', 'empty', 'truncated'] as const) {
@@ -70,7 +70,7 @@ describe('a token that expires early', () => {
     expect(await client.findByMarker('Patient', 'no-renewal')).toBeUndefined();
   });
 
-  test('whose renewal cannot be saved passes that error on, and the next call renews again', async () => {
+  test('a token whose renewal cannot be saved passes that error on, and the next call renews again', async () => {
     const { access, endpoint } = await linkedClient(server);
     server.expireTokens('access');
     let database_down = true;

@@ -26,7 +26,7 @@ afterAll(() => server.close());
 const byToken = (bearer_token = server.bearerToken()): Credentials => ({ way: 'bearer_token', bearer_token });
 
 describe('a sign-in succeeds', () => {
-  test('with a bearer token, even with a trailing line break', async () => {
+  test('a sign-in succeeds with a bearer token, even with a trailing line break', async () => {
     const { grant, capabilities } = await signedIn(openEndpoint(server.url), byToken(`${server.bearerToken()}\n`));
     expect(grant.access_token).not.toMatch(/\s/);
     expect(grant).not.toHaveProperty('refresh_token');
@@ -34,13 +34,13 @@ describe('a sign-in succeeds', () => {
     expect(offered.toSorted()).toEqual(operations.map(({ operation }) => operation).sort());
   });
 
-  test('with client ID and secret', async () => {
+  test('a sign-in succeeds with client ID and secret', async () => {
     const { grant, user } = await signedIn(openEndpoint(server.url), bySecret(server));
     expect(Number(grant.expires_at)).toBeGreaterThan(Date.now());
     expect(user.ehr_id).toBe(server.clients.confidential.client_id);
   });
 
-  test.each(['RS384', 'ES384'] as const)('with an assertion signed by our key, %s', async (alg) => {
+  test.each(['RS384', 'ES384'] as const)('a sign-in succeeds with an assertion signed by our key, %s', async (alg) => {
     const { keys, jwks } = await newKeys();
     const client_id = `signed-${alg}`;
     server.register({ client_id, jwks });
@@ -112,7 +112,7 @@ describe('the user of a sign-in', () => {
     ['the record named by a JWT', jwtFor({ sub: 'u1', fhirUser: 'Practitioner/prac-2' }), 'Practitioner/prac-2'],
     ['the subject of a JWT', jwtFor({ sub: 'u1' }), 'sub:u1'],
     ['unknown for any other token', 'opaque', 'bearer'],
-  ])('of a bearer token is %s', async (_, bearer_token, ehr_id) => {
+  ])('the user of a bearer token is %s', async (_, bearer_token, ehr_id) => {
     const endpoint = openEndpoint(server.url);
     const { fetch } = endpoint.outbound;
     // The server accepts the token, whatever it is.

@@ -56,7 +56,7 @@ describe('a client secret', () => {
   });
 
   test.each(['decoded', 'verbatim'] as const)(
-    'with special characters is accepted (Basic credentials %s)',
+    'a client secret with special characters is accepted (Basic credentials %s)',
     async (reading) => {
       server.faults.basic_credentials = reading;
       const client = { client_id: 'a client:with_all.of-them~', client_secret: 'p+l/u=s % ü:!' };
@@ -65,7 +65,7 @@ describe('a client secret', () => {
     },
   );
 
-  test('of a person’s application is sent in the other way with the same code', async () => {
+  test('a client secret of a person’s application is sent in the other way with the same code', async () => {
     server.faults.basic_credentials = 'refused';
     const client = { client_id: 'with-secret', client_secret: 'right', redirect_uris: [return_address] };
     server.register(client);
@@ -75,7 +75,7 @@ describe('a client secret', () => {
 });
 
 describe('an ID token', () => {
-  test('that was not requested is ignored, whatever its algorithm and claims', async () => {
+  test('an ID token that was not requested is ignored, whatever its algorithm and claims', async () => {
     server.faults.unasked_id_token = true;
     const { user } = await signedIn(openEndpoint(server.url), bySecret(server));
     expect(user.ehr_id).toBe(server.clients.confidential.client_id);
@@ -84,7 +84,7 @@ describe('an ID token', () => {
     await signedIn({ ...openEndpoint(server.url), keys }, { way: 'backend_services', client_id: 'signed' });
   });
 
-  test('of a person is requested with a nonce, which is new for every sign-in', async () => {
+  test('an ID token of a person is requested with a nonce, which is new for every sign-in', async () => {
     server.faults.nonce = 'always';
     const client_id = server.clients.public.client_id;
     const nonces = [await onPage({ client_id }), await onPage({ client_id })].map(({ url }) =>
@@ -94,7 +94,7 @@ describe('an ID token', () => {
     expect(nonces).not.toContain(null);
   });
 
-  test('with another nonce is refused', async () => {
+  test('an ID token with another nonce is refused', async () => {
     const endpoint = openEndpoint(server.url);
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 's' });
@@ -104,7 +104,7 @@ describe('an ID token', () => {
     expect(failure).toMatchObject({ kind: 'refused', message });
   });
 
-  test('that the server does not send although it was requested is not needed', async () => {
+  test('a sign-in succeeds without the ID token that was requested', async () => {
     server.faults.no_id_token = true;
     const { user } = await onPage({ client_id: server.clients.public.client_id });
     expect(user.name).toBe(server.clients.public.client_id);
@@ -137,7 +137,7 @@ describe('a malformed discovery document', () => {
 });
 
 describe('the scopes', () => {
-  test('of operations are not requested with those of records', async () => {
+  test('the scopes of operations are not requested with those of records', async () => {
     const scopes = ['system/Patient.read', 'system/*.$export', 'system/Group.$export', 'api:fhir', 'user/Patient.read'];
     server.faults.scopes = scopes;
     await signedIn(openEndpoint(server.url), bySecret(server));

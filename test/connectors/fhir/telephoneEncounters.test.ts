@@ -290,7 +290,7 @@ describe('a refill', () => {
     await interruptEverywhere(write, async (marker) => expect(await proposals(marker)).toHaveLength(1));
   });
 
-  test('of another patient’s medication is refused', async () => {
+  test('a refill of another patient’s medication is refused', async () => {
     await server.storeUnchecked({
       resourceType: 'MedicationRequest',
       id: 'rx-other',

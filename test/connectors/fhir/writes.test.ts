@@ -49,14 +49,14 @@ describe('a create', () => {
   });
 
   const responses = ['empty', 'empty_without_location', 'outcome', 'not_fhir'] as const;
-  test.each(responses)('with the response %s is read back', async (create_response) => {
+  test.each(responses)('a create with the response %s is read back', async (create_response) => {
     server.faults.create_response = create_response;
     const marker = newMarker();
     const stored = await client.create(patient('Silent'), marker);
     expect(stored).toMatchObject({ id: (await bearing(marker))[0]?.id, name: [{ family: 'Silent' }] });
   });
 
-  test('with an empty response from a server that cannot be searched is of unknown outcome', async () => {
+  test('a create with an empty response from a server that cannot be searched has an unknown outcome', async () => {
     Object.assign(server.faults, { create_response: 'empty_without_location', search_by_identifier: false });
     const { client: other } = await linkedClient(server);
     expect(other.canFind('Patient')).toBe(false);
@@ -65,7 +65,7 @@ describe('a create', () => {
     expect(await failureOf(other.findByMarker('Patient', marker))).toMatchObject({ kind: 'unknown_outcome' });
   });
 
-  test('that the server confirmed but does not find by marker is marked as accepted', async () => {
+  test('a create that the server confirmed but does not find by marker is marked as accepted', async () => {
     const { client: other } = await linkedClient(server);
     const marker = newMarker();
     // Like a server that keeps only its own identifiers.
@@ -87,7 +87,7 @@ describe('a create', () => {
     'reset',
     'truncated',
   ] as const;
-  test.each(lost)('whose response became %s is found by its marker and not created again', async (kind) => {
+  test.each(lost)('a create whose response became %s is found by its marker and not created again', async (kind) => {
     const { client: other } = await linkedClient(server);
     server.fail({ kind, method: 'POST', path: 'Patient', performed: true });
     const marker = newMarker();
@@ -99,7 +99,7 @@ describe('a create', () => {
     expect(await bearing(marker)).toMatchObject([{ id: found?.id }]);
   });
 
-  test('that was never sent, or clearly rejected, is not of unknown outcome', async () => {
+  test('a create that was never sent, or clearly rejected, has no unknown outcome', async () => {
     const definite = { too_many: 'unavailable', too_many_retry_after: 'unavailable', forbidden: 'refused' } as const;
     for (const [kind, expected] of Object.entries(definite)) {
       server.fail({ kind: kind as keyof typeof definite, method: 'POST' });
@@ -109,7 +109,7 @@ describe('a create', () => {
     expect((await failureOf(client.create(invalid, newMarker()))).kind).toBe('refused');
   });
 
-  test('that fails because of a concurrent create is found to be absent and created', async () => {
+  test('a create that fails because of a concurrent create is found to be absent and created', async () => {
     server.faults.one_create_at_a_time = true;
     const markers = [newMarker(), newMarker()];
     const outcomes = await Promise.allSettled(markers.map((marker) => client.create(patient('AtOnce'), marker)));
@@ -294,7 +294,7 @@ describe('an update', () => {
     expect(await client.findByMarker<fhir.Patient>('Patient', 'update-1')).toEqual(after);
   });
 
-  test('of a record that changes often: the create and the last five changes are found', async () => {
+  test('the create and the last five changes of a record that changes often are found', async () => {
     const created = newMarker();
     const { id = '' } = await client.create<fhir.Patient>(
       { ...patient('Often'), identifier: [{ value: 'A-1' }] },
@@ -328,7 +328,7 @@ describe('an update', () => {
     expect(server.writes('Patient').at(-1)?.headers['if-match']).toMatch(etag === 'strong' ? /^"/ : /^W\/"/);
   });
 
-  test('that meets a concurrent change is applied to the new version', async () => {
+  test('an update that meets a concurrent change is applied to the new version', async () => {
     const { id = '' } = await stored('Shared');
     let times = 0;
     const { before, after } = await client.update<fhir.Patient>(
@@ -346,7 +346,7 @@ describe('an update', () => {
     expect(after).toMatchObject({ gender: 'female', name: [{ family: 'Shared', given: ['Cleo'] }] });
   });
 
-  test('of fields that others have changed is refused, and nothing is sent', async () => {
+  test('an update of fields that others have changed is refused, and nothing is sent', async () => {
     const { id = '' } = await stored('Contested');
     let times = 0;
     const work = client.update<fhir.Patient>(
@@ -366,7 +366,7 @@ describe('an update', () => {
     expect((await client.read<fhir.Patient>('Patient', id))?.name).toEqual([{ family: 'Theirs' }]);
   });
 
-  test('that conflicts every time is unavailable', async () => {
+  test('an update that conflicts every time is unavailable', async () => {
     const { id = '' } = await stored('Busy');
     let version = 100;
     const work = client.update<fhir.Patient>(
@@ -383,7 +383,7 @@ describe('an update', () => {
     expect(version).toBe(103);
   });
 
-  test('of a missing record is not_found, and an id that changes the path is not sent', async () => {
+  test('an update of a missing record is not_found, and an id that changes the path is not sent', async () => {
     for (const id of ['nobody', '..', '.', 'a/b', '']) {
       expect(await failureOf(client.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
         kind: 'not_found',
@@ -404,7 +404,7 @@ describe('an update', () => {
     expect(supportedCapabilities(client.capabilities)).toContain('updatePatient');
   });
 
-  test('whose response is lost is of unknown outcome and found by its marker', async () => {
+  test('an update whose response is lost has an unknown outcome and is found by its marker', async () => {
     const { id = '' } = await stored('Unsure');
     server.fail({ kind: 'reset', method: 'PUT', performed: true });
     expect(await failureOf(client.update<fhir.Patient>('Patient', id, rename('Eve'), 'update-lost'))).toMatchObject({

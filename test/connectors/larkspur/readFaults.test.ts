@@ -33,7 +33,7 @@ describe('a read', () => {
     ['truncate', read_failures.broke_off],
     ['html', read_failures.unreadable],
     ['empty', read_failures.unreadable],
-  ])('with the fault %s is unavailable, and the next one is complete', async (kind, expected) => {
+  ])('a read with the fault %s is unavailable, and the next one is complete', async (kind, expected) => {
     await fixture.fault('list_staff', kind);
     const failure = await failureOf(collect(emr.listStaff()));
     expect(failure).toMatchObject(expected);
@@ -41,13 +41,13 @@ describe('a read', () => {
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
-  test('with a delay waits', async () => {
+  test('a read waits for a delayed response', async () => {
     await fixture.fault('list_staff', 'delay', { delay_ms: 300 });
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
 
   test.each(['error_500', 'reset', 'html', 'empty', 'truncate'])(
-    'of one chart never returns an empty list on %s',
+    'a read of one chart never returns an empty list on %s',
     async (kind) => {
       await fixture.fault('list_medications', kind);
       await fixture.fault('list_patient_pharmacies', kind);
@@ -58,7 +58,7 @@ describe('a read', () => {
     },
   );
 
-  test('of a patient that does not exist is not_found', async () => {
+  test('a read of a patient that does not exist is not_found', async () => {
     expect(await emr.findPatient('LK999999')).toBeUndefined();
     const failure = await failureOf(emr.listMedications('1'));
     expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '1'." });

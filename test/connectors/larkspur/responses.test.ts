@@ -102,7 +102,7 @@ describe('a response', () => {
     ['NOT_FOUND', 'record_not_found', {}, 404],
     ['REFUSED', 'emr_refused'],
     ['A_NEW_ONE', 'emr_refused'],
-  ])('with the error code %s is a %s failure', async (errorCode, code, more = {}, status = 422) => {
+  ])('a response with the error code %s is a %s failure', async (errorCode, code, more = {}, status = 422) => {
     const { write } = await againstResponse({ status, ...rejection(errorCode, 'In words.', more) });
     expect((await failureOf(write())).code).toBe(code);
   });
@@ -114,13 +114,13 @@ describe('a response', () => {
     expect((await failureOf(write())).message).toBe('This practice requires: phone, sex, cell_phone.');
   });
 
-  test('that our marker was used before returns the earlier write', async () => {
+  test('a response that our marker was used before returns the earlier write', async () => {
     const json = { recordId: '77', corrections: [], changes: [] };
     const { write } = await againstResponse({ status: 409, ...rejection('DUPLICATE_REFERENCE', '') }, { json });
     expect(await write()).toEqual({ ehr_id: '77' });
   });
 
-  test('that our marker was used before, without a receipt, leaves the outcome unknown', async () => {
+  test('a response that our marker was used before, without a receipt, leaves the outcome unknown', async () => {
     const used = { status: 409, ...rejection('DUPLICATE_REFERENCE', '') };
     for (const receipt of [used, { status: 404, ...rejection('NOT_FOUND') }, { status: 500, raw: '' }]) {
       const { write } = await againstResponse(used, receipt);
@@ -143,7 +143,7 @@ describe('a response', () => {
     }
   });
 
-  test('with Larkspur’s own text is cut at 1000 characters and stripped of control characters', async () => {
+  test('a response with Larkspur’s own text is cut at 1000 characters and stripped of control characters', async () => {
     const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(1100)}`;
     const { write } = await againstResponse({ status: 422, ...rejection('REFUSED', errorText) });
     const { message } = await failureOf(write());

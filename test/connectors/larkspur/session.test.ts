@@ -117,7 +117,7 @@ describe('an expired session', () => {
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur has temporarily locked this user.' });
   });
 
-  test('whose grant cannot be saved passes that error on, and the next call renews and saves it', async () => {
+  test('an expired session whose grant cannot be saved passes that error on, and the next call renews and saves it', async () => {
     const saved: Grant[] = [];
     let database_is_gone = true;
     const saveGrant: Access['saveGrant'] = async (renewed) => {
@@ -155,7 +155,7 @@ describe('a link that has ended', () => {
     expect(saved).toEqual([]);
   });
 
-  test('after a password change needs a person', async () => {
+  test('a link that has ended after a password change needs a person', async () => {
     const credentials = { ...fixture.credentials, password: 'of last year' };
     const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, { ...grant, session_token: 'ended' });
     const failure = await failureOf(collect(emr.listStaff()));
@@ -164,7 +164,7 @@ describe('a link that has ended', () => {
     expectNoSecret(failure, credentials, grant);
   });
 
-  test('with a grant without a device needs a person', async () => {
+  test('a link with a grant without a device needs a person', async () => {
     const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, { session_token: 'ended' });
     expect(await failureOf(collect(emr.listStaff()))).toMatchObject({ kind: 'login_required' });
   });

@@ -34,7 +34,7 @@ describe('signing in', () => {
     ['as it is', (code) => code],
     ['with spaces around', (code) => ` ${code}\n`],
     ['in two groups', (code) => `${code.slice(0, 3)} ${code.slice(3)}`],
-  ])('with a code %s returns a valid grant, the user and the time zone', async (_, input) => {
+  ])('signing in with a code %s returns a valid grant, the user and the time zone', async (_, input) => {
     const response = await signIn(fixture.credentials, input(fixture.code()));
     expect(response).toEqual({
       outcome: 'signed_in',
@@ -47,7 +47,7 @@ describe('signing in', () => {
     expect(await collect(emr.listLocations())).toHaveLength(3);
   });
 
-  test('with a wrong password, an unknown name or empty fields is refused for the credentials', async () => {
+  test('signing in with a wrong password, an unknown name or empty fields is refused for the credentials', async () => {
     const refused = { outcome: 'refused', reason: 'credentials' };
     expect(await signIn({ ...fixture.credentials, password: 'wrong' }, fixture.code())).toEqual(refused);
     expect(await signIn({ username: 'nobody', password: 'x' })).toEqual(refused);
@@ -56,13 +56,13 @@ describe('signing in', () => {
     expect(await signIn({})).toEqual(refused);
   });
 
-  test('with a wrong code is refused for the code', async () => {
+  test('signing in with a wrong code is refused for the code', async () => {
     const wrong = fixture.code() === '000000' ? '000001' : '000000';
     expect(await signIn(fixture.credentials, wrong)).toEqual({ outcome: 'refused', reason: 'code' });
     expect(await signIn(fixture.credentials, 'x'.repeat(201))).toEqual({ outcome: 'refused', reason: 'code' });
   });
 
-  test('with too many wrong attempts is locked, even with the correct password', async () => {
+  test('signing in with too many wrong attempts is locked, even with the correct password', async () => {
     const { username, password } = required(fixture.emr.staff[4]);
     const outcomes = [];
     for (let attempts = 0; attempts < 5; attempts++) outcomes.push(await signIn({ username, password: 'wrong' }));
@@ -72,7 +72,7 @@ describe('signing in', () => {
   });
 
   test.each(['error_500', 'error_429', 'reset', 'truncate', 'html', 'empty'])(
-    'with the fault %s at either step is unavailable, without a secret in the error',
+    'signing in with the fault %s at either step is unavailable, without a secret in the error',
     async (kind) => {
       for (const step of ['login', 'login_code']) {
         await fixture.fault(step, kind);
@@ -83,7 +83,7 @@ describe('signing in', () => {
     },
   );
 
-  test('at an unreachable address is unavailable', async () => {
+  test('signing in at an unreachable address is unavailable', async () => {
     expect(await failureOf(signIn(fixture.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
       kind: 'unavailable',
       message: 'Larkspur cannot be reached.',
@@ -95,7 +95,7 @@ describe('signing in', () => {
     ['a web page', { raw: '<!doctype html><p>Welcome</p>' }],
     ['a missing page', { status: 404, raw: '<h1>Not found</h1>' }],
     ['a redirect', { status: 301, headers: { location: 'https://example.org/' }, raw: '' }],
-  ])('at %s does not reveal the password', async (_, response) => {
+  ])('signing in at %s does not reveal the password', async (_, response) => {
     const paths_called: string[] = [];
     const fake = await startFakeServer(({ url = '', body }) => {
       paths_called.push(url + body);

@@ -39,7 +39,7 @@ describe('a write', () => {
     ['truncate', unknown(read_failures.broke_off), 'applied'],
     ['lose_answer', unknown(read_failures.broke_off), 'applied'],
     ['refuse', { kind: 'refused', message: 'Larkspur refused this write.' }, 'not applied'],
-  ])('with the fault %s reports what is known, and `find` is correct', async (kind, expected, truth) => {
+  ])('a write with the fault %s reports what is known, and `find` is correct', async (kind, expected, truth) => {
     await fixture.fault('create_telephone_encounter', kind);
     const failure = await failureOf(send());
     expect(failure).toMatchObject(expected);
@@ -55,7 +55,7 @@ describe('a write', () => {
     expect(await appliedTimes()).toBe(1);
   });
 
-  test.each(['delay', 'correct_value'])('with the fault %s succeeds', async (kind) => {
+  test.each(['delay', 'correct_value'])('a write with the fault %s succeeds', async (kind) => {
     const details = kind === 'delay' ? { delay_ms: 300 } : { field: 'reason', value: 'Corrected' };
     await fixture.fault('create_telephone_encounter', kind, details);
     const written = await send();
@@ -71,7 +71,7 @@ describe('a write', () => {
     expect(await required(emr.addRefill.find)(`${marker}-refill`, input)).toBeUndefined();
   });
 
-  test('to a record that does not exist is not_found', async () => {
+  test('a write to a record that does not exist is not_found', async () => {
     const failure = await failureOf(
       emr.createTelephoneEncounter.send({ ...call, provider_ehr_id: '1' }, 'no-provider'),
     );
@@ -82,7 +82,7 @@ describe('a write', () => {
     });
   });
 
-  test('that Larkspur rejects is refused with a readable message', async () => {
+  test('a write that Larkspur rejects is refused with a readable message', async () => {
     const failure = await failureOf(emr.createTelephoneEncounter.send({ ...call, reason: 'x'.repeat(51) }, 'too-long'));
     expect(failure).toMatchObject({ kind: 'refused', message: 'Larkspur did not accept the request (400).' });
   });

@@ -282,7 +282,7 @@ test('can be read as soon as its event is sent, is no longer offered, and keeps 
   expect(await read()).toMatchObject(expected);
 });
 
-test('without a duration has the length of the visit type', async () => {
+test('an appointment without a duration has the length of the visit type', async () => {
   const [type] = await clinicRows(fixture, 'visit-types', { code: 'NP' });
   const { booked } = await outcome(await book({ type: 'NP', datetime: `${day}T03:00:00-04:00` }));
   expect(booked.minutes).toBe(type.defaultMinutes);
@@ -294,7 +294,7 @@ const sunday = (month: string, from: number) =>
     (date) => new Date(date).getUTCDay() === 0,
   );
 
-test('in an hour that occurs twice keeps its instant; a local time means the first', async () => {
+test('an appointment in an hour that occurs twice keeps its instant; a local time means the first', async () => {
   const date = sunday('11', 1);
   for (const [fields, expected] of [
     [{ datetime: `${date}T01:30:00-04:00` }, `${date}T01:30:00-04:00`],
@@ -320,7 +320,7 @@ test('in an hour that occurs twice keeps its instant; a local time means the fir
   }
 });
 
-test('at a local time that does not exist, or within a minute, is rejected with the reason', async () => {
+test('an appointment at a local time that does not exist, or within a minute, is rejected with the reason', async () => {
   const date = sunday('03', 8);
   const message = `time does not exist on ${date} in America/New_York, because clocks go forward. Send another time`;
   await expectRequestRejected({ datetime: undefined, date, time: '2:30 am' }, 400, message, 'time');
@@ -357,7 +357,7 @@ test('books a time that is taken unless double booking is to be prevented', asyn
   expect((await outcome(await book(taken))).event.event_type).toBe('appointment.created');
 });
 
-test('of several concurrent bookings of one slot, exactly one succeeds', async () => {
+test('exactly one of several concurrent bookings of one slot succeeds', async () => {
   const mrns = Array.from({ length: 8 }, (_, n) => `LK10001${n}`);
   const slot = { datetime: `${day}T06:00:00-04:00`, duration: '15', prevent_double_booking: 'true' };
   const accepted = await Promise.all(mrns.map((mrn) => book({ ...slot, mrn })));

@@ -156,7 +156,7 @@ describe('a link token', () => {
 });
 
 describe('a linked account', () => {
-  test('of a second user needs no EMR fields and gets an access token of its own', async () => {
+  test('the account of a second user needs no EMR fields and gets an access token of its own', async () => {
     const { org_id, access_token } = fixture.sandbox;
     const token = await linkToken({ org_id, emr_name: undefined, emr_instance_domain: undefined });
     const linked = await exchange((await signIn(token, 6)).body.public_token);
