@@ -30,7 +30,7 @@ export function emrsPage(score_cards: readonly PublishedCard[]): string {
   const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.capabilities.includes(name))]);
   const facts = emrs.map((emr) => [emr.display_name, code(emr.name), signInOf(emr), String(emr.limits.parallel_max)]);
   return page('EMRs', [
-    'What each supported EMR can do. A request that needs something the EMR lacks is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`, `unsupported_field`). `GET /link/emrs` returns the same information.',
+    'What each supported EMR can do. A request that needs something the EMR does not support is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`, `unsupported_field`). `GET /link/emrs` returns the same information.',
     '## Linking',
     table(['EMR', '`emr_name`', 'Sign-in fields', 'Patients in parallel, per account'], facts),
     '## Writes',
@@ -40,10 +40,10 @@ export function emrsPage(score_cards: readonly PublishedCard[]): string {
     'Fields that not every EMR supports. “By server”: `capabilities` in `GET /v1/settings` contains the field if the account’s server supports it.',
     table(['Request', 'Field', ...columns], limited),
     '## Operations',
-    'The operations that a connector can call. Syncs read the lists; a list that an EMR does not offer stays empty.',
+    'The operations that a connector can call. Syncs read the lists; a list that an EMR does not support stays empty.',
     table(['Operation', ...columns], offers),
     '## Servers',
-    'FHIR servers differ. The certification kit (`chartwire connectors certify`) was run against Larkspur and against the FHIR test server in the behaviors below. “Works”: offered, and every check passed. “Offered”: no check could use it there. “Refused”: the server refused it, so that the account does not offer it. “–”: not offered. An operation that is offered and fails does not occur: `npm run scorecards` would not write this table.',
+    'FHIR servers differ. The certification kit (`chartwire connectors certify`) was run against Larkspur and against the FHIR test server in the behaviors below. “Works”: supported, and every check passed. “Supported”: no check could use it there. “Refused”: the server refused it, so that it counts as unsupported. “–”: not supported. An operation that is supported and fails does not occur: `npm run scorecards` would not write this table.',
     serverMatrix(score_cards),
   ]);
 }

@@ -33,7 +33,7 @@ function scoreCardPage({ title, about, checks, operations }: PublishedCard): str
   ]);
 }
 
-const words = { works: 'works', offered: 'offered', refused: 'refused', not_offered: '–', fails: 'fails' } as const;
+const words = { works: 'works', offered: 'supported', refused: 'refused', not_offered: '–', fails: 'fails' } as const;
 
 function cell(score: OperationScore | undefined): string {
   if (!score) return '–';

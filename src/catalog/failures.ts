@@ -109,7 +109,7 @@ export const failures = {
   },
   not_supported: {
     label: 'Not supported by the EMR',
-    cause: 'The EMR does not offer this operation, search or field.',
+    cause: 'The EMR does not support this operation, search or field.',
     remedy:
       'Compare the `capabilities` in `GET /v1/settings`. Leave out the field that the failure reason names, if it names one.',
     send_again: 'never',

@@ -50,7 +50,7 @@ export function facts({ session, t }: Wording): Fact[] {
   ];
 }
 
-/** What is shared, and within which limits. Only what the EMR offers is named. */
+/** What is shared, and within which limits. Only what the EMR supports is named. */
 export function shared(flow: Wording & { language: Language }): ConsentParts['shared'] {
   const { session, t, language } = flow;
   const { known, reads, writes } = session.access;

@@ -211,8 +211,8 @@ export async function setGrant(tx: Tx, id: string, grant_sealed: Buffer): Promis
 }
 
 /**
- * Stops offering a capability. `all` are those of the connector, for an account that offers all of them. Returns false
- * if the account no longer offers it, or was re-linked since.
+ * Withdraws a capability. `all` are those of the connector, for an account that supports all of them. Returns false
+ * if the account no longer supports it, or was re-linked since.
  */
 export async function withdrawCapability(
   tx: Tx,
@@ -228,7 +228,7 @@ export async function withdrawCapability(
   return changed.count > 0;
 }
 
-/** Offers capabilities again that were withdrawn. */
+/** Restores capabilities that were withdrawn. */
 export async function restoreCapabilities(tx: Tx, id: string, restored: readonly Capability[]): Promise<void> {
   if (restored.length === 0) return;
   await tx`UPDATE accounts SET capabilities = capabilities || ARRAY(

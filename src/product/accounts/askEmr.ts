@@ -27,7 +27,7 @@ export async function askEmr<T>(
   }
 }
 
-/** Asks the EMR of an account again what it supports, and offers what it refused in use again. */
+/** Asks the EMR of an account again what it supports, and restores what it refused in use. */
 export function checkCapabilities(ctx: Context, account: StoredAccount): Promise<void> {
   return askEmr(ctx, account, (opened) => opened.refreshCapabilities({ retry_refused: true }));
 }

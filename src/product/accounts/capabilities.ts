@@ -33,7 +33,7 @@ export function offeredOf({ capabilities, evidence = [] }: Findings): Capability
 }
 
 /**
- * Stores the findings. A capability that was seen to work stays so until the server no longer offers it. One that was
+ * Stores the findings. A capability that was seen to work stays so until the server no longer supports it. One that was
  * refused in use stays refused until `forgetRefusals`, with the server's reason. A connector that remembers a refusal
  * reports it, and then decides when it ends.
  */
@@ -119,7 +119,7 @@ export type OperationObserver = {
   /** Makes the call; for a list, once per page. */
   call: <T>(name: OperationName, work: () => Promise<T>) => Promise<T>;
   worked: (name: OperationName) => Promise<void>;
-  /** The server does not offer the operation to this account, whatever its input. */
+  /** The server does not support the operation for this account, whatever its input. */
   refused: (name: OperationName, failure: EmrFailure) => Promise<void>;
 };
 

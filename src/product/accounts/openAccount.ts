@@ -42,12 +42,12 @@ import { readServerMarker, recordLoad, storeServerMarker } from './serverFacts.t
 export type OpenAccount = {
   account: StoredAccount;
   connector: Connector;
-  /** Those that the account offers. Whether they work is recorded when they are used. */
+  /** Those that the account supports. Whether they work is recorded when they are used. */
   operations: Partial<Operations>;
   /**
-   * Discovers the server's capabilities again and stores them. `retry_refused`: also offers what the server declared and
+   * Discovers the server's capabilities again and stores them. `retry_refused`: also restores what the server declared and
    * then refused in use. `thorough`: probes again what was probed recently (default). Open the account again afterwards:
-   * `operations` are those offered before.
+   * `operations` are those supported before.
    */
   refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
   /** The identifiers of a few patients, if the connector has a rule for the MRN. */
@@ -205,7 +205,7 @@ function sharedMarkers(ctx: Context, account: StoredAccount): SharedMarkers {
   };
 }
 
-/** Offers what the server refused in use again, because an operator asks for it. */
+/** Restores what the server refused in use, because an operator asks for it. */
 async function retryRefused(ctx: Context, { client_id, id }: StoredAccount): Promise<void> {
   await ctx.db.tenant(client_id, async (tx) => restoreCapabilities(tx, id, await forgetRefusals(tx, id)));
 }
@@ -262,7 +262,7 @@ export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Con
   return connector;
 }
 
-/** The operations and fields available for an account: those of its connector, minus those its server lacks. */
+/** The operations and fields available for an account: those of its connector, minus those its server does not support. */
 export function capabilitiesOf(
   ctx: Pick<Context, 'connectors'>,
   account: Pick<Account, 'connector' | 'capabilities'>,

@@ -24,7 +24,7 @@ export async function signOutAccounts(ctx: SignOutContext): Promise<void> {
   );
 }
 
-/** Ends a grant at the EMR. Returns whether the EMR offers that. */
+/** Ends a grant at the EMR. Returns whether the EMR supports that. */
 export async function signOut(
   ctx: EndpointContext & Pick<Context, 'connectors'>,
   emr: { client_id: string; connector: string; emr_address: string; emr_app_id: string | null },

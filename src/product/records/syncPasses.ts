@@ -28,7 +28,7 @@ export type Pass = {
 
 /** Only a full pass finds every difference, so each list gets one a day. */
 const full_pass_minutes = 24 * 60;
-/** Deletions show within an hour: by a full pass, or by `findDeleted` where the connector offers it for the list. */
+/** Deletions show within an hour: by a full pass, or by `findDeleted` where the connector supports it for the list. */
 const deletions_minutes = 60;
 /** Clocks differ, and records that an EMR stores together become visible one by one. */
 const overlap_minutes = 15;

@@ -233,7 +233,7 @@ export type WriteDeclaration<Body extends TObject, Lookups, Needs extends Operat
   sample: Static<Body>;
   /**
    * The interface defines the write for some EMR products only; other EMRs get an error that names those products.
-   * `every_server`: so does a single server that lacks it, because the specification words the error.
+   * `every_server`: so does a single server that does not support it, because the specification words the error.
    */
   restricted: boolean | 'every_server';
   /** The EMR operation that stores the fields of the body. A field that it does not support is rejected. */

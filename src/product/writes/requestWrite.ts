@@ -96,8 +96,8 @@ export function newJob(
 }
 
 /**
- * Rejects a write that needs operations the EMR lacks. If the interface restricts the write to some EMR products, the
- * error names them, unless it is only this one server that lacks the operation.
+ * Rejects a write that needs operations that the EMR does not support. If the interface restricts the write to some EMR products, the
+ * error names them, unless it is only this one server that does not support the operation.
  */
 export function requireOffered(
   ctx: Context,
@@ -154,7 +154,7 @@ export function sentFields({ properties }: TObject, body: Record<string, unknown
   });
 }
 
-/** The EMRs of which every server offers these operations. */
+/** The EMRs of which every server supports these operations. */
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
   return namesOf(
     [...ctx.connectors.values()].filter(

@@ -15,7 +15,7 @@ export const en = {
   shared_writes: 'Can also add and change records',
   shared_limit: 'Limited to what your {emr} account can do. To end access, contact {client}.',
   shared_limit_app: 'Limited to what {emr} allows this connection. To end access, contact {client}.',
-  shared_unknown: '{emr} did not say yet what it offers; it may be less.',
+  shared_unknown: '{emr} did not say yet what it supports; it may be less.',
   read_patients: 'contact details',
   read_insurance: 'insurance',
   read_medications: 'medications',

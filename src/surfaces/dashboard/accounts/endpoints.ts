@@ -156,7 +156,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/check',
     auth: 'operator_in_client',
     role: 'operator',
-    summary: 'Check again what the EMR of an account supports; refused operations are offered again',
+    summary: 'Check again what the EMR of an account supports; refused operations are used again',
     params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
     body: Type.Object({}),
     response: Type.Object({ success }),

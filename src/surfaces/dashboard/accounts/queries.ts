@@ -100,7 +100,7 @@ type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' |
 };
 type StoredRow = Omit<OrganizationRow, 'accounts' | 'emr_name' | 'measured_max'> & { accounts: StoredAccountRow[] };
 
-/** What is known about each operation that is offered, or was until the server refused it, in the connector's order. */
+/** What is known about each operation that is supported, or was until the server refused it, in the connector's order. */
 function evidenceOf(
   capabilities: readonly Capability[],
   known: readonly EvidenceRow[],

@@ -63,7 +63,7 @@ export const step_detail = Type.Object(
     removed: Type.Optional(Type.Number()),
     held_back: Type.Optional(Type.Object({ stored: Type.Number(), missing: Type.Number() })),
     refused: Type.Optional(patientDetail(Type.String())),
-    /** Operations that the EMR started or stopped offering. */
+    /** Operations that the EMR started or stopped supporting. */
     gained: Type.Optional(Type.Array(Type.String())),
     lost: Type.Optional(Type.Array(Type.String())),
     reason: Type.Optional(patientDetail(Type.String())),
