@@ -146,7 +146,7 @@ export const failures = {
   },
   account_unlinked: {
     label: 'Account unlinked',
-    cause: 'The account was unlinked or revoked before the job ran.',
+    cause: 'The account was unlinked before the job ran.',
     remedy: 'Link the account again and use its new access token.',
     send_again: 'never',
   },

@@ -80,7 +80,7 @@ describe('parking', () => {
     expect(await startAll()).toStrictEqual([second]);
   });
 
-  test('a running job is not parked if the account was revoked: its next attempt fails', async () => {
+  test('a running job is not parked if the account was unlinked: its next attempt fails', async () => {
     const first = await fixture.queue('shared');
     await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE id = ${fixture.tenant.account_id}`;
     const [lease] = await claimLeases(fixture.db.system, 'lanes', { owner: 'w', count: 1, lease_ms: 10_000 });

@@ -27,7 +27,7 @@ export type Account = {
   token_hash: Buffer;
 };
 
-/** The account of an access token, current or replaced. A revoked account is treated as unknown. */
+/** The account of an access token, current or replaced. An unlinked account is treated as unknown. */
 export function findAccountByToken(ctx: Context, access_token: string): Promise<Account | undefined> {
   const hash = hashCredential(access_token);
   return ctx.lookups.find('access_token', hash.toString('hex'), async () => {
@@ -111,7 +111,7 @@ export async function lockAccount(tx: Tx, account_id: string): Promise<void> {
   await tx`SELECT FROM accounts WHERE id = ${account_id} FOR NO KEY UPDATE`;
 }
 
-/** The account that a user of an organization has, unless it was revoked. */
+/** The account that a user of an organization has, unless it was unlinked. */
 export async function findLinkedAccount(
   tx: Tx,
   { org_id, user_id }: { org_id: string; user_id: string },
@@ -268,7 +268,7 @@ export async function reactivateAccounts(tx: Tx, emr_app_id: string): Promise<st
   return rows.map(({ id }) => id);
 }
 
-/** Revokes an account and deletes its credentials, session and access token. */
+/** Unlinks an account and deletes its credentials, session and access token. */
 export async function markRevoked(tx: Tx, id: string): Promise<void> {
   const nothing = Buffer.alloc(0);
   await tx`UPDATE accounts SET status = 'revoked', status_reason = NULL, unlinked_at = clock_timestamp(),
@@ -283,7 +283,7 @@ async function announceChange(tx: Tx): Promise<void> {
 
 /**
  * Marks an account as `login_required`, sends the event once and parks the account's queued jobs, in one transaction.
- * An account that was revoked, or whose session is no longer the one that this attempt used, is left alone. Returns
+ * An account that was unlinked, or whose session is no longer the one that this attempt used, is left alone. Returns
  * whether the account must be re-linked.
  */
 export async function expireAccount(ctx: Context, job: Job, reason: string): Promise<boolean> {

@@ -26,7 +26,7 @@ export type NewLink = {
 /**
  * Stores an account after a successful sign-in, and its organization with the first account. Linking again keeps the
  * account and its access token, replaces the credentials and resumes parked jobs. It requires the same EMR user, or
- * later writes would be signed by someone else. A revoked account is linked like a new one.
+ * later writes would be signed by someone else. An unlinked account is linked like a new one.
  */
 export async function linkAccount(
   ctx: Context,

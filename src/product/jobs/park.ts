@@ -30,7 +30,7 @@ export async function parkJobs(tx: Tx, account_id: string): Promise<void> {
 export async function parkRunningJob(tx: Tx, claimed: ClaimedJob): Promise<void> {
   const { job, lease } = claimed;
   const [account] = await tx<{ status: string }[]>`SELECT status FROM accounts WHERE id = ${job.account_id} FOR SHARE`;
-  // If the account was re-linked meanwhile, the job continues; if it was revoked, the next attempt fails.
+  // If the account was re-linked meanwhile, the job continues; if it was unlinked, the next attempt fails.
   if (account?.status !== 'login_required') return releaseJob(tx, claimed);
   await checkLease(tx, lease);
   await setRunningParked(tx, job.id);

@@ -108,7 +108,7 @@ function invalidDomain(rule: string): ApiError {
 }
 
 /**
- * A link token for linking a known account again from the dashboard, where its access token is not available. A revoked
+ * A link token for re-linking an account from the dashboard, where its access token is not available. An unlinked
  * account is linked like a new one: its credentials were deleted.
  */
 export async function createRelinkToken(

@@ -96,8 +96,8 @@ export function newJob(
 }
 
 /**
- * Rejects a write that needs operations that the EMR does not support. If the interface restricts the write to some EMR products, the
- * error names them, unless it is only this one server that does not support the operation.
+ * Rejects a write that needs operations that the EMR does not support. If the interface restricts the write to some EMR
+ * products, the error names them, unless it is only this one server that does not support the operation.
  */
 export function requireOffered(
   ctx: Context,

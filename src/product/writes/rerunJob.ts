@@ -69,6 +69,6 @@ function blockedByState({ state, review_outcome, newer_job_id }: RerunCandidate)
 }
 
 function blockedByAccount({ account_status }: RerunCandidate): string | undefined {
-  if (account_status === 'revoked') return 'The account was revoked.';
+  if (account_status === 'revoked') return 'The account was unlinked.';
   return account_status === 'login_required' ? 'The account has to be re-linked first.' : undefined;
 }
